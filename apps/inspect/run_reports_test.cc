@@ -48,6 +48,21 @@ TEST_F(RunReportsTest, InsightsOfEachEvaluation) {
   EXPECT_THAT(Read("report.html"), HasSubstr("\"names\":[\"h.0.attn.c_attn.bias\""));
 }
 
+TEST_F(RunReportsTest, TranslationsOfValidationSentencesAsSamples) {
+  WriteTrainingData();
+  const Arguments training = SmallTraining("translate") + Arguments{"--steps=4", "--eval-every=2"};
+  ASSERT_TRUE(Works(Weft(training + Arguments{"--insights", "--out=t"})));
+  ASSERT_TRUE(Works(Weft(training + Arguments{"--out=plain"})));
+  EXPECT_EQ(Read("t/model.safetensors"), Read("plain/model.safetensors")) << "samples change no weight";
+  const std::string lines = Read("t/insights.jsonl");
+  EXPECT_THAT(lines, HasSubstr("{\"step\":0,\"sample\":\"source: "));
+  EXPECT_THAT(lines, HasSubstr("{\"step\":4,\"sample\":\"source: "));
+  EXPECT_THAT(lines, HasSubstr("\\nreference: "));
+  EXPECT_THAT(lines, HasSubstr("\\ntranslation: "));
+  ASSERT_TRUE(Works(Weft({"report", "t"})));
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"samples\":{\"texts\":[[0,\"source: "));
+}
+
 TEST_F(RunReportsTest, AttentionWithEachKeptCheckpoint) {
   MakeRun("a", {"--steps=4", "--warmup-steps=1", "--checkpoint-every=1", "--keep=3"});
   MakeRun("b", {"--steps=4", "--warmup-steps=1"});

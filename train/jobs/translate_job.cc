@@ -11,6 +11,7 @@
 #include "weft/formats/model_options.h"
 #include "weft/formats/run_path.h"
 #include "weft/graph/compile.h"
+#include "weft/inference/translate.h"
 #include "weft/text/noise.h"
 #include "weft/train/jobs/lora_options.h"
 
@@ -181,9 +182,37 @@ absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro
   // Each micro-batch draws numbers of its own.
   const RandomStream random = {.seed = training_.seed,
                                .step = static_cast<uint32_t>(step * micro_batch.count + micro_batch.index)};
-  WEFT_RETURN_IF_ERROR(Sample(random, step));
+  WEFT_RETURN_IF_ERROR(SampleInputs(random, step));
   AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary, random, rows_.is_text);
   return batch;
+}
+
+absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
+  constexpr size_t kSentences = 3;
+  constexpr int64_t kMaxTokens = 60;  // an untrained model may never end a translation
+  const size_t count = std::min(kSentences, validation_pairs_.size());
+  if (count == 0 || lora_.rank > 0 || parameters->divided()) return "";
+  std::vector<std::vector<int32_t>> sources;
+  for (size_t i = 0; i < count; ++i) {
+    sources.push_back(validation_pairs_[i].source);
+    sources.back().push_back(tokens_.end);
+  }
+  WEFT_ASSIGN_OR_RETURN(const auto translator,
+                        Translator::Create(model_, parameters, {.threads = training_.trainer.threads}));
+  WEFT_ASSIGN_OR_RETURN(const auto translations,
+                        translator->Translate(sources, {.search = {.begin = tokens_.begin, .end = tokens_.end},
+                                                        .max_length = std::min(kMaxTokens, model_.context)}));
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    const SentencePair& pair = validation_pairs_[i];
+    for (const auto& [name, ids] : {std::pair{"source", &pair.source}, std::pair{"reference", &pair.target},
+                                    std::pair{"translation", &translations[i][0].tokens}}) {
+      WEFT_ASSIGN_OR_RETURN(const std::string line, tokenizer_->Decode(*ids));
+      absl::StrAppend(&text, name, ": ", line, "\n");
+    }
+    if (i + 1 < count) text += "\n";
+  }
+  return text;
 }
 
 absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
@@ -197,7 +226,7 @@ absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
 }
 
 // Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
-absl::Status TranslateJob::Sample(RandomStream random, int64_t step) {
+absl::Status TranslateJob::SampleInputs(RandomStream random, int64_t step) {
   const double fraction = sampling_.At(step);
   if (fraction <= 0) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape_));

@@ -44,6 +44,9 @@ class TranslateJob final : public BucketJob {
   absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }
   absl::Status CheckDivisible() const override;
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
+  // Returns the first three validation sentences, each with its reference and the model's greedy translation of at most
+  // 60 tokens. Returns "" if adapters are trained, or if ranks divide the weights.
+  absl::StatusOr<std::string> Sample(Parameters* parameters) const override;
 
  protected:
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
@@ -60,7 +63,7 @@ class TranslateJob final : public BucketJob {
 
   Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const;
   absl::StatusOr<Sampler*> SamplerFor(Shape shape);
-  absl::Status Sample(RandomStream random, int64_t step);
+  absl::Status SampleInputs(RandomStream random, int64_t step);
 
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
