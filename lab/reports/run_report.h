@@ -34,7 +34,7 @@ class RunReport {
   // a `text`, the page shows its attention weights with each kept checkpoint. Errors name the folder.
   static absl::StatusOr<RunReport> Open(absl::Span<const std::string> folders, const std::string& text = "");
 
-  // Reads what the trainings have written since the last call. Returns whether the page has changed.
+  // Reads the lines that the trainings have written since the last call. Returns whether the page has changed.
   absl::StatusOr<bool> Update();
   // Returns the page. Its size has a limit: long curves lose points between extremes, and the page tells how many.
   std::string Page(const RunPageOptions& options) const;

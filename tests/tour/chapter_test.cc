@@ -1,5 +1,5 @@
-// Runs a chapter of the tour as a reader does, and compares what happens with what the page shows. The first argument
-// is the page. Its fenced blocks:
+// Runs a chapter of the tour as a reader does, and compares each output with the page. The first argument is the page.
+// Its fenced blocks:
 //
 //   ```sh     lines of bash, run in one folder for the whole page, with `weft` in PATH and the files *.json of the
 //             tour. If a line names a variable such as $WEFT_MINILM that is not set, the block and its output are

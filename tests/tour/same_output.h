@@ -1,4 +1,4 @@
-// SameOutput compares what a command printed with what a page shows.
+// SameOutput compares the output of a command with the output that a page shows.
 //
 //   EXPECT_TRUE(SameOutput("loss 1.2345 after 0.83 s\n", "loss 1.2346 after … s\n"));
 #ifndef WEFT_TESTS_TOUR_SAME_OUTPUT_H_

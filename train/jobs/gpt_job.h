@@ -50,7 +50,7 @@ class GptJob final : public TrainingJob {
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
-  // Returns what the model would write to sample.txt now, at most 100 tokens; or "", if adapters are trained.
+  // Returns the text that sample.txt would get now, at most 100 tokens; or "", if adapters are trained.
   absl::StatusOr<std::string> Sample(Parameters* parameters) const override;
 
   absl::Span<const TrainingProgram> programs() const override { return training_programs_; }
