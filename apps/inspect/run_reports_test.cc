@@ -72,11 +72,24 @@ TEST_F(RunReportsTest, AttentionWithEachKeptCheckpoint) {
   EXPECT_THAT(page, HasSubstr("\"attention\":{\"text\":\"line of a text\",\"problem\":\"\",\"of\":3,"));
   EXPECT_THAT(page, HasSubstr("\"attention\":{\"text\":\"line of a text\",\"problem\":\"\",\"of\":1,"));
   EXPECT_THAT(page, HasSubstr("\"allTargets\":8,")) << "text beyond the context is cut";
+  ASSERT_TRUE(Works(Weft({"report", "a", "--text=<img src=x onerror=alert(1)>", "--out=markup.html"})));
+  EXPECT_THAT(Read("markup.html"), HasSubstr("onerror=alert(1)"));
+  EXPECT_EQ(Read("markup.html").find("<img"), std::string::npos);
   // A character that the tokenizer lacks is no reason to have no page.
   ASSERT_TRUE(Works(Weft({"report", "a", "--text=\u4e2d", "--out=unknown.html"})));
   EXPECT_THAT(Read("unknown.html"), HasSubstr("\"of\":0,\"checkpoints\":[]"));
   ASSERT_TRUE(Works(Weft({"report", "a", "--out=none.html"})));
   EXPECT_EQ(Read("none.html").find("\"attention\":"), std::string::npos);
+}
+
+TEST_F(RunReportsTest, AttentionOfManyRunsGivesASmallPage) {
+  MakeRun("a", {"--steps=2", "--warmup-steps=0", "--checkpoint-every=1", "--layers=12", "--heads=12", "--width=24",
+                "--context=64"});
+  const Arguments runs(24, "a");
+  ASSERT_TRUE(Works(
+      Weft(Arguments{"report", "--text=line 10 of a text, with words and line 11 of a text, with words"} + runs)));
+  EXPECT_LT(Read("report.html").size(), 3'000'000u);
+  EXPECT_THAT(Read("report.html"), HasSubstr("\"allTargets\":6"));
 }
 
 TEST_F(RunReportsTest, ARunWithoutSteps) {

@@ -27,7 +27,8 @@ Curve RunningMean(const Curve& curve, size_t window);
 // intervals of the others. A curve of at most `limit` points stays unchanged. `limit` >= 4.
 Curve Thin(const Curve& curve, size_t limit);
 
-// Returns at most `limit` points of the curve with equal numbers of points between them, and the last point.
+// Returns at most `limit` points of the curve with equal numbers of points between them, and the last point. `limit`
+// >= 2.
 Curve TakeEvenly(const Curve& curve, size_t limit);
 
 }  // namespace weft

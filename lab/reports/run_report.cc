@@ -141,7 +141,7 @@ absl::StatusOr<RunReport> RunReport::Open(absl::Span<const std::string> folders,
       return InvalidArgument(folder, ": this is no run of a training: its config.json has no command 'train ...'");
     }
     run.config = *std::move(config);
-    if (!text.empty()) run.attention.emplace(folder, text);
+    if (!text.empty()) run.attention.emplace(folder, text, folders.size());
     report.runs_.push_back(std::move(run));
   }
   WEFT_RETURN_IF_ERROR(report.Update().status());
@@ -245,7 +245,7 @@ std::string RunReport::Page(const RunPageOptions& options) const {
                     {"figures", std::move(figures)},
                     {"samples", Samples(run.evaluations)},
                     {"layers", LayersOfRun(run.evaluations, runs_.size())}});
-    if (run.attention) runs.back()["attention"] = run.attention->ToJson(runs_.size());
+    if (run.attention) runs.back()["attention"] = run.attention->ToJson();
   }
   const Json data = {{"runs", std::move(runs)},
                      {"configuration", CompareConfigurations(configs)},
