@@ -79,6 +79,15 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
   app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+Hyperparameter WeightsRow(DType* weights) {
+  static constexpr std::pair<const char*, DType> kFormats[] = {
+      {"f32", kF32}, {"bf16", kBF16}, {"q8_0", kQ8_0}, {"q4_0", kQ4_0}};
+  return ChoiceRow<DType>("weights",
+                          "format in which weights are held: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes each; "
+                          "fewer bytes are faster and less exact",
+                          kFormats, weights, {.group = "Run"});
+}
+
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
   std::set<std::string> taken = NamesOf(*app, table);
   for (const Hyperparameter& parameter : table) {

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/core/dtype.h"
 #include "weft/core/hyperparameters.h"
 
 namespace CLI {
@@ -51,6 +52,8 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds words to the command `app` that are no flags, under `name`.
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type = "TEXT");
+// Returns the row of the flag --weights: the format in which the weights are held in memory.
+Hyperparameter WeightsRow(DType* weights);
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);

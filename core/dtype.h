@@ -11,10 +11,11 @@
 
 namespace weft {
 
-enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool };
+// Q8_0 and Q4_0 are the block formats of weights (core/block_formats.h): their elements have no addresses of their own.
+enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool, kQ8_0, kQ4_0 };
 inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kBF16, kI32 = DType::kI32,
-                       kBool = DType::kBool;
-inline constexpr int kDTypeCount = 5;
+                       kBool = DType::kBool, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0;
+inline constexpr int kDTypeCount = 7;
 
 // A bfloat16 is the upper half of an f32. Conversion rounds to nearest, ties to even; a NaN becomes a quiet NaN.
 struct BF16 {
@@ -47,7 +48,7 @@ inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
 template <>
 inline constexpr DType kDTypeOf<bool> = DType::kBool;
 
-// Calls `f` with a zero of the C++ type of `dtype`, and returns the result of `f`:
+// Calls `f` with a zero of the C++ type of `dtype`, which is not a block format, and returns the result of `f`:
 //   Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... })
 template <class F>
 auto Dispatch(DType dtype, F&& f) {
@@ -58,14 +59,24 @@ auto Dispatch(DType dtype, F&& f) {
   return f(bool{});
 }
 
-// Returns the bytes of one element.
+// Returns the bytes of one element. `dtype` is not a block format.
 constexpr size_t SizeOf(DType dtype) {
   constexpr size_t kSizes[] = {4, 8, 2, 4, 1};
   return kSizes[static_cast<int>(dtype)];
 }
 constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
 
-inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool"};
+inline constexpr int64_t kBlockElements = 32;  // elements of a block of Q8_0 or Q4_0
+constexpr bool IsBlockFormat(DType dtype) { return dtype >= DType::kQ8_0; }
+// Returns the bytes of a block: an f16 scale and 8 or 4 bits for each element.
+constexpr size_t BlockBytes(DType dtype) { return dtype == DType::kQ8_0 ? 34 : 18; }
+// Returns the bytes of `elements` elements. In a block format, `elements` is a multiple of kBlockElements.
+constexpr size_t BytesOf(DType dtype, int64_t elements) {
+  if (IsBlockFormat(dtype)) return static_cast<size_t>(elements / kBlockElements) * BlockBytes(dtype);
+  return static_cast<size_t>(elements) * SizeOf(dtype);
+}
+
+inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool", "q8_0", "q4_0"};
 constexpr absl::string_view Name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
 // If a dtype is called `name`, sets `*dtype` to it and returns true. Otherwise returns false.
 inline bool ParseDType(absl::string_view name, DType* dtype) {

@@ -60,6 +60,8 @@ TEST(DTypeTest, NamesAndSizes) {
     DType parsed;
     ASSERT_TRUE(ParseDType(Name(dtype), &parsed));
     EXPECT_EQ(parsed, dtype);
+    if (IsBlockFormat(dtype)) continue;
+    EXPECT_EQ(BytesOf(dtype, 96), 96 * SizeOf(dtype));
     Dispatch(dtype, [&](auto zero) {
       EXPECT_EQ(sizeof(zero), SizeOf(dtype));
       EXPECT_EQ(kDTypeOf<decltype(zero)>, dtype);
@@ -71,9 +73,14 @@ TEST(DTypeTest, NamesAndSizes) {
   EXPECT_EQ(parsed, kI32);
 }
 
+TEST(DTypeTest, BlockFormatsHaveBytesForBlocks) {
+  EXPECT_EQ(BytesOf(kQ8_0, 96), 3 * 34);
+  EXPECT_EQ(BytesOf(kQ4_0, 96), 3 * 18);
+}
+
 TEST(DTypeTest, OnlyFloatsAreFloat) {
   EXPECT_TRUE(IsFloat(kF32) && IsFloat(kF64) && IsFloat(kBF16));
-  EXPECT_FALSE(IsFloat(kI32) || IsFloat(kBool));
+  EXPECT_FALSE(IsFloat(kI32) || IsFloat(kBool) || IsFloat(kQ8_0) || IsFloat(kQ4_0));
 }
 
 }  // namespace

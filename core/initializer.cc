@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "weft/core/block_formats.h"
 #include "weft/core/random.h"
 
 namespace weft {
@@ -87,9 +88,19 @@ void InitializePart(const Initializer& initializer, uint64_t seed, absl::string_
     if (kind == Kind::kFanGaussian) return deviation * Gaussian(random, i);
     return deviation * std::sqrt(3.0) * (2 * random.Uniform(i) - 1);
   };
+  auto i = static_cast<uint64_t>(begin);
+  if (IsBlockFormat(tensor.type.dtype)) {
+    float values[kBlockElements];
+    std::byte* block = tensor.data;
+    for (int64_t left = tensor.type.shape.elements(); left > 0; left -= kBlockElements) {
+      for (float& x : values) x = static_cast<float>(value(i++));
+      EncodeWeight(values, tensor.type.dtype, block);
+      block += BlockBytes(tensor.type.dtype);
+    }
+    return;
+  }
   Dispatch(tensor.type.dtype, [&](auto zero) {
     using T = decltype(zero);
-    auto i = static_cast<uint64_t>(begin);
     for (T& x : tensor.span<T>()) x = static_cast<T>(value(i++));
   });
 }

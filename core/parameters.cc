@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -32,6 +33,12 @@ const char* Name(ParameterKind kind) {
       break;
   }
   return "cache";
+}
+
+// Reports whether a parameter of type `stored` can hold a tensor of type `given`: in f32, of the same shape.
+bool Stores(const TensorType& stored, const TensorType& given) {
+  const bool encodes = stored.dtype == kBF16 || IsBlockFormat(stored.dtype);
+  return encodes && given.dtype == kF32 && given.shape == stored.shape;
 }
 
 }  // namespace
@@ -162,7 +169,12 @@ absl::Status Parameters::Set(const std::string& path, absl::Span<const NamedTens
   absl::flat_hash_map<absl::string_view, Tensor> found;
   for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
   for (const ParameterSpec& spec : wanted) {
-    std::memcpy(Find(spec.name)->data, found[spec.name].data, spec.type.bytes());
+    const Tensor from = found[spec.name], to = *Find(spec.name);
+    if (from.type == spec.type) {
+      std::memcpy(to.data, from.data, spec.type.bytes());
+    } else {
+      EncodeWeight(from.span<float>(), spec.type.dtype, to.data);
+    }
   }
   return absl::OkStatus();
 }
@@ -176,7 +188,7 @@ absl::Status Parameters::Check(const std::string& path, absl::Span<const NamedTe
     const auto it = found.find(spec.name);
     if (it == found.end()) {
       problems.push_back(absl::StrCat("missing '", spec.name, "' ", ToString(spec.type)));
-    } else if (it->second != spec.type) {
+    } else if (it->second != spec.type && !Stores(spec.type, it->second)) {
       problems.push_back(absl::StrCat("'", spec.name, "' is ", ToString(it->second), ", wanted ", ToString(spec.type)));
     }
   }

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
 // The format's names of dtypes, by DType.
-constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL"};
+constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL", "Q8_0", "Q4_0"};
 
 // How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32.
 enum class Stored : uint8_t { kAsItIs, kF16, kI64 };

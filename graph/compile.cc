@@ -39,6 +39,9 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   if (options.precision != kF32 && options.precision != kBF16) {
     return InvalidArgument("compile: precision is ", Name(options.precision), ", wanted f32 or bf16");
   }
+  if (options.weights != kF32 && options.weights != kBF16 && !IsBlockFormat(options.weights)) {
+    return InvalidArgument("compile: weights is ", Name(options.weights), ", wanted f32, bf16, q8_0 or q4_0");
+  }
   Rewrite rewrite = {.program = tape.program(), .options = options};
   for (const VarList* roots : {&options.fetch, &options.update}) {
     for (Var v : *roots) {

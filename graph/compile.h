@@ -32,13 +32,14 @@ enum class Pass : uint8_t {
   kScatterRows,    // an embedding's gradient is added to another gradient of the table in place
   kFold,           // small values that depend only on constants are computed at compile time
   kFoldCasts,      // in bf16, casts that no op needs are removed
+  kStoreWeights,   // products of few rows, and weights in CompileOptions::weights, get an op of their own
   kPack,           // weights of products of many rows are copied once per execution, to the order that kernels read
   kAdvanceWrites,  // updates move up to where their gradients are computed
   kFuse,           // neighbouring nodes run together, tile by tile, while their values are in cache
 };
 // Names of the passes for tests and tools, indexed by Pass.
-inline constexpr const char* kPassNames[] = {"share", "raise", "scatter-rows",   "fold",
-                                             "casts", "pack",  "advance-writes", "fuse"};
+inline constexpr const char* kPassNames[] = {"share",         "raise", "scatter-rows",   "fold", "casts",
+                                             "store-weights", "pack",  "advance-writes", "fuse"};
 inline constexpr int kPassCount = std::size(kPassNames);
 
 // A set of passes: {Pass::kRaise, Pass::kFuse}.
@@ -62,6 +63,10 @@ struct CompileOptions {
   // bf16 values stay in bf16 (see Autocast in core/op.h). Weights, optimizers, norms' statistics, softmax, losses and
   // sums stay in f32. Values that are fetched, written or differentiated by keep the recorded dtypes.
   DType precision = kF32;
+  // The dtype in which weights are stored: f32, bf16, or a block format (core/block_formats.h). Parameters::Set and
+  // Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and embeddings
+  // stay in f32. So do those with an axis below 64, or with rows that are no whole blocks.
+  DType weights = kF32;
   PassSet without;  // passes to leave out
   // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration may cut products
   // into other tiles, and so change the rounding of their sums.

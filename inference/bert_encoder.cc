@@ -155,8 +155,8 @@ absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t
   std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
     auto made = std::make_unique<Bucket>(config_, rows, length, pairs_, record_);
-    WEFT_ASSIGN_OR_RETURN(made->runner,
-                          EvalRunner(made->tape, {.fetch = {made->result}}, &parameters_, options_.threads));
+    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}, .weights = options_.weights},
+                                                   &parameters_, options_.threads));
     bucket = std::move(made);
   }
   return bucket.get();

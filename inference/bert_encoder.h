@@ -31,6 +31,7 @@ struct BertEncoderOptions {
   bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
   int64_t batch = 1;      // maximum number of texts in one execution
   int64_t threads = 0;    // 0: one for each core
+  DType weights = kF32;   // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 class BertEncoder {

@@ -1,4 +1,5 @@
-// Each round reads the tokens that the cache lacks, for all texts, and then draws one more token for each text.
+// Each round reads tokens that the cache lacks, for all texts, and then draws a token for each text whose tokens are
+// all read.
 #include "weft/inference/generate.h"
 
 #include <algorithm>
@@ -16,20 +17,22 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMinCapacity = 64;
+constexpr int64_t kMinCapacity = 64, kMinChunk = 16;
 
 }  // namespace
 
-// Two graphs share a cache. `prompt` reads up to `chunk` tokens of each text at once, [B, chunk]. `step` reads the last
-// token of each text, [B, 1], and computes the logits of the next token.
+// Graphs of one size share a cache. Each reads up to `length` tokens of each text, [B, length], and computes the logits
+// after the last of them.
+struct Generator::Part {
+  Tape tape;
+  Var token, position;  // i32 [B, T]
+  Var last;             // i32 [B]: the row of each text's last token
+  Var logits;           // f32 [B, V]
+  std::unique_ptr<Runner> runner;
+};
+
 struct Generator::Graphs {
-  struct Part {
-    Tape tape;
-    Var token, position;  // i32 [B, T]
-    std::unique_ptr<Runner> runner;
-  };
-  Part prompt, step;
-  Var logits;  // [B, 1, V]
+  std::map<int64_t, std::unique_ptr<Part>> parts;  // by length
   int64_t rows, capacity;
 };
 
@@ -54,7 +57,8 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
     return InvalidArgument("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1");
   }
   auto generator = std::unique_ptr<Generator>(new Generator(config, parameters, options));
-  WEFT_RETURN_IF_ERROR(generator->GraphsOf(1, std::min(kMinCapacity, config.context)).status());
+  WEFT_ASSIGN_OR_RETURN(Graphs* const graphs, generator->GraphsOf(1, std::min(kMinCapacity, config.context)));
+  WEFT_RETURN_IF_ERROR(generator->PartOf(graphs, 1).status());
   return generator;
 }
 
@@ -64,24 +68,25 @@ absl::StatusOr<Generator::Graphs*> Generator::GraphsOf(int64_t rows, int64_t cap
   auto made = std::make_unique<Graphs>();
   made->rows = rows;
   made->capacity = capacity;
-  VarList written;
-  const auto record = [&](Graphs::Part* part, int64_t length) {
-    part->token = part->tape.Input("token", {kI32, {rows, length}}, {.below = config_.vocabulary});
-    part->position = part->tape.Input("position", {kI32, {rows, length}}, {.below = capacity, .ignored = -1});
-    const AttentionCache cache = {.prefix = absl::StrCat("generate.", rows, "x", capacity),
-                                  .capacity = capacity,
-                                  .positions = part->position,
-                                  .written = &written};
-    return Cast(Gpt(config_).Logits(part->token, &cache), kF32);
-  };
-  record(&made->prompt, std::min(options_.chunk, capacity));
-  WEFT_ASSIGN_OR_RETURN(made->prompt.runner,
-                        EvalRunner(made->prompt.tape, {.update = written}, parameters_, options_.threads));
-  made->logits = record(&made->step, 1);
-  WEFT_ASSIGN_OR_RETURN(made->step.runner,
-                        EvalRunner(made->step.tape, {.fetch = {made->logits}}, parameters_, options_.threads));
   graphs = std::move(made);
   return graphs.get();
+}
+
+absl::StatusOr<Generator::Part*> Generator::PartOf(Graphs* graphs, int64_t length) {
+  std::unique_ptr<Part>& part = graphs->parts[length];
+  if (part != nullptr) return part.get();
+  auto made = std::make_unique<Part>();
+  const int64_t rows = graphs->rows, capacity = graphs->capacity;
+  made->token = made->tape.Input("token", {kI32, {rows, length}}, {.below = config_.vocabulary});
+  made->position = made->tape.Input("position", {kI32, {rows, length}}, {.below = capacity, .ignored = -1});
+  made->last = made->tape.Input("last", {kI32, {rows}}, {.below = rows * length});
+  const AttentionCache cache = {
+      .prefix = absl::StrCat("generate.", rows, "x", capacity), .capacity = capacity, .positions = made->position};
+  made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
+  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
+                                                 parameters_, options_.threads));
+  part = std::move(made);
+  return part.get();
 }
 
 absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
@@ -119,24 +124,32 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   return continuations;
 }
 
-// Reads into the cache all tokens of each text that are not there yet, except the last token.
-absl::Status Generator::Read(Graphs* graphs, absl::Span<Text> texts) const {
-  const size_t chunk = static_cast<size_t>(graphs->prompt.token.dim(1)), rows = static_cast<size_t>(graphs->rows);
-  while (true) {
-    std::vector<int32_t> tokens(rows * chunk), positions(rows * chunk, -1);
-    bool any = false;
-    for (size_t row = 0; row < texts.size(); ++row) {
-      Text& text = texts[row];
-      for (size_t i = row * chunk; !text.done && i < (row + 1) * chunk && text.kept + 1 < text.tokens.size(); ++i) {
-        tokens[i] = text.tokens[text.kept];
-        positions[i] = static_cast<int32_t>(text.kept++);
-        any = true;
-      }
-    }
-    if (!any) return absl::OkStatus();
-    const Graphs::Part& part = graphs->prompt;
-    WEFT_RETURN_IF_ERROR(part.runner->Run({{part.token, tokens}, {part.position, positions}}).status());
+// Reads the next tokens of each text that are not in the cache yet: all, or as many as a graph reads at once. Returns
+// the logits after the last token that was read of each text, [rows, V].
+absl::StatusOr<const float*> Generator::Read(Graphs* graphs, absl::Span<Text> texts) {
+  int64_t longest = 1;
+  for (const Text& text : texts) {
+    if (!text.done) longest = std::max(longest, static_cast<int64_t>(text.tokens.size() - text.kept));
   }
+  // A prompt is read in chunks whose lengths are powers of two, the longest first.
+  const int64_t whole = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
+  const int64_t chunk = longest == 1 ? 1 : std::max(whole, kMinChunk);
+  const int64_t length = std::min({chunk, options_.chunk, graphs->capacity});
+  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(graphs, length));
+  const size_t size = static_cast<size_t>(length), rows = static_cast<size_t>(graphs->rows);
+  std::vector<int32_t> tokens(rows * size), positions(rows * size, -1), last(rows);
+  for (size_t row = 0; row < texts.size(); ++row) {
+    Text& text = texts[row];
+    size_t at = row * size;
+    for (; !text.done && at < (row + 1) * size && text.kept < text.tokens.size(); ++at) {
+      tokens[at] = text.tokens[text.kept];
+      positions[at] = static_cast<int32_t>(text.kept++);
+    }
+    last[row] = static_cast<int32_t>(std::max(at, row * size + 1) - 1);
+  }
+  WEFT_ASSIGN_OR_RETURN(const Outputs out,
+                        part->runner->Run({{part->token, tokens}, {part->position, positions}, {part->last, last}}));
+  return out[part->logits].as<float>();
 }
 
 absl::Status Generator::GenerateBatch(absl::Span<Text> texts, const GenerateOptions& options, Sink sink) {
@@ -150,22 +163,13 @@ absl::Status Generator::GenerateBatch(absl::Span<Text> texts, const GenerateOpti
   WEFT_ASSIGN_OR_RETURN(Graphs* const graphs, GraphsOf(std::min(batch, options_.batch), capacity));
   const RandomStream random = {.seed = options.sampling.seed, .stream = kSampleStream};
   const size_t vocabulary = static_cast<size_t>(config_.vocabulary), context = static_cast<size_t>(config_.context);
-  std::vector<int32_t> tokens(static_cast<size_t>(graphs->rows)), positions(tokens.size());
   std::vector<float> penalized;
   while (std::any_of(texts.begin(), texts.end(), [](const Text& text) { return !text.done; })) {
-    WEFT_RETURN_IF_ERROR(Read(graphs, texts));
-    std::fill(positions.begin(), positions.end(), -1);
-    for (size_t row = 0; row < texts.size(); ++row) {
-      if (texts[row].done) continue;
-      tokens[row] = texts[row].tokens.back();
-      positions[row] = static_cast<int32_t>(texts[row].kept++);
-    }
-    const Graphs::Part& step = graphs->step;
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, step.runner->Run({{step.token, tokens}, {step.position, positions}}));
+    WEFT_ASSIGN_OR_RETURN(const float* const all_logits, Read(graphs, texts));
     for (size_t row = 0; row < texts.size(); ++row) {
       Text& text = texts[row];
-      if (text.done) continue;
-      absl::Span<const float> logits = out[graphs->logits].span<const float>().subspan(row * vocabulary, vocabulary);
+      if (text.done || text.kept < text.tokens.size()) continue;
+      absl::Span<const float> logits(all_logits + row * vocabulary, vocabulary);
       if (options.sampling.repetition_penalty != 1) {
         penalized.assign(logits.begin(), logits.end());
         PenalizeRepetition(text.seen, options.sampling.repetition_penalty, absl::MakeSpan(penalized));

@@ -26,9 +26,10 @@
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;    // maximum number of texts in one execution
-  int64_t chunk = 32;   // number of tokens of a prompt that are read at once
-  int64_t threads = 0;  // 0: one for each core
+  int64_t batch = 8;     // maximum number of texts in one execution
+  int64_t chunk = 512;   // maximum number of tokens of a prompt that are read at once
+  int64_t threads = 0;   // 0: one for each core
+  DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 struct GenerateOptions {
@@ -57,12 +58,14 @@ class Generator {
 
  private:
   struct Graphs;
+  struct Part;
   struct Text;
 
   Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   absl::StatusOr<Graphs*> GraphsOf(int64_t rows, int64_t capacity);
-  absl::Status Read(Graphs* graphs, absl::Span<Text> texts) const;
+  absl::StatusOr<Part*> PartOf(Graphs* graphs, int64_t length);
+  absl::StatusOr<const float*> Read(Graphs* graphs, absl::Span<Text> texts);
   absl::Status GenerateBatch(absl::Span<Text> texts, const GenerateOptions& options, Sink sink);
 
   const GptConfig config_;

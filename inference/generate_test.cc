@@ -80,10 +80,11 @@ GptConfig InF64(GptConfig config) {
   return config;
 }
 
-// Makes weights so large that texts do not repeat one token.
+// Makes weights so large that texts do not repeat one token. Weights in a block format stay as they are.
 void Spread(Parameters* parameters) {
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
     const Tensor tensor = *parameters->Find(name);
+    if (IsBlockFormat(tensor.type.dtype) || tensor.type.dtype == kBF16) continue;
     const auto spread = [](auto weights) {
       for (auto& w : weights) w = w == 1 ? w : w * 25;
     };
@@ -168,6 +169,24 @@ TEST_F(GeneratorTest, APromptIsContinuedAsInAnyOtherCompany) {
     for (const Tokens& prompt : prompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
     for (const int64_t batch : {2, 3, 8}) {
       EXPECT_EQ(Generate(Gpt2(), prompts, {sampling, 40}, {.batch = batch, .chunk = 4}), alone) << batch;
+    }
+  }
+}
+
+// Weights of at least 64 x 64 are stored in other formats.
+TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfThreads) {
+  GptConfig config = Gpt2();
+  config.vocabulary = 70;
+  config.width = 64;
+  const std::vector<Tokens> prompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
+  for (const DType weights : {kF32, kBF16, kQ8_0, kQ4_0}) {
+    std::vector<Tokens> alone;
+    for (const Tokens& prompt : prompts) {
+      alone.push_back(Generate(config, {prompt}, {kGreedy, 40}, {.threads = 1, .weights = weights}).at(0));
+    }
+    for (const int threads : {1, 2, 4}) {
+      EXPECT_EQ(Generate(config, prompts, {kGreedy, 40}, {.threads = threads, .weights = weights}), alone)
+          << Name(weights);
     }
   }
 }

@@ -26,6 +26,7 @@ struct LineTranslatorOptions {
   bool truncate = false;  // true: cuts lines that exceed the context; false: they are errors
   int64_t batch = 32;     // maximum number of lines in one execution
   int64_t threads = 0;    // 0: one for each core
+  DType weights = kF32;   // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 class LineTranslator {

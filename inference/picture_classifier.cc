@@ -27,8 +27,9 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
-  WEFT_ASSIGN_OR_RETURN(classifier->runner_, EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}},
-                                                        &classifier->parameters_, options.threads));
+  WEFT_ASSIGN_OR_RETURN(classifier->runner_,
+                        EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}, .weights = options.weights},
+                                   &classifier->parameters_, options.threads));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, vit->weights, &classifier->parameters_));
   return classifier;
 }

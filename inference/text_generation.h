@@ -32,6 +32,7 @@ struct TextGeneratorOptions {
   std::string stop = "";       // the continuation ends before this text; empty: no such text
   int64_t batch = 8;           // maximum number of texts in one execution
   int64_t threads = 0;         // 0: one for each core
+  DType weights = kF32;        // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 class TextGenerator {

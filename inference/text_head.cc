@@ -32,7 +32,8 @@ absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, cons
     return task == TextTask::kTokens ? model.Classify(hidden, classes)
                                      : model.ClassifyText(hidden, inputs.lengths, classes);
   };
-  const BertEncoderOptions encoder = {.truncate = options.truncate, .batch = options.batch, .threads = options.threads};
+  const BertEncoderOptions encoder = {
+      .truncate = options.truncate, .batch = options.batch, .threads = options.threads, .weights = options.weights};
   if (head->pairs_) {
     WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::CreateForPairs(std::move(bert), encoder, record));
     return head;

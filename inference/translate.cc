@@ -80,7 +80,8 @@ absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t
   made->lengths = made->tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
   const Transformer model(config_);
   const VarList stored = model.StoreMemory(model.Encode(made->source, made->lengths), MemoryPrefix(rows, length));
-  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.update = stored}, parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.update = stored, .weights = options_.weights},
+                                                 parameters_, options_.threads));
   encoder = std::move(made);
   return encoder.get();
 }
@@ -111,7 +112,8 @@ absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, int64_t
       TopK(LogSoftmax(Cast(logits, kF32)), std::min(BeamSearch::Candidates(options), config_.target_vocabulary));
   made->log_probability = best[0];
   made->next = best[1];
-  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(tape, {.fetch = best}, parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(made->runner,
+                        EvalRunner(tape, {.fetch = best, .weights = options_.weights}, parameters_, options_.threads));
   decoder = std::move(made);
   return decoder.get();
 }

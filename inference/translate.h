@@ -28,6 +28,7 @@ struct TranslatorOptions {
   int64_t batch = 32;       // maximum number of sentences in one execution
   int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
   int64_t threads = 0;      // 0: one for each core
+  DType weights = kF32;     // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 struct TranslateOptions {

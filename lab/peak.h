@@ -18,7 +18,7 @@ struct Bandwidth {
 };
 // Measures passes over two arrays of `array_bytes` each, divided among the threads. Each of the three figures is the
 // best of several tries, which take `seconds` together. Arrays larger than all caches give the bandwidth of the memory.
-// Stores are ordinary ones, as in ops, not non-temporal.
+// Stores are ordinary ones, as in ops, not non-temporal. All figures are 0 if there is no memory for the arrays.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);
 
 }  // namespace weft

@@ -68,8 +68,28 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
 }  // namespace
 
 Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
+  const Scope scope(tokens.tape, "gpt", Scope::kNoNames);
+  Var table;
+  const Var hidden = Hidden(tokens, cache, documents, &table);
+  return Head(hidden, table);
+}
+
+Var Gpt::LogitsOf(Var rows, Var tokens, const AttentionCache* cache) const {
+  const Scope scope(tokens.tape, "gpt", Scope::kNoNames);
+  Var table;
+  const Var hidden = Hidden(tokens, cache, {}, &table);
+  if (!tokens.tape->status().ok()) return tokens.tape->Poison();
+  return Head(Embedding(Reshape(hidden, {hidden.dim(0) * hidden.dim(1), hidden.dim(2)}), rows), table);
+}
+
+Var Gpt::Head(Var hidden, Var table) const {
+  if (!hidden.tape->status().ok()) return hidden.tape->Poison();
+  if (!config_.tied_head) return Linear("lm_head", hidden, config_.vocabulary, {.bias = false});
+  return MatMul(hidden, table, {.transpose_b = true});
+}
+
+Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const {
   Tape* tape = tokens.tape;
-  const Scope scope(tape, "gpt", Scope::kNoNames);
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
   RequireTokens("gpt", "tokens", tokens, config_.context);
   Var mask;
@@ -85,10 +105,9 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
   if (!tape->status().ok()) return tape->Poison();
 
   const bool llama = config_.names == GptConfig::Names::kLlama;
-  const EmbeddingTableOptions embedding = {.dtype = config_.dtype};
-  const Var table =
-      EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width, embedding);
-  Var x = Embedding(table, tokens);  // [B, T, C]
+  *table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
+                          {.dtype = config_.dtype});
+  Var x = Embedding(*table, tokens);  // [B, T, C]
   x = AddPositions(
       x, {.kind = Resolve(config_.positions, config_.attention), .name = "wpe", .context = config_.context}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
@@ -101,9 +120,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
     const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
   }
-  if (config_.pre_norm) x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation);
-  if (config_.tied_head) return MatMul(x, table, {.transpose_b = true});  // [B, T, V]
-  return Linear("lm_head", x, config_.vocabulary, {.bias = false});
+  return config_.pre_norm ? Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation) : x;
 }
 
 }  // namespace weft

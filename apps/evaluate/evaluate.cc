@@ -70,6 +70,7 @@ Hyperparameters Table(EvaluateFlags* flags) {
        &flags->batch,
        {.low = 1, .high = 4096}},
       {"json", "print one JSON object", &flags->json},
+      WeightsRow(&flags->weights),
       {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
       {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
   };
@@ -107,7 +108,7 @@ Figures ClassFigures(const ConfusionMatrix& confusion, const std::vector<std::st
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
-  const LanguageModelOptions options = {.stride = flags.stride, .threads = flags.threads};
+  const LanguageModelOptions options = {.stride = flags.stride, .threads = flags.threads, .weights = flags.weights};
   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, options)));
   const std::string perplexity = absl::StrFormat("%.4f by token, %.4f by word, %.4f by byte", score.perplexity,
                                                  score.word_perplexity, score.byte_perplexity);
@@ -125,6 +126,7 @@ ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
   return {.truncate = flags.truncate,
           .batch = flags.batch,
           .threads = flags.threads,
+          .weights = flags.weights,
           .pairs = flags.pairs,
           .data = flags.data};
 }
@@ -191,8 +193,11 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
        {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {
     if (given(flag)) return NoUse(flag, "a BERT that guesses masked tokens");
   }
-  const MaskedTokensOptions options = {
-      .fraction = flags.masked, .seed = flags.seed, .batch = flags.batch, .threads = flags.threads};
+  const MaskedTokensOptions options = {.fraction = flags.masked,
+                                       .seed = flags.seed,
+                                       .batch = flags.batch,
+                                       .threads = flags.threads,
+                                       .weights = flags.weights};
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
   return ScoreFigures(score, "masked_tokens", "masked token");
 }
@@ -236,7 +241,9 @@ const Subject* FindSubject(const ModelFamily* family) {
 // Checks that the command line has the flags and files that `subject` needs, and none that `subject` does not use.
 absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   for (const auto& [flag, value] : flags.given) {
-    if (flag == "model" || flag == "json" || flag == "threads" || absl::c_linear_search(subject.flags, flag)) continue;
+    if (flag == "model" || flag == "json" || flag == "threads" || flag == "weights" ||
+        absl::c_linear_search(subject.flags, flag))
+      continue;
     return NoUse(flag, subject.name);
   }
   for (const char* flag : {"source", "references"}) {

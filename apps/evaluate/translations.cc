@@ -47,8 +47,11 @@ absl::StatusOr<TranslationFiles> ReadFiles(const std::string& source, const std:
 }
 
 absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& model, const TextLines& source) {
-  const LineTranslatorOptions options = {
-      .translate = {{.beam = flags.beam}}, .truncate = flags.truncate, .batch = flags.batch, .threads = flags.threads};
+  const LineTranslatorOptions options = {.translate = {{.beam = flags.beam}},
+                                         .truncate = flags.truncate,
+                                         .batch = flags.batch,
+                                         .threads = flags.threads,
+                                         .weights = flags.weights};
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(model, options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(source, encode)));

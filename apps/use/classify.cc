@@ -52,6 +52,7 @@ Hyperparameters Table(ClassifyFlags* flags) {
        "maximum number of texts or pictures classified at once",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
+      WeightsRow(&options.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
        &options.threads,

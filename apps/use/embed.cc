@@ -32,6 +32,7 @@ Hyperparameters Table(EmbedFlags* flags) {
        "cut lines that are longer than the model's context, instead of failing",
        &flags->encoder.truncate,
        {.group = "Data"}},
+      WeightsRow(&flags->encoder.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
        &flags->encoder.threads,

@@ -78,6 +78,7 @@ Hyperparameters Table(GenerateFlags* flags) {
        "maximum number of prompts continued at once; it changes no text",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
+      WeightsRow(&options.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
        &options.threads,

@@ -61,6 +61,7 @@ Hyperparameters Table(TranslateFlags* flags) {
        "maximum number of lines translated at once; it changes no translation",
        &flags->options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
+      WeightsRow(&flags->options.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
        &flags->options.threads,

@@ -52,6 +52,7 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        "cut lines that are longer than the model's context, instead of failing",
        &encoder.truncate,
        {.group = "Data"}},
+      WeightsRow(&encoder.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
        &encoder.threads,

@@ -8,6 +8,7 @@
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
 #include "weft/ops/product/pack.h"
+#include "weft/ops/product/weight_matmul.h"
 
 namespace weft {
 namespace {
@@ -34,10 +35,21 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
 }
 
+// Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than kFewRows rows
+// If PacksBF16() is true, a is rounded to bf16, and pack gives bf16.
+VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
+  const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
+  if (a.shape.rows() <= kFewRows) return {};
+  const DType dtype = PacksBF16() ? kBF16 : kF32;
+  const Var panels = Pack(r.Now(matmul.inputs[1]), /*transposed=*/true, dtype);
+  return {PackedMatMul(Cast(r.Now(matmul.inputs[0]), dtype), panels, w.shape.dim(0), /*f32_output=*/true)};
+}
+
 }  // namespace
 
 absl::Status PackWeights(Rewrite& rewrite) {
-  WEFT_RETURN_IF_ERROR(RewritePatterns(rewrite, {{&kMatmul, nullptr, PackWeight}}));
+  WEFT_RETURN_IF_ERROR(
+      RewritePatterns(rewrite, {{&kMatmul, nullptr, PackWeight}, {&kWeightMatmul, nullptr, PackStoredWeight}}));
   WEFT_RETURN_IF_ERROR(ShareCommon(rewrite, kPack));
   return DropDead(rewrite);
 }

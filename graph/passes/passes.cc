@@ -28,6 +28,7 @@ absl::Span<const PassRow> Passes() {
       {"drop dead", DropDead},
       {"lower", Lower},
       {"fold casts", FoldCasts, Pass::kFoldCasts},
+      {"store weights", StoreWeights, Pass::kStoreWeights},
       {"pack weights", PackWeights, Pass::kPack},
       {"advance writes", AdvanceWrites, Pass::kAdvanceWrites},
       {"distribute", Distribute},

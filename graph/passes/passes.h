@@ -52,6 +52,8 @@ absl::Status FoldConstants(Rewrite& rewrite);
 absl::Status Lower(Rewrite& rewrite);
 // In precision bf16, removes casts that undo each other, and lets products write f32.
 absl::Status FoldCasts(Rewrite& rewrite);
+// Stores weights in CompileOptions::weights, and gives products of few rows their own op.
+absl::Status StoreWeights(Rewrite& rewrite);
 // Packs the weights of large products once an execution.
 absl::Status PackWeights(Rewrite& rewrite);
 // Moves updates up to where their gradients are computed.

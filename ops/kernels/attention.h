@@ -3,8 +3,8 @@
 // Scores are scale · q kᵀ, capped and masked. The matrix of scores never exists as a whole (Dao et al.,
 // "FlashAttention", 2022). When the maximum of a row grows, its running sums are corrected (Milakov and Gimelshein,
 // 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. If
-// calls of `forward` begin at multiples of kAttentionBlock, the bits of a row depend only on the row's own operands.
-// The kernels allocate nothing.
+// calls of `forward` begin at multiples of kAttentionBlock, the bits of a row depend only on the row's own operands and
+// on the number of targets. The kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 

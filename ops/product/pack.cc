@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/gemm.h"
@@ -31,6 +32,9 @@ struct PackAttrs {
   auto Fields() const { return std::tuple{AttrField{"dtype", dtype}, AttrField{"transposed", transposed}}; }
 };
 
+// Reports whether a weight in this dtype can become panels of f32 and of bf16.
+bool IsStored(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
+
 PanelShape ShapeOf(const Attrs& attrs, const Shape& b) {
   const auto [dtype, transposed] = attrs.as<PackAttrs>();
   return Panels(b.dim(transposed ? 1 : 0), b.dim(transposed ? 0 : 1), dtype);
@@ -38,9 +42,14 @@ PanelShape ShapeOf(const Attrs& attrs, const Shape& b) {
 
 absl::StatusOr<Types> InferPack(const Attrs& attrs, TypeSpan in) {
   const DType dtype = attrs.as<PackAttrs>().dtype;
-  const bool rounds = in[0].dtype == kF32 && dtype == kBF16;
-  if (dtype != in[0].dtype && !rounds) return ShapeError("pack", "panels are of b's dtype, or of f32 in bf16", in);
+  const bool converts = (dtype == kF32 || dtype == kBF16) && IsStored(in[0].dtype);
+  if (dtype != in[0].dtype && !converts) {
+    return ShapeError("pack", "panels are of b's dtype, or f32 or bf16 for a weight", in);
+  }
   if (in[0].shape.rank() != 2) return ShapeError("pack", "b needs rank 2", in);
+  if (IsStored(in[0].dtype) && in[0].dtype != kF32 && !attrs.as<PackAttrs>().transposed) {
+    return ShapeError("pack", "a stored weight is transposed: it is kept by rows", in);
+  }
   const PanelShape shape = ShapeOf(attrs, in[0].shape);
   return Types{{dtype, {shape.count(), shape.rows(), shape.width}}};
 }
@@ -59,6 +68,27 @@ void PackKernel(const KernelArgs& a, Rect tile) {
   const int64_t rows = std::max<int64_t>(1, a.output_shape(0).dim(1));
   PackPanels(ShapeOf(a.attrs, a.input_shape(0)), a.attrs.as<PackAttrs>().transposed, a.input<float>(0),
              tile.row_begin / rows, tile.row_end / rows, a.outputs[0].data);
+}
+
+Prepared PreparePack(const OpArgs& args, absl::Span<const Rect>) {
+  if (args.inputs[0].dtype == kF32 || args.inputs[0].dtype == kF64) return {};
+  const PanelShape shape = ShapeOf(args.attrs, args.inputs[0].shape);
+  return {.workspace = static_cast<size_t>(shape.width * shape.inner) * sizeof(float)};
+}
+
+// Packs a weight that is stored by rows in bf16 or a block format. Decodes the columns of one panel at a time.
+void PackStoredKernel(const KernelArgs& a, Rect tile) {
+  const PanelShape whole = ShapeOf(a.attrs, a.input_shape(0));
+  const int64_t rows = std::max<int64_t>(1, whole.rows()), inner = whole.inner;
+  const DType stored = a.inputs[0].type.dtype;
+  float* const decoded = reinterpret_cast<float*>(a.workspace);
+  for (int64_t p = tile.row_begin / rows; p < tile.row_end / rows; ++p) {
+    PanelShape panel = whole;
+    panel.cols = std::min(whole.width, whole.cols - p * whole.width);
+    const size_t before = BytesOf(stored, p * whole.width * inner);
+    DecodeWeight(stored, a.inputs[0].data + before, absl::MakeSpan(decoded, static_cast<size_t>(panel.cols * inner)));
+    PackPanels(panel, /*transposed=*/true, decoded, 0, 1, a.outputs[0].data + p * whole.size() * SizeOf(whole.dtype));
+  }
 }
 
 void PackKernelF64(const KernelArgs& a, Rect tile) {
@@ -96,6 +126,9 @@ constexpr OpExample kPackExamples[] = {
     {.in = "f32[3,5]",
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF64)}; },
      .error = "panels are of b's dtype"},
+    {.in = "bf16[130,96]",
+     .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; },
+     .error = "a stored weight is transposed"},
     {.in = "[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, in[0].dtype())}; }},
     {.in = "i32[3,5]",
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kI32)}; },
@@ -231,16 +264,18 @@ constexpr OpExample kProductExamples[] = {
 
 }  // namespace
 
-constexpr OpDef kPack = {.name = "pack",
-                         .infer = InferPack,
-                         .kernels = {PackKernel, PackKernelF64},
-                         .cut = Cut::kRows,
-                         .quantum = PackQuantum,
-                         .access = PackAccess,
-                         .no_gradient = "it is recorded after gradients are expanded",
-                         .reference = PackReference,
-                         .attrs = AttrOpsOf<PackAttrs>(),
-                         .examples = kPackExamples};
+constexpr OpDef kPack = {
+    .name = "pack",
+    .infer = InferPack,
+    .kernels = {PackKernel, PackKernelF64, PackStoredKernel, nullptr, nullptr, PackStoredKernel, PackStoredKernel},
+    .prepare = PreparePack,
+    .cut = Cut::kRows,
+    .quantum = PackQuantum,
+    .access = PackAccess,
+    .no_gradient = "it is recorded after gradients are expanded",
+    .reference = PackReference,
+    .attrs = AttrOpsOf<PackAttrs>(),
+    .examples = kPackExamples};
 
 Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs::Of(PackAttrs{dtype, transposed})); }
 bool PacksBF16() { return HasPackedBF16Products(); }

@@ -1,0 +1,156 @@
+// Measures how fast a GPT with random weights generates tokens, and how fast it reads prompts, beside the bandwidth
+// with which this machine reads memory.
+//
+//   bazel run -c opt //bench:generate_bench -- --model=gpt2 --mode=decode --precision=q8_0 --threads=2
+//   bazel run -c opt //bench:generate_bench -- --model=gpt2 --mode=prefill --length=1024 --json
+//
+// decode: each of --batch texts has a prompt of 16 tokens and grows by --length tokens. The first token is timed alone.
+// prefill: each prompt has --length tokens, and one token follows. Speeds are medians of several rounds.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "weft/bench/command_line.h"
+#include "weft/core/cores.h"
+#include "weft/inference/generate.h"
+#include "weft/lab/measure.h"
+#include "weft/lab/models.h"
+#include "weft/lab/peak.h"
+
+namespace weft {
+namespace {
+
+struct Options {
+  std::string model = "gpt2", mode = "decode", precision = "f32";
+  int64_t batch = 1, length = 128, layers = 0, repeats = 5;
+  int threads = 0;
+  bool json = false;
+};
+
+constexpr int64_t kPrompt = 16;  // tokens of a prompt in mode decode
+
+GptConfig ConfigOf(const Options& options) {
+  const BenchModel& model = *FindBenchModel(options.model);
+  return {.vocabulary = model.vocabulary,
+          .context = std::max(model.context, kPrompt + options.length),
+          .layers = options.layers > 0 ? options.layers : model.layers,
+          .heads = model.heads,
+          .width = model.width};
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+struct Timing {
+  double first = 0, others = 0;  // seconds until the first tokens of all texts; seconds for all other tokens
+};
+
+absl::StatusOr<Timing> Generate(Generator* generator, const Options& options, int64_t vocabulary) {
+  const bool decode = options.mode == "decode";
+  std::vector<std::vector<int32_t>> prompts;
+  for (int64_t b = 0; b < options.batch; ++b) {
+    prompts.push_back(RandomTokens(decode ? kPrompt : options.length, vocabulary, static_cast<uint32_t>(b)));
+  }
+  Timing timing;
+  int64_t tokens = 0;
+  const Clock::time_point start = Clock::now();
+  const auto texts = generator->Generate(
+      prompts, {.sampling = {.temperature = 0}, .length = decode ? options.length : 1}, [&](size_t, int32_t) {
+        if (++tokens == options.batch) timing.first = SecondsSince(start);
+        return true;
+      });
+  if (!texts.ok()) return texts.status();
+  timing.others = SecondsSince(start) - timing.first;
+  return timing;
+}
+
+int64_t WeightBytes(const Parameters& parameters) {
+  int64_t bytes = 0;
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    if (name != "wpe.weight") bytes += static_cast<int64_t>(parameters.Find(name)->type.bytes());  // one row is read
+  }
+  return bytes;
+}
+
+int Measure(Options options) {
+  if (options.threads == 0) options.threads = Cores();
+  GeneratorOptions how = {.batch = options.batch, .threads = options.threads};
+  ParseDType(options.precision, &how.weights);
+  const GptConfig config = ConfigOf(options);
+  Parameters parameters({.seed = 1});
+  const auto generator = Generator::Create(config, &parameters, how);
+  const auto fail = [](const absl::Status& status) {
+    std::fprintf(stderr, "generate_bench: %s\n", std::string(status.message()).c_str());
+    return 1;
+  };
+  if (!generator.ok()) return fail(generator.status());
+  std::vector<double> first, speed;
+  const bool decode = options.mode == "decode";
+  for (int64_t i = 0; i <= options.repeats; ++i) {
+    const absl::StatusOr<Timing> timing = Generate(generator->get(), options, config.vocabulary);
+    if (!timing.ok()) return fail(timing.status());
+    if (i == 0) continue;  // compiles the graphs
+    const double batch = static_cast<double>(options.batch);
+    first.push_back(timing->first);
+    speed.push_back(decode ? batch * static_cast<double>(options.length - 1) / timing->others
+                           : batch * static_cast<double>(options.length) / timing->first);
+  }
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);  // before the arrays whose reading is measured exist
+  Team team(options.threads);
+  const Bandwidth bandwidth = PeakBandwidth(&team, size_t{256} << 20, 0.3);
+  const double tokens = Median(speed);
+  const double executions = tokens / static_cast<double>(options.batch * (decode ? 1 : options.length));
+  const nlohmann::ordered_json row = {
+      {"model", options.model},
+      {"mode", options.mode},
+      {"batch", options.batch},
+      {"length", options.length},
+      {"precision", options.precision},
+      {"threads", options.threads},
+      {"tokens_per_second", tokens},
+      {"weight_gb_per_second", executions * static_cast<double>(WeightBytes(parameters)) * 1e-9},
+      {"read_gb_per_second", bandwidth.read * 1e-9},
+      {"first_token_ms", Median(first) * 1e3},
+      {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024}};
+  if (options.json) {
+    std::printf("%s\n", row.dump().c_str());
+    return 0;
+  }
+  for (const auto& [key, value] : row.items()) {
+    value.is_number_float() ? std::printf("%-22s %.2f\n", key.c_str(), value.get<double>())
+                            : std::printf("%-22s %s\n", key.c_str(), value.dump().c_str());
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures how fast a GPT with random weights generates tokens or reads prompts.", "generate_bench");
+  SetUp(&app);
+  app.add_option("--model", options.model, "sizes of the model")->check(CLI::IsMember({"gpt2", "babygpt", "charcpu"}));
+  app.add_option("--mode", options.mode, "generate tokens (decode) or read prompts (prefill)")
+      ->check(CLI::IsMember({"decode", "prefill"}));
+  app.add_option("--batch", options.batch, "number of texts at once")->check(CLI::Range(1, 4096));
+  app.add_option("--length", options.length, "tokens to generate for each text, or tokens of each prompt")
+      ->check(CLI::Range(2, 1 << 20));
+  app.add_option("--layers", options.layers, "number of layers; 0: the model's own")->check(CLI::Range(0, 1 << 12));
+  app.add_option("--precision", options.precision, "format of the weights")
+      ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
+  app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
+  app.add_option("--repeats", options.repeats, "texts of which the median is taken")->check(CLI::Range(1, 1000));
+  app.add_flag("--json", options.json, "print one JSON object");
+  return RunProgram(&app, argc, argv, [&] { return Measure(options); });
+}
+
+}  // namespace
+}  // namespace weft
+
+int main(int argc, char** argv) { return weft::Main(argc, argv); }

@@ -1,0 +1,161 @@
+// A Q4_0 scale is found by trying several scales near the largest magnitude divided by 8. For the integers that a scale
+// gives, the best scale follows by least squares.
+#include "weft/core/block_formats.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+constexpr int kHalf = kBlockElements / 2;
+
+float Round(float x) { return std::nearbyint(x); }
+
+// Returns the element with the largest magnitude, with its sign. Returns NaN if an element is not finite.
+float Extreme(const float* x) {
+  float extreme = 0, sum = 0;
+  for (int i = 0; i < kBlockElements; ++i) {
+    if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
+    sum += x[i] * 0;  // 0, or NaN after an element that is not finite
+  }
+  return extreme + sum;
+}
+
+void EncodeQ8(const float* x, std::byte* out) {
+  const float scale = std::abs(Extreme(x)) / 127;
+  const uint16_t half = HalfBits(scale);
+  std::memcpy(out, &half, sizeof(half));
+  const float inverse = scale > 0 ? 1 / scale : 0;
+  for (int i = 0; i < kBlockElements; ++i) {
+    const float q = std::isnan(scale) ? 0 : std::clamp(Round(x[i] * inverse), -127.0f, 127.0f);
+    out[sizeof(half) + i] = static_cast<std::byte>(static_cast<int8_t>(q));
+  }
+}
+
+// The integers and the scale of one block of Q4_0, and the sum of the squared errors.
+struct Q4Block {
+  int8_t q[kBlockElements] = {};
+  uint16_t scale = 0;
+  float error = std::numeric_limits<float>::infinity();
+};
+
+void Quantize(const float* x, float scale, Q4Block* block) {
+  const float inverse = scale != 0 ? 1 / scale : 0;
+  for (int i = 0; i < kBlockElements; ++i) {
+    block->q[i] = static_cast<int8_t>(std::clamp(Round(x[i] * inverse), -8.0f, 7.0f));
+  }
+}
+
+Q4Block WithScale(const float* x, float scale) {
+  Q4Block block;
+  Quantize(x, scale, &block);
+  float product = 0, square = 0;
+  for (int i = 0; i < kBlockElements; ++i) {
+    product += x[i] * block.q[i];
+    square += static_cast<float>(block.q[i] * block.q[i]);
+  }
+  block.scale = HalfBits(square > 0 ? product / square : scale);
+  block.error = 0;
+  for (int i = 0; i < kBlockElements; ++i) {
+    const float error = x[i] - FromHalfBits(block.scale) * block.q[i];
+    block.error += error * error;
+  }
+  return block;
+}
+
+void EncodeQ4(const float* x, std::byte* out) {
+  constexpr float kDivisors[] = {-8, -7.5f, -7, -8.5f, -9, 7};
+  const float extreme = Extreme(x);
+  Q4Block best;
+  if (std::isnan(extreme)) {
+    best.scale = HalfBits(extreme);
+  } else {
+    for (float divisor : kDivisors) {
+      const Q4Block block = WithScale(x, extreme / divisor);
+      if (block.error < best.error) best = block;
+    }
+  }
+  std::memcpy(out, &best.scale, sizeof(best.scale));
+  for (int i = 0; i < kHalf; ++i) {
+    out[sizeof(best.scale) + i] = static_cast<std::byte>((best.q[i] + 8) | (best.q[i + kHalf] + 8) << 4);
+  }
+}
+
+float Scale(const std::byte* block) {
+  uint16_t half;
+  std::memcpy(&half, block, sizeof(half));
+  return FromHalfBits(half);
+}
+
+void DecodeQ8(const std::byte* block, float* x) {
+  const float scale = Scale(block);
+  for (int i = 0; i < kBlockElements; ++i) x[i] = scale * static_cast<int8_t>(block[2 + i]);
+}
+
+void DecodeQ4(const std::byte* block, float* x) {
+  const float scale = Scale(block);
+  for (int i = 0; i < kHalf; ++i) {
+    const int byte = static_cast<int>(block[2 + i]);
+    x[i] = scale * static_cast<float>((byte & 15) - 8);
+    x[i + kHalf] = scale * static_cast<float>((byte >> 4) - 8);
+  }
+}
+
+}  // namespace
+
+uint16_t HalfBits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  const uint32_t sign = bits >> 16 & 0x8000u;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds beyond 65504
+  if (magnitude < 0x38800000u) {  // below 2^-14: multiples of 2^-24, which an f32 sum with 0.5 rounds to
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+  return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+float FromHalfBits(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  if (magnitude < 0x400u) {
+    const float value = static_cast<float>(magnitude) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
+}
+
+void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
+  if (to == kF32) {
+    std::memcpy(out, values.data(), values.size() * sizeof(float));
+  } else if (to == kBF16) {
+    for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<BF16*>(out)[i] = BF16(values[i]);
+  } else {
+    WEFT_CHECK(IsBlockFormat(to) && values.size() % kBlockElements == 0);
+    for (size_t i = 0; i < values.size(); i += kBlockElements, out += BlockBytes(to)) {
+      to == kQ8_0 ? EncodeQ8(&values[i], out) : EncodeQ4(&values[i], out);
+    }
+  }
+}
+
+void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) {
+  if (from == kF32) {
+    std::memcpy(values.data(), bytes, values.size() * sizeof(float));
+  } else if (from == kBF16) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = reinterpret_cast<const BF16*>(bytes)[i];
+  } else {
+    WEFT_CHECK(IsBlockFormat(from) && values.size() % kBlockElements == 0);
+    for (size_t i = 0; i < values.size(); i += kBlockElements, bytes += BlockBytes(from)) {
+      from == kQ8_0 ? DecodeQ8(bytes, &values[i]) : DecodeQ4(bytes, &values[i]);
+    }
+  }
+}
+
+}  // namespace weft

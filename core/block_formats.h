@@ -1,0 +1,36 @@
+// A block format stores a weight in fewer bits. Each 32 consecutive elements of a row are a block: a scale d, in f16,
+// and an integer q for each element, which stands for d · q. The formats and their bytes are those of GGUF.
+//
+//   Q8_0   34 bytes: d, then 32 bytes, each a q in -127 .. 127
+//   Q4_0   18 bytes: d, then 16 bytes. Byte i holds q + 8 of element i in its lower half, and of element i + 16 in its
+//          upper half, for q in -8 .. 7.
+//
+//   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
+//   DecodeWeight(kQ8_0, bytes, weights);   // and back
+#ifndef WEFT_CORE_BLOCK_FORMATS_H_
+#define WEFT_CORE_BLOCK_FORMATS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "weft/core/dtype.h"
+
+namespace weft {
+
+// Converts between f32 and the bits of an IEEE 754 binary16. HalfBits rounds to nearest, ties to even; numbers beyond
+// the largest binary16 become infinite.
+uint16_t HalfBits(float value);
+float FromHalfBits(uint16_t bits);
+
+// Writes `values` to `out` in the dtype `to`: f32, bf16, or a block format, for which the number of values must be a
+// multiple of kBlockElements. Q8_0 divides by the largest magnitude, as GGUF's tools do. For Q4_0 several scales are
+// tried, and the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
+void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
+
+// Reads `values.size()` elements of the dtype `from`: f32, bf16, or a block format.
+void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_BLOCK_FORMATS_H_

@@ -1,0 +1,82 @@
+// Stores weights in CompileOptions::weights, and gives products of few rows their own op.
+//
+// The model's text, and so the tape, has weights in f32. This pass changes the dtype of parameters, and the ops that
+// read them. Each weight that products and embeddings read, and nothing else, is stored: whether it is does not depend
+// on the number of rows. So a graph for prompts and a graph for single tokens share their parameters.
+#include "absl/algorithm/container.h"
+#include "weft/core/status.h"
+#include "weft/graph/passes/passes.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/product/matmul.h"
+#include "weft/ops/product/weight_matmul.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMaxF32Rows = 16;     // an f32 product of more rows is faster with oneDNN's kernels
+constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: smaller ones are not worth a format
+
+// Reports whether `node` is a product a wᵀ of f32, where w is a parameter of two axes.
+bool IsWeightProduct(const Program& program, const Node& node) {
+  if (node.op != &kMatmul) return false;
+  const MatMulAttrs attrs = node.attrs.as<MatMulAttrs>();
+  const TensorType &a = program.value(node.inputs[0]).type, &w = program.value(node.inputs[1]).type;
+  return !attrs.transpose_a && attrs.transpose_b && a.dtype == kF32 && w.shape.rank() == 2 &&
+         program.producer(node.inputs[1]).op == &kParameterOp;
+}
+
+bool FewRows(const Program& program, const Node& product) {
+  const Shape &a = program.value(product.inputs[0]).type.shape, &w = program.value(product.inputs[1]).type.shape;
+  return a.rows() <= kMaxF32Rows && w.dim(0) >= kMinWeightAxis && w.dim(1) >= kMinWeightAxis;
+}
+
+// Returns for each value whether it is a weight that is stored in another dtype.
+std::vector<bool> StoredWeights(const Rewrite& rewrite) {
+  const Program& program = rewrite.program;
+  std::vector<bool> stored(program.values.size(), false);
+  if (rewrite.options.weights == kF32) return stored;
+  for (const Node& node : program.nodes) {
+    if (node.op != &kParameterOp || program.parameter(node).kind > ParameterKind::kFrozen) continue;
+    const TensorType& type = program.parameter(node).type;
+    stored[node.output(0)] = type.dtype == kF32 && type.shape.rank() == 2 && type.shape.dim(0) >= kMinWeightAxis &&
+                             type.shape.dim(1) >= kMinWeightAxis && type.shape.dim(1) % kBlockElements == 0;
+  }
+  std::vector<bool> multiplies(program.values.size(), false);
+  for (const Node& node : program.nodes) {
+    const bool product = IsWeightProduct(program, node);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool fits = product ? i == 1 : node.op == &kEmbedding && i == 0;
+      if (!fits) stored[node.inputs[i]] = false;
+      if (product && i == 1) multiplies[node.inputs[i]] = true;
+    }
+  }
+  for (ValueId root : rewrite.roots) stored[root] = false;
+  for (size_t v = 0; v < stored.size(); ++v) stored[v] = stored[v] && multiplies[v];
+  return stored;
+}
+
+}  // namespace
+
+// Rewrite matmul(a, wᵀ) to weight_matmul(a, w), where a has few rows or w is stored
+// Rewrite embedding(w, ids) to weight_embedding(w, ids), where w is stored
+absl::Status StoreWeights(Rewrite& rewrite) {
+  Program& program = rewrite.program;
+  const std::vector<bool> stored = StoredWeights(rewrite);
+  for (Node& node : program.nodes) {
+    if (node.op == &kParameterOp && stored[node.output(0)]) {
+      SourceAttrs attrs = node.attrs.as<SourceAttrs>();
+      program.parameters[attrs.index].type.dtype = rewrite.options.weights;
+      attrs.type.dtype = rewrite.options.weights;
+      program.values[node.output(0)].type.dtype = rewrite.options.weights;
+      node.attrs = Attrs::Of(attrs);
+    } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {
+      node.op = &kWeightEmbedding;
+    } else if (IsWeightProduct(program, node) && (stored[node.inputs[1]] || FewRows(program, node))) {
+      node.op = &kWeightMatmul;
+      node.attrs = {};
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

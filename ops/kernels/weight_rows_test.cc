@@ -1,0 +1,111 @@
+// Compares products with sums of doubles over the decoded weights.
+#include "weft/ops/kernels/weight_rows.h"
+
+#include <cmath>
+#include <vector>
+
+#include "weft/core/arena.h"
+#include "weft/core/block_formats.h"
+#include "weft/core/random.h"
+#include "weft/ops/kernels/instruction_set_test.h"
+
+namespace weft {
+namespace {
+
+using WeightRowsTest = InstructionSetTest;
+INSTANTIATE_TEST_SUITE_P(InstructionSets, WeightRowsTest, InstructionSets(), InstructionSetName);
+
+std::vector<float> RandomNumbers(int64_t n, uint64_t seed) {
+  const RandomStream random = {.seed = seed};
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < n; ++i) numbers.push_back(static_cast<float>(2 * random.Uniform(i) - 1));
+  return numbers;
+}
+
+struct Product {
+  int64_t rows, cols, inner;
+  DType dtype;
+  std::vector<float> a, weights;  // the weights as they are decoded
+  std::vector<std::byte> stored;
+  Arena arena;
+
+  Product(int64_t rows, int64_t cols, int64_t inner, DType dtype)
+      : rows(rows), cols(cols), inner(inner), dtype(dtype), a(RandomNumbers(rows * inner, 1)) {
+    weights = RandomNumbers(cols * inner, 2);
+    stored.resize(BytesOf(dtype, cols * inner));
+    EncodeWeight(weights, dtype, stored.data());
+    DecodeWeight(dtype, stored.data(), absl::MakeSpan(weights));
+  }
+
+  std::vector<float> Multiply(int64_t first_row, int64_t count) {
+    std::vector<float> y(static_cast<size_t>(count * cols), 77);
+    const WeightRows w = {.data = stored.data(), .dtype = dtype, .cols = cols, .inner = inner};
+    std::byte* const workspace = arena.Allocate(WeightRowsWorkspace(dtype, count, inner));
+    const int64_t middle = cols / 3;  // two tiles
+    MultiplyWeightRows(w, 0, middle, a.data() + first_row * inner, count, y.data(), workspace);
+    MultiplyWeightRows(w, middle, cols, a.data() + first_row * inner, count, y.data(), workspace);
+    return y;
+  }
+
+  void ExpectNear(double tolerance) {
+    const std::vector<float> y = Multiply(0, rows);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t j = 0; j < cols; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < inner; ++k) sum += static_cast<double>(a[r * inner + k]) * weights[j * inner + k];
+        ASSERT_NEAR(y[r * cols + j], sum, tolerance * std::sqrt(static_cast<double>(inner)))
+            << Name(dtype) << " at " << r << ", " << j;
+      }
+    }
+  }
+};
+
+// Rounding a to 8 bits moves a sum of `inner` terms by about sqrt(inner) * 0.33 / sqrt(12) / 127 on average.
+constexpr double kExact = 1e-6, kRounded = 6e-3;
+
+TEST_P(WeightRowsTest, MultipliesF32) {
+  for (int64_t rows : {0, 1, 2, 3, 7, 16}) Product(rows, 70, 131, kF32).ExpectNear(kExact);
+  Product(2, 3, 5, kF32).ExpectNear(kExact);
+  Product(2, 3, 0, kF32).ExpectNear(kExact);
+}
+
+TEST_P(WeightRowsTest, MultipliesBF16) {
+  for (int64_t rows : {1, 2, 3, 7, 16}) Product(rows, 70, 160, kBF16).ExpectNear(kExact);
+}
+
+TEST_P(WeightRowsTest, MultipliesBlocks) {
+  for (DType dtype : {kQ8_0, kQ4_0}) {
+    for (int64_t rows : {1, 2, 3, 7, 16}) Product(rows, 70, 160, dtype).ExpectNear(kRounded);
+    Product(1, 5, 32, dtype).ExpectNear(kRounded);
+  }
+}
+
+// Small integers are multiplied without any rounding, so the sums must be exact.
+TEST_P(WeightRowsTest, AddsIntegersExactly) {
+  for (DType dtype : {kQ8_0, kQ4_0}) {
+    Product product(3, 9, 96, dtype);
+    const int limit = dtype == kQ8_0 ? 127 : 8;
+    for (size_t i = 0; i < product.a.size(); ++i)
+      product.a[i] = static_cast<float>(static_cast<int>(i * 37 % 255) - 127);
+    for (size_t i = 0; i < product.a.size(); i += 32) product.a[i] = 127;
+    for (size_t i = 0; i < product.weights.size(); ++i) {
+      product.weights[i] = static_cast<float>(static_cast<int>(i * 11 % (2 * limit)) - limit);
+      if (i % 32 == 0) product.weights[i] = static_cast<float>(-limit);
+    }
+    EncodeWeight(product.weights, dtype, product.stored.data());
+    product.ExpectNear(0);
+  }
+}
+
+TEST_P(WeightRowsTest, ARowDoesNotDependOnTheOthers) {
+  for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
+    Product product(15, 33, 96, dtype);
+    const std::vector<float> all = product.Multiply(0, 15);
+    for (int64_t r = 0; r < 15; ++r) {
+      EXPECT_EQ(product.Multiply(r, 1), std::vector<float>(all.begin() + r * 33, all.begin() + (r + 1) * 33));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft

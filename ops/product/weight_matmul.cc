@@ -1,0 +1,115 @@
+// weight_matmul computes y = a wᵀ for a weight w that is stored by rows, in f32, bf16 or a block format
+// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y.
+#include "weft/ops/product/weight_matmul.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
+#include "weft/ops/kernels/weight_rows.h"
+#include "weft/ops/ops.h"
+#include "weft/ops/product/matmul.h"
+
+namespace weft {
+namespace {
+
+// A tile has about this many bytes of w, which hides the start of a task. A smaller weight has about kMinTiles tiles,
+// so that several threads share it.
+constexpr int64_t kTileBytes = 256 << 10, kMinTiles = 4;
+
+absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+  const auto& [a, w] = std::tie(in[0], in[1]);
+  if (a.dtype != kF32 || a.shape.rank() < 1) return ShapeError("weight_matmul", "a must be f32 of rank >= 1", in);
+  if (w.shape.rank() != 2) return ShapeError("weight_matmul", "w needs rank 2", in);
+  if (w.dtype != kF32 && w.dtype != kBF16 && !IsBlockFormat(w.dtype)) {
+    return ShapeError("weight_matmul", "w must be f32, bf16, q8_0 or q4_0", in);
+  }
+  const int64_t inner = a.shape.dim(-1);
+  if (inner != w.shape.dim(1)) {
+    return ShapeError("weight_matmul", absl::StrCat("inner dimensions differ, ", inner, " vs ", w.shape.dim(1)), in);
+  }
+  if (w.dtype != kF32 && inner % kBlockElements != 0) {
+    const std::string wanted = absl::StrCat("rows of ", Name(w.dtype), " need a multiple of ", kBlockElements);
+    return ShapeError("weight_matmul", wanted + " elements", in);
+  }
+  TensorType y = a;
+  y.shape.set_dim(-1, w.shape.dim(0));
+  return Types{y};
+}
+
+Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+  int64_t rows = 0;
+  for (const Rect& tile : tiles) rows = std::max(rows, tile.rows());
+  return {.workspace = WeightRowsWorkspace(args.inputs[1].dtype, rows, args.inputs[0].shape.dim(-1))};
+}
+
+void Kernel(const KernelArgs& args, Rect tile) {
+  const Tensor& w = args.inputs[1];
+  const WeightRows weight = {
+      .data = w.data, .dtype = w.type.dtype, .cols = w.type.shape.dim(0), .inner = w.type.shape.dim(1)};
+  MultiplyWeightRows(weight, tile.col_begin, tile.col_end, args.input<float>(0) + tile.row_begin * weight.inner,
+                     tile.rows(), args.output<float>(0) + tile.row_begin * weight.cols, args.workspace);
+}
+
+int64_t Quantum(const OpArgs& args) { return std::max<int64_t>(1, args.outputs[0].shape.rows()); }
+int64_t ColumnQuantum(const OpArgs& args) {
+  const Shape& w = args.inputs[1].shape;
+  const int64_t row_bytes = std::max<int64_t>(1, static_cast<int64_t>(BytesOf(args.inputs[1].dtype, w.dim(1))));
+  return EqualParts(w.dim(0), std::max<int64_t>(1, std::min(kTileBytes / row_bytes, w.dim(0) / kMinTiles)), 64);
+}
+
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  if (operand == 2) return tile;
+  if (operand == 0) return {tile.row_begin, tile.row_end, 0, args.inputs[0].shape.cols()};
+  return {tile.col_begin, tile.col_end, 0, args.inputs[1].shape.cols()};
+}
+
+void Reference(const ReferenceArgs& args) {
+  const int64_t inner = args.input_types[1].shape.dim(1), cols = args.input_types[1].shape.dim(0);
+  for (size_t e = 0; e < args.outputs[0].size(); ++e) {
+    const int64_t i = e / cols, j = e % cols;
+    for (int64_t k = 0; k < inner; ++k) {
+      args.outputs[0][e] += args.inputs[0][i * inner + k] * args.inputs[1][j * inner + k];
+    }
+  }
+}
+
+Cost CostOf(const OpArgs& args) {
+  return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
+}
+
+constexpr OpExample kExamples[] = {
+    {.in = "f32[1,1] f32[1,1]", .out = "f32[1,1]"},
+    {.in = "f32[3,5] f32[7,5]", .out = "f32[3,7]"},
+    {.in = "f32[2,3,130] f32[200,130]", .out = "f32[2,3,200]", .tolerance = kSumTolerance},
+    {.in = "f32[1,768] f32[700,768]", .out = "f32[1,700]", .tolerance = kSumTolerance},  // several tiles
+    {.in = "f32[0,5] f32[7,5]", .out = "f32[0,7]"},
+    {.in = "f32[3,0] f32[7,0]", .out = "f32[3,7]"},
+    {.in = "f32[] f32[1,1]", .error = "a must be f32 of rank >= 1"},
+    {.in = "f64[3,5] f64[7,5]", .error = "a must be f32 of rank >= 1"},
+    {.in = "f32[3,5] f32[7]", .error = "w needs rank 2"},
+    {.in = "f32[3,5] i32[7,5]", .error = "w must be f32, bf16, q8_0 or q4_0"},
+    {.in = "f32[3,5] f32[7,6]", .error = "inner dimensions differ, 5 vs 6"},
+    {.in = "f32[3,5] bf16[7,5]", .error = "rows of bf16 need a multiple of 32 elements"},
+};
+
+}  // namespace
+
+constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
+                                 .infer = Infer,
+                                 .kernels = {Kernel},
+                                 .prepare = Prepare,
+                                 .cut = Cut::kBoth,
+                                 .quantum = Quantum,
+                                 .column_quantum = ColumnQuantum,
+                                 .access = Access,
+                                 .no_gradient = "it is recorded after gradients are expanded",
+                                 .reference = Reference,
+                                 .cost = CostOf,
+                                 .examples = kExamples};
+
+Var WeightMatMul(Var a, Var w) { return Record(kWeightMatmul, {a, w}); }
+
+}  // namespace weft
