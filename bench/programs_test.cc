@@ -33,9 +33,16 @@ case "$*" in
   *pytorch_step.py*--mode=compile*) echo '{"median_ms": 300, "peak_rss_mb": 100}';;
   *pytorch_ddp.py*) echo '{"median_ms": 600, "best_ms": 500, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=eager*) echo 'a warning'; echo '{"median_ms": 600, "peak_rss_mb": 100}';;
+  *llama_generate.py*) echo '{"tokens_per_second": 0.5, "peak_rss_mb": 100}';;
   *) exit 1;;
 esac
 )");
+}
+
+std::string FakeBench() {
+  return WriteProgram("fake_bench",
+                      "echo '{\"tokens_per_second\": 2, \"weight_gb_per_second\": 3, "
+                      "\"read_gb_per_second\": 4, \"peak_rss_mb\": 50}'");
 }
 
 // A fake mpirun, which runs the program alone, and a fake step with MPI_Allreduce.
@@ -306,6 +313,28 @@ TEST(CompareTest, UsageErrors) {
   }
 }
 
+TEST(GenerateBenchTest, PrintsOneObject) {
+  const std::string small = "inference/generate_bench --json --model=charcpu --layers=1 --length=4 --repeats=1 ";
+  for (const char* flags : {"--mode=decode --precision=q8_0 --batch=2", "--mode=prefill --precision=f32"}) {
+    const CommandResult result = RunBench(small + flags);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const nlohmann::json row = nlohmann::json::parse(result.out);
+    for (const char* key : {"tokens_per_second", "weight_gb_per_second", "first_token_ms", "peak_rss_mb"}) {
+      EXPECT_GT(row.at(key).get<double>(), 0) << key;
+    }
+  }
+  EXPECT_EQ(RunBench("inference/generate_bench --precision=q5_0").exit_code, 2);
+}
+
+TEST(CompareInferenceTest, LeavesOutWhatIsMissing) {
+  const std::string flags = " --repeats=1 --rounds=1 --generate-bench=" + FakeBench();
+  const CommandResult result = RunBench("compare_inference --rows=decode-f32 --python=" + FakePython() + flags);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\n| decode-f32 | 2.0 | 75% | 0.5 | 4.00x |  |  |\n"));
+  EXPECT_THAT(result.err, HasSubstr("decode-f32 without pytorch: "));
+  EXPECT_EQ(RunBench("compare_inference --rows=decode-f16").exit_code, 2);
+}
+
 TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
   for (const char* flags : {"--foo", "--steps=2", "--largest=63", "--threads=many", "--svg=/nowhere/file"}) {
     const CommandResult result = RunBench(std::string("scaling ") + flags);
@@ -336,6 +365,8 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
+      {"compare_inference", " --rows=decode-f32 --rounds=1 --generate-bench=" + FakeBench()},
+      {"generate_bench", " --model=charcpu --layers=1 --length=4 --repeats=1"},
       {"compare_ranks", " --model=charcpu --batch=1 --length=8 --rounds=1 --steps=3 --ranks-bench=bench/ranks_bench" +
                             (" --mpirun=" + FakeMpirun()) + " --mpi-allreduce-bench=" + FakeAllreduce()},
       {"ranks_bench", " --model=charcpu --batch=1 --length=8 --layers=1 --steps=3"},
@@ -355,9 +386,10 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     flags = std::regex_replace(flags, std::regex("PYTHON"), FakePython());
     flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
     flags = std::regex_replace(flags, std::regex("TEXT"), text);
-    flags = std::regex_replace(flags, std::regex("--json=comparison.json"), "--json=" + testing::TempDir() + "/c.json");
+    flags = std::regex_replace(flags, std::regex("--json=\\w+.json"), "--json=" + testing::TempDir() + "/c.json");
     flags = std::regex_replace(flags, std::regex("--svg=scaling.svg"), "--svg=" + testing::TempDir() + "/s.svg");
-    const CommandResult result = RunBench(program + flags + quick.at(program));
+    const std::string folder = program == "generate_bench" ? "inference/" : "";
+    const CommandResult result = RunBench(folder + program + flags + quick.at(program));
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
     ++commands[program];
   }
