@@ -63,14 +63,32 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   }
   size_t bytes = 0;
   for (const ParameterSpec& spec : specs) {
-    if (!entries_.contains(spec.name)) bytes += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
+    if (entries_.contains(spec.name)) continue;
+    const auto given = provided_.find(spec.name);
+    if (given != provided_.end() && given->second.type == spec.type) continue;
+    if (given != provided_.end() && !Stores(spec.type, given->second.type)) {
+      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is given as ",
+                                                        ToString(given->second.type), ", but the graph wants ",
+                                                        ToString(spec.type)));
+    }
+    bytes += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
   }
   if (!arena_.Reserve(bytes)) {
     return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes, " bytes"));
   }
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
+    const auto given = provided_.find(spec.name);
+    if (given != provided_.end() && given->second.type == spec.type) {
+      entries_.emplace(spec.name, Entry{given->second, spec.kind});
+      continue;
+    }
     const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
+    if (given != provided_.end()) {
+      EncodeWeight(given->second.span<float>(), spec.type.dtype, tensor.data);
+      entries_.emplace(spec.name, Entry{tensor, spec.kind});
+      continue;
+    }
     const bool drawn = spec.initializer.kind != Initializer::Kind::kConstant;
     if (options_.draw || !drawn) Initialize(spec.initializer, options_.seed, spec.name, tensor);
     entries_.emplace(spec.name, Entry{tensor, spec.kind});
@@ -111,6 +129,12 @@ absl::Status Parameters::CreatePieces(const ParameterSpec& whole, absl::Span<con
   return absl::OkStatus();
 }
 
+void Parameters::Provide(absl::Span<const NamedTensor> tensors, std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(mutex_);
+  for (const NamedTensor& named : tensors) provided_.insert_or_assign(named.name, named.tensor);
+  owners_.push_back(std::move(owner));
+}
+
 bool Parameters::divided() const {
   const std::lock_guard lock(mutex_);
   return !divided_.empty();
@@ -121,6 +145,8 @@ absl::StatusOr<Tensor> Parameters::Find(absl::string_view name) const {
     const std::lock_guard lock(mutex_);
     const auto it = entries_.find(name);
     if (it != entries_.end()) return it->second.tensor;
+    const auto given = provided_.find(name);
+    if (given != provided_.end()) return given->second;
   }
   return absl::NotFoundError(absl::StrCat("no parameter '", name, "'", DidYouMean(name, Names())));
 }

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -55,6 +56,11 @@ class Parameters {
   // values are those of the same rows of the whole weight. From then on, Create refuses the whole weight, and
   // ElementCount counts the whole weight in place of its pieces. Errors are those of Create.
   absl::Status CreatePieces(const ParameterSpec& whole, absl::Span<const ParameterPiece> pieces);
+  // Makes Create take the values of new parameters from `tensors`, by name. If the types are equal, the parameter is
+  // the tensor itself, which `owner` keeps; nothing is copied. If the parameter is in bf16 or a block format and the
+  // tensor in f32, the values are converted. Other differences are an error of Create. Until then, Find finds the
+  // tensors.
+  void Provide(absl::Span<const NamedTensor> tensors, std::shared_ptr<const void> owner);
   // Reports whether weights are divided (CreatePieces).
   bool divided() const;
   // Returns a view of the parameter's bytes, valid as long as this object. Returns NotFound if `name` does not exist.
@@ -107,6 +113,8 @@ class Parameters {
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, ParameterSpec, std::less<>>
       divided_;  // types of the whole weights whose pieces are in entries_
+  std::map<std::string, Tensor, std::less<>> provided_;
+  std::vector<std::shared_ptr<const void>> owners_;  // of the provided tensors
   std::atomic<uint32_t> step_{0};
   mutable std::atomic<bool> locked_{false};
 };

@@ -1,6 +1,7 @@
 #include "weft/core/parameters.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -168,6 +169,26 @@ TEST(ParametersTest, PiecesHaveTheRowsOfTheWholeWeight) {
   Parameters parameters;
   EXPECT_EQ(parameters.CreatePieces({"w", {kF32, {6, 4}}, Zeros()}, {{"w[4:7]", 4, 7}}).message(),
             "'w[4:7]', rows 4 to 7, is no new piece of 'w' f32[6,4]");
+}
+
+TEST(ParametersTest, ProvidedTensorsAreUsedWithoutACopyOrConverted) {
+  auto values = std::make_shared<std::vector<float>>(2 * 64, 0.5f);
+  const Tensor tensor = {{kF32, {2, 64}}, reinterpret_cast<std::byte*>(values->data())};
+  Parameters parameters;
+  parameters.Provide({{"same", tensor}, {"stored", tensor}, {"other", tensor}}, values);
+  EXPECT_EQ(parameters.Find("same")->data, tensor.data);
+  EXPECT_TRUE(parameters.Names().empty());
+  ASSERT_TRUE(parameters.Create({{{"same", {kF32, {2, 64}}}, {"stored", {kQ8_0, {2, 64}}}}}).ok());
+  EXPECT_EQ(parameters.Find("same")->data, tensor.data);
+  EXPECT_EQ(parameters.Find("stored")->type.dtype, kQ8_0);
+  EXPECT_NE(parameters.Find("stored")->data, tensor.data);
+  EXPECT_THAT(parameters.Names(), ElementsAre("same", "stored"));
+  const absl::Status status = parameters.Create({{{"new", {kF32, {3}}}, {"other", {kF32, {3}}}}});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'other' is given as f32[2,64], but the graph wants f32[3]"));
+  EXPECT_FALSE(parameters.Find("new").ok());
+  const std::weak_ptr<std::vector<float>> kept = values;
+  values.reset();
+  EXPECT_FALSE(kept.expired());
 }
 
 TEST(ParametersTest, OneRunnerAtATime) {

@@ -123,6 +123,13 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   return absl::OkStatus();
 }
 
+// Reports whether kernels can use the tensor's bytes where they are in the file.
+bool IsUsableInPlace(const Entry& entry, const std::byte* bytes) {
+  const size_t alignment = IsBlockFormat(entry.type.dtype) ? 1 : SizeOf(entry.type.dtype);
+  return entry.stored == Stored::kAsItIs && entry.type.dtype != kBool && entry.end > entry.begin &&
+         reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
+}
+
 absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
   if (!json.is_object()) return InvalidArgument("it is not a JSON object");
   for (const char* key : {"dtype", "shape", "data_offsets"}) {
@@ -132,6 +139,10 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   Entry entry = {.name = name};
   WEFT_RETURN_IF_ERROR(ReadDType(json["dtype"], &entry));
   WEFT_ASSIGN_OR_RETURN(entry.type.shape, ReadShape(json["shape"]));
+  if (IsBlockFormat(entry.type.dtype) && entry.type.shape.cols() % kBlockElements != 0) {
+    return InvalidArgument("it is ", ToString(entry.type), ", but rows of blocks have a multiple of ", kBlockElements,
+                           " elements");
+  }
   const Json& offsets = json["data_offsets"];
   const bool pair = offsets.is_array() && offsets.size() == 2;
   const std::optional<uint64_t> begin = pair ? Size(offsets[0]) : std::nullopt, end = pair ? Size(offsets[1]) : begin;
@@ -250,16 +261,22 @@ absl::string_view BytesOf(const Tensor& tensor) {
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, WantedChecksum checksum) {
-  WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  SafetensorsFile file;
+  WEFT_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
+  const absl::string_view bytes = file.mapped_.bytes();
   const std::string where = absl::StrCat(path, " is no valid safetensors file");
   absl::string_view data;
   WEFT_ASSIGN_OR_RETURN(const Json header, Annotate(ReadHeader(bytes, &data), where));
   WEFT_ASSIGN_OR_RETURN(std::vector<Entry> entries, Annotate(ReadEntries(header, data.size()), where));
   WEFT_RETURN_IF_ERROR(Annotate(VerifyChecksum(bytes, header, checksum), path));
 
-  SafetensorsFile file;
   for (Entry& entry : entries) {
     const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
+    std::byte* const in_file = file.mapped_.data() + (from.data() - bytes.data());
+    if (IsUsableInPlace(entry, in_file)) {
+      file.tensors_.push_back({std::move(entry.name), {entry.type, in_file}});
+      continue;
+    }
     const Tensor tensor = {entry.type, file.arena_.Allocate(entry.type.bytes())};
     if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
     WEFT_RETURN_IF_ERROR(Annotate(Copy(from, entry, tensor.data), absl::StrCat(where, ": tensor '", entry.name, "'")));

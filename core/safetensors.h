@@ -19,6 +19,7 @@
 #include "weft/core/arena.h"
 #include "weft/core/checksum.h"
 #include "weft/core/file.h"
+#include "weft/core/mapped_file.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -38,10 +39,11 @@ enum class WantedChecksum {
 
 class SafetensorsFile {
  public:
-  // Reads a whole file and checks it. The header must be a JSON object of at most 100 MB, with known dtypes and at most
-  // 6 axes. Byte ranges must fit their shapes, follow each other without gap or overlap, and end with the file. Errors
-  // name file and tensor. F16 becomes f32. I64 becomes i32; a value that does not fit is an error. If the file holds
-  // its checksum, verifies it; DataLoss says that the file is damaged.
+  // Maps a file and checks it. Tensors whose bytes need no conversion stay where they are in the file (MappedFile). The
+  // header must be a JSON object of at most 100 MB, with known dtypes and at most 6 axes. Byte ranges must fit their
+  // shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16 becomes
+  // f32. I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it; DataLoss
+  // says that the file is damaged.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
                                               WantedChecksum checksum = WantedChecksum::kIfPresent);
 
@@ -51,7 +53,8 @@ class SafetensorsFile {
   const NamedTensor* Find(absl::string_view name) const;
 
  private:
-  Arena arena_;
+  MappedFile mapped_;
+  Arena arena_;  // of the tensors that were converted
   std::vector<NamedTensor> tensors_;
 };
 

@@ -1,5 +1,6 @@
 #include "weft/core/safetensors.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,10 +37,19 @@ std::string Tensor32(const std::string& name, const std::string& shape, const st
                       "}");
 }
 
+TEST(SafetensorsTest, RowsOfBlocksAreWhole) {
+  Arena arena;
+  const Tensor tensor = {{kQ8_0, {2, 48}}, arena.Allocate(102)};
+  std::fill_n(tensor.data, 102, std::byte{1});
+  const std::string path = Path("blocks.safetensors");
+  ASSERT_TRUE(WriteSafetensors(path, {{"w", tensor}}).ok());
+  EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("a multiple of 32 elements"));
+}
+
 TEST(SafetensorsTest, RoundTripOfEveryDtype) {
   Arena arena;
   std::vector<NamedTensor> tensors;
-  const Shape shapes[kDTypeCount] = {{2, 3}, {}, {5}, {0, 4}, {3}};
+  const Shape shapes[kDTypeCount] = {{2, 3}, {}, {5}, {0, 4}, {3}, {2, 64}, {1, 32}};
   for (int i = 0; i < kDTypeCount; ++i) {
     const TensorType type = {static_cast<DType>(i), shapes[i]};
     const Tensor tensor = {type, arena.Allocate(type.bytes())};
@@ -56,7 +66,8 @@ TEST(SafetensorsTest, RoundTripOfEveryDtype) {
     EXPECT_EQ(got.name, tensors[i].name);
     ASSERT_EQ(got.tensor.type, tensors[i].tensor.type);
     EXPECT_EQ(std::memcmp(got.tensor.data, tensors[i].tensor.data, got.tensor.type.bytes()), 0);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(got.tensor.data) % kAlignment, 0);
+    const size_t alignment = IsBlockFormat(got.tensor.type.dtype) ? 1 : SizeOf(got.tensor.type.dtype);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(got.tensor.data) % alignment, 0);
     EXPECT_EQ(file->Find(got.name), &got);
   }
   EXPECT_EQ(file->Find("layer"), nullptr);

@@ -3,6 +3,7 @@
 #include "weft/formats/weights.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -41,8 +42,13 @@ void CopyToF32(const Tensor& from, const Tensor& to) {
 
 void Transpose(const Tensor& from, const Tensor& to) {
   const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t col = 0; col < cols; ++col) to.as<float>()[col * rows + row] = from.as<float>()[row * cols + col];
+  constexpr int64_t kBlock = 16;  // rows and columns of a block that stays in the L1 cache
+  for (int64_t first = 0; first < rows; first += kBlock) {
+    const int64_t last = std::min(rows, first + kBlock);
+    for (int64_t col = 0; col < cols; ++col) {
+      for (int64_t row = first; row < last; ++row)
+        to.as<float>()[col * rows + row] = from.as<float>()[row * cols + col];
+    }
   }
 }
 
@@ -64,17 +70,49 @@ absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
   return weights;
 }
 
-absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
-                              Parameters::Others others) {
+namespace {
+
+// Returns the first of `values` that is NaN or infinite, or the end. Examines 64 values at a time, which the compiler
+// turns into vector instructions.
+absl::Span<const float>::iterator FindNotFinite(absl::Span<const float> values) {
+  constexpr size_t kAtOnce = 64;
+  constexpr uint32_t kExponent = 0x7f800000u;
+  size_t i = 0;
+  for (; i + kAtOnce <= values.size(); i += kAtOnce) {
+    uint32_t largest = 0;
+    for (size_t k = 0; k < kAtOnce; ++k) {
+      largest = std::max(largest, std::bit_cast<uint32_t>(values[i + k]) & kExponent);
+    }
+    if (largest == kExponent) break;
+  }
+  return std::find_if_not(values.begin() + static_cast<std::ptrdiff_t>(i), values.end(),
+                          [](float x) { return std::isfinite(x); });
+}
+
+absl::Status CheckFinite(const std::string& path, const Weights& weights) {
   for (const auto& [name, tensor] : weights.tensors()) {
     if (tensor.type.dtype != kF32) continue;
     const absl::Span<const float> values = tensor.span<float>();
-    const auto found = std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+    const auto found = FindNotFinite(values);
     if (found == values.end()) continue;
     return absl::DataLossError(absl::StrCat(path, ": element ", found - values.begin(), " of '", name, "' ",
                                             ToString(tensor.type), " is ", std::isnan(*found) ? "NaN" : "infinite"));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
+                              Parameters::Others others) {
+  WEFT_RETURN_IF_ERROR(CheckFinite(path, weights));
   return parameters->Set(path, weights.tensors(), Parameters::kWeights, others);
+}
+
+absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters) {
+  WEFT_RETURN_IF_ERROR(CheckFinite(path, weights));
+  parameters->Provide(weights.tensors(), std::make_shared<const Weights>(weights));
+  return absl::OkStatus();
 }
 
 const Tensor* Weights::Find(absl::string_view name) const {

@@ -70,6 +70,9 @@ class Weights {
 // is NaN or infinite, because all results would be garbage. The error names the tensor. `path`: the model, for errors.
 absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
                               Parameters::Others others = Parameters::kNothingElse);
+// The same for parameters that no graph has created yet: they will be the weights themselves, without a copy, or
+// weights in another dtype (Parameters::Provide).
+absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters);
 
 // Each Published struct is a model that was read: configuration and weights. kFamily describes its kind
 // (model_formats.h).

@@ -64,8 +64,8 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
     return InvalidArgument(path, ": the model has ", model.config.layers, " layers, not ", options.layers);
   }
   auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, pairs, std::move(record)));
-  WEFT_RETURN_IF_ERROR(encoder->parameters_.Create(ParametersOf(model)));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &encoder->parameters_));
+  WEFT_RETURN_IF_ERROR(Parameters::Check(path, model.weights.tensors(), ParametersOf(model)));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, model.weights, &encoder->parameters_));
   return encoder;
 }
 

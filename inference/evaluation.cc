@@ -100,9 +100,9 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const Var targets = tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   Parameters parameters({.draw = false});
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights("the model", gpt.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(const auto runner,
                         EvalRunner(tape, {.fetch = {loss}, .weights = options.weights}, &parameters, options.threads));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights("the model", gpt.model.weights, &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -171,9 +171,9 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   const Var logits = model.MaskedTokens(Embedding(hidden, positions));  // [B·M, V]
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
   Parameters parameters({.draw = false});
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(bert.path, bert.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape, {.fetch = {loss, correct}, .weights = options.weights},
                                                       &parameters, options.threads));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(bert.path, bert.model.weights, &parameters, Parameters::kMayHaveMore));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};

@@ -21,13 +21,13 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
                                                                      const LineTranslatorOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, translator->opened_.model.weights, &translator->parameters_));
   WEFT_ASSIGN_OR_RETURN(
       translator->translator_,
       Translator::Create(translator->opened_.model.config, &translator->parameters_,
                          {.batch = options.batch, .threads = options.threads, .weights = options.weights}));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, translator->opened_.model.weights, &translator->parameters_));
   return translator;
 }
 

@@ -21,11 +21,11 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
                                                                    const TextGeneratorOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt(path, options.tokenizer));
   auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, generator->gpt_.model.weights, &generator->parameters_));
   WEFT_ASSIGN_OR_RETURN(
       generator->generator_,
       Generator::Create(generator->gpt_.model.config, &generator->parameters_,
                         {.batch = options.batch, .threads = options.threads, .weights = options.weights}));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, generator->gpt_.model.weights, &generator->parameters_));
   return generator;
 }
 
