@@ -6,7 +6,6 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/product/weight_matmul.h"
 
 namespace weft {
 namespace {
@@ -83,7 +82,5 @@ constexpr OpDef kWeightEmbedding = {
     .reference = Reference,
     .examples = kExamples,
 };
-
-Var WeightEmbedding(Var w, Var ids) { return Record(kWeightEmbedding, {w, ids}); }
 
 }  // namespace weft

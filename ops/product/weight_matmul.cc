@@ -110,6 +110,4 @@ constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .cost = CostOf,
                                  .examples = kExamples};
 
-Var WeightMatMul(Var a, Var w) { return Record(kWeightMatmul, {a, w}); }
-
 }  // namespace weft
