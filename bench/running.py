@@ -38,3 +38,13 @@ def whole_number(low):
             raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least {low}")
         return int(text)
     return parse
+
+
+def words(known):
+    """The type of a flag whose value is a comma-separated list of words in `known`."""
+    def parse(text):
+        for word in text.split(","):
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"'{word}' is not one of {', '.join(known)}")
+        return text.split(",")
+    return parse

@@ -43,11 +43,6 @@ GptConfig ConfigOf(const Options& options) {
           .width = model.width};
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 struct Timing {
   double first = 0, others = 0;  // seconds until the first tokens of all texts; seconds for all other tokens
 };
