@@ -126,6 +126,17 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   return SyncParent(path);
 }
 
+absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size) {
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return SystemStatus("open", path, errno);
+  struct stat about;
+  if (fstat(file.get(), &about) != 0) return SystemStatus("read", path, errno);
+  if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  *size = about.st_size;
+  return file;
+}
+
 absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
   const std::string temporary = TemporaryFor(path);
   Descriptor file = weft::Create(temporary);

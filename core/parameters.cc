@@ -65,7 +65,7 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
     const auto given = provided_.find(spec.name);
-    if (given != provided_.end() && given->second.type == spec.type) continue;
+    if (given != provided_.end() && given->second.type == spec.type) continue;  // it is used where it is
     if (given != provided_.end() && !Stores(spec.type, given->second.type)) {
       return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is given as ",
                                                         ToString(given->second.type), ", but the graph wants ",

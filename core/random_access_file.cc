@@ -1,7 +1,6 @@
 #include "weft/core/random_access_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,14 +11,10 @@
 namespace weft {
 
 absl::StatusOr<RandomAccessFile> RandomAccessFile::Open(const std::string& path) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return SystemStatus("open", path, errno);
-  struct stat about;
-  if (fstat(file.get(), &about) != 0) return SystemStatus("read", path, errno);
-  if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
-  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  int64_t size = 0;
+  WEFT_ASSIGN_OR_RETURN(Descriptor file, OpenRegularFile(path, &size));
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);  // no reading ahead: what follows is hardly ever read next
-  return RandomAccessFile(path, std::move(file), about.st_size);
+  return RandomAccessFile(path, std::move(file), size);
 }
 
 absl::Status RandomAccessFile::Read(int64_t begin, size_t size, void* out) const {

@@ -2,7 +2,6 @@
 #include "weft/core/safetensors.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -87,14 +87,6 @@ T LittleEndian(absl::string_view bytes) {
   return value;
 }
 
-// Converts IEEE 754 binary16.
-float FromHalf(uint16_t half) {
-  const int exponent = half >> 10 & 31;
-  const float sign = (half & 0x8000) != 0 ? -1.0f : 1.0f, fraction = static_cast<float>(half & 1023) / 1024;
-  if (exponent == 31) return fraction == 0 ? sign * std::numeric_limits<float>::infinity() : std::nanf("");
-  return exponent == 0 ? sign * std::ldexp(fraction, -14) : sign * std::ldexp(1 + fraction, exponent - 15);
-}
-
 // Copies the elements of a tensor from the file. Converts F16 to f32 and I64 to i32. Returns an error for a BOOL other
 // than 0 and 1, and for an I64 that does not fit i32.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
@@ -108,7 +100,7 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
       break;
     case Stored::kF16:
       for (int64_t i = 0; i < count; ++i) {
-        reinterpret_cast<float*>(to)[i] = FromHalf(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
+        reinterpret_cast<float*>(to)[i] = FromHalfBits(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
       }
       break;
     case Stored::kI64:
