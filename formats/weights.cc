@@ -52,26 +52,6 @@ void Transpose(const Tensor& from, const Tensor& to) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
-  Weights weights;
-  weights.file_ = std::make_shared<const SafetensorsFile>(std::move(file));
-  for (const auto& [name, tensor] : weights.file_->tensors()) {
-    if (tensor.type.dtype != kBF16 && tensor.type.dtype != kF64) {
-      weights.tensors_.push_back({name, tensor});
-      continue;
-    }
-    const absl::StatusOr<Tensor> converted = weights.Add(name, {kF32, tensor.type.shape});
-    if (!converted.ok()) return Annotate(converted.status(), path);
-    tensor.type.dtype == kF64 ? CopyToF32<double>(tensor, *converted) : CopyToF32<BF16>(tensor, *converted);
-  }
-  return weights;
-}
-
-namespace {
-
 // Returns the first of `values` that is NaN or infinite, or the end. Examines 64 values at a time, which the compiler
 // turns into vector instructions.
 absl::Span<const float>::iterator FindNotFinite(absl::Span<const float> values) {
@@ -102,6 +82,22 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
 }
 
 }  // namespace
+
+absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  Weights weights;
+  weights.file_ = std::make_shared<const SafetensorsFile>(std::move(file));
+  for (const auto& [name, tensor] : weights.file_->tensors()) {
+    if (tensor.type.dtype != kBF16 && tensor.type.dtype != kF64) {
+      weights.tensors_.push_back({name, tensor});
+      continue;
+    }
+    const absl::StatusOr<Tensor> converted = weights.Add(name, {kF32, tensor.type.shape});
+    if (!converted.ok()) return Annotate(converted.status(), path);
+    tensor.type.dtype == kF64 ? CopyToF32<double>(tensor, *converted) : CopyToF32<BF16>(tensor, *converted);
+  }
+  return weights;
+}
 
 absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
                               Parameters::Others others) {

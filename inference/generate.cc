@@ -124,8 +124,8 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   return continuations;
 }
 
-// Reads the next tokens of each text that are not in the cache yet: all, or as many as a graph reads at once. Returns
-// the logits after the last token that was read of each text, [rows, V].
+// Runs one graph, which adds tokens of each text to the cache: all tokens that the cache lacks, or as many as the graph
+// takes. Returns the logits [rows, V]: row i follows the last token that was added for text i.
 absl::StatusOr<const float*> Generator::Read(Graphs* graphs, absl::Span<Text> texts) {
   int64_t longest = 1;
   for (const Text& text : texts) {

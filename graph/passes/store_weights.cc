@@ -1,9 +1,9 @@
 // Stores weights in CompileOptions::weights, and gives products of few rows their own op.
 //
-// The model's text, and so the tape, has weights in f32. This pass changes the dtype of parameters, and the ops that
-// read them. Each weight that products and embeddings read, and nothing else, is stored: whether it is does not depend
-// on the number of rows. So a graph for prompts and a graph for single tokens share their parameters.
-#include "absl/algorithm/container.h"
+// A tape records weights in f32. This pass changes the dtype of parameters, and replaces the ops that read them. The
+// pass stores a weight in CompileOptions::weights if all of its readers are products and embeddings, and at least one
+// is a product. The number of rows of a product has no influence on this choice. So a graph for prompts and a graph for
+// single tokens can share their parameters.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"

@@ -1,6 +1,7 @@
-// Each format of weights is a struct, which MultiplyWeightRows uses: how a row of a is prepared, and how one step adds
-// the products of kCols rows of W with kRows rows of a to their sums. `Rest` adds what is left after the last whole
-// step. This header is included once for each instruction set, as lanes-inl.h is.
+// MultiplyWeightRows (weight_rows.h) uses a struct for each format of weights. `Prepare` brings a row of a to the form
+// that the products need. `Step` multiplies a few elements of kCols rows of W by those of kRows rows of a, and adds the
+// products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a step takes.
+// This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -14,6 +15,7 @@
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/weight_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -123,6 +125,8 @@ struct QuantizedPair {
   float scale[8];
 };
 
+static_assert(sizeof(QuantizedPair) <= kPreparedPair);
+
 // Rounds elements of a block of a to 8 bits. Sets `q` to the elements, and returns the scale.
 HWY_INLINE float QuantizeBlock(const float* a, __m128i q[2]) {
   const __m512 x = _mm512_loadu_ps(a), y = _mm512_loadu_ps(a + 16);
@@ -225,6 +229,8 @@ struct QuantizedBlock {
   int16_t q[kBlockElements];
   float scale;
 };
+
+static_assert(2 * sizeof(QuantizedBlock) <= kPreparedPair);
 
 // Returns the scale of a block of weights.
 HWY_INLINE float ScaleOf(const std::byte* block) {

@@ -95,8 +95,7 @@ HWY_EXPORT(Multiply);
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner) {
   if (dtype == kF32) return 0;
   if (dtype == kBF16) return static_cast<size_t>(rows * inner) * sizeof(float);
-  constexpr size_t kPair = 160;  // at least the size of two prepared blocks of every instruction set
-  return static_cast<size_t>(rows * ((inner / kBlockElements + 1) / 2)) * kPair;
+  return static_cast<size_t>(rows * ((inner / kBlockElements + 1) / 2)) * kPreparedPair;
 }
 
 void MultiplyWeightRows(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
