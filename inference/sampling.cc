@@ -1,4 +1,5 @@
-// SampleToken ranks tokens only if top-k or top-p asks for it, then draws by the cumulative sums of the probabilities.
+// SampleToken makes a list of candidates, which each option shortens, and draws by the cumulative sums of their
+// weights. It sorts the candidates only if an option needs their order.
 #include "weft/inference/sampling.h"
 
 #include <cmath>
@@ -6,6 +7,42 @@
 #include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+struct Candidate {
+  int32_t token;
+  double weight;  // the probability divided by the most likely token's
+};
+
+double TotalWeight(const std::vector<Candidate>& candidates) {
+  double sum = 0;
+  for (const Candidate& each : candidates) sum += each.weight;
+  return sum;
+}
+
+// Keeps the first candidates, as few as have at least `share` of the total weight.
+void KeepShare(double share, std::vector<Candidate>* candidates) {
+  const double enough = share * TotalWeight(*candidates);
+  double sum = 0;
+  auto end = candidates->begin();
+  while (end != candidates->end() && sum < enough) sum += (end++)->weight;
+  candidates->erase(end, candidates->end());
+}
+
+// Sorts candidates by the distance of -log(probability) from the entropy, which is its mean. The closest comes first.
+void SortByTypicality(std::vector<Candidate>* candidates) {
+  const double log_total = std::log(TotalWeight(*candidates));
+  const auto surprise = [&](const Candidate& each) { return log_total - std::log(each.weight); };
+  double entropy = 0;
+  for (const Candidate& each : *candidates) {
+    if (each.weight > 0) entropy += std::exp(-surprise(each)) * surprise(each);
+  }
+  std::stable_sort(candidates->begin(), candidates->end(), [&](const Candidate& a, const Candidate& b) {
+    return std::abs(surprise(a) - entropy) < std::abs(surprise(b) - entropy);
+  });
+}
+
+}  // namespace
 
 std::vector<double> Probabilities(absl::Span<const float> logits) {
   const double max = *std::max_element(logits.begin(), logits.end());
@@ -25,6 +62,10 @@ absl::Status Validate(const SamplingOptions& options) {
   if (!(options.temperature >= 0)) return invalid("temperature", options.temperature, "a number from 0");
   if (options.top_k < 0) return invalid("top_k", static_cast<double>(options.top_k), "a number from 0");
   if (!(options.top_p > 0 && options.top_p <= 1)) return invalid("top_p", options.top_p, "a number in (0, 1]");
+  if (!(options.min_p >= 0 && options.min_p <= 1)) return invalid("min_p", options.min_p, "a number in [0, 1]");
+  if (!(options.typical_p > 0 && options.typical_p <= 1)) {
+    return invalid("typical_p", options.typical_p, "a number in (0, 1]");
+  }
   return absl::OkStatus();
 }
 
@@ -44,19 +85,27 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   if (options.top_k > 0 || options.top_p < 1) {
     ranked = Largest(logits, options.top_k > 0 ? static_cast<size_t>(options.top_k) : logits.size());
   }
-  std::vector<double> cumulative;
+  std::vector<Candidate> candidates;
+  for (const int32_t token : ranked) {
+    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - *highest;
+    candidates.push_back({token, std::exp(difference / options.temperature)});
+  }
+  if (options.top_p < 1) KeepShare(options.top_p, &candidates);
+  if (options.min_p > 0) {
+    const auto unlikely = [&](const Candidate& each) { return each.weight < options.min_p; };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
+  }
+  if (options.typical_p < 1) {
+    SortByTypicality(&candidates);
+    KeepShare(options.typical_p, &candidates);
+  }
+  const double drawn = uniform * TotalWeight(candidates);
   double sum = 0;
-  for (int32_t token : ranked) {
-    sum += std::exp((static_cast<double>(logits[static_cast<size_t>(token)]) - *highest) / options.temperature);
-    cumulative.push_back(sum);
+  for (const Candidate& each : candidates) {
+    sum += each.weight;
+    if (sum > drawn) return each.token;
   }
-  if (options.top_p < 1) {
-    const auto enough = std::lower_bound(cumulative.begin(), cumulative.end(), options.top_p * sum);
-    cumulative.erase(std::min(enough + 1, cumulative.end()), cumulative.end());
-    sum = cumulative.back();
-  }
-  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.end(), uniform * sum) - cumulative.begin();
-  return ranked[std::min(static_cast<size_t>(drawn), cumulative.size() - 1)];
+  return candidates.back().token;
 }
 
 }  // namespace weft

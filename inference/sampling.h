@@ -17,14 +17,21 @@
 
 namespace weft {
 
-// The options apply in this order: repetition penalty, temperature, top-k, top-p.
+// The options apply in this order: repetition penalty, temperature, top-k, top-p, min-p, typical-p. Each works on the
+// tokens that the options before it leave, whose probabilities are scaled to a sum of 1.
 struct SamplingOptions {
   // For tokens that the text already has, positive logits are divided by this number, and negative logits are
   // multiplied by it (CTRL, Keskar et al., 2019). 1 disables the penalty.
   double repetition_penalty = 1;
   double temperature = 1;  // divides the logits; 0 picks the most likely token
   int64_t top_k = 0;       // samples among the k most likely tokens; 0: all tokens
-  double top_p = 1;   // samples among the fewest tokens with at least this total probability (Holtzman et al., 2020)
+  double top_p = 1;  // samples among the fewest tokens with at least this total probability (Holtzman et al., 2020)
+  // Drops tokens whose probability is less than this fraction of the most likely token's (Nguyen et al., 2024). 0 keeps
+  // all tokens.
+  double min_p = 0;
+  // Samples among the tokens whose log-probability is closest to its mean, as few as have at least this total
+  // probability (Meister et al., "Locally Typical Sampling", 2023). 1 keeps all tokens.
+  double typical_p = 1;
   uint64_t seed = 0;  // equal seeds give equal texts
 };
 
@@ -53,8 +60,9 @@ absl::Status Validate(const SamplingOptions& options);
 // Applies the repetition penalty to the logits of `tokens`, which must be distinct.
 void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::Span<float> logits);
 
-// Samples from softmax(logits / temperature) among the tokens that top-k and top-p leave. Does not apply the repetition
-// penalty. `uniform`: a random number in [0, 1). Of equal logits, the one with the lower index ranks first.
+// Samples from softmax(logits / temperature) among the tokens that top-k, top-p, min-p and typical-p leave, at least
+// one. Does not apply the repetition penalty. `uniform`: a random number in [0, 1). Of equal logits, the one with the
+// lower index ranks first.
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "weft/inference/sampling.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 const std::vector<float> kLogits = {0, 2, 1, 2};  // e^0, e^2, e^1, e^2; ranked 1, 3, 2, 0
 
@@ -56,6 +58,52 @@ TEST(SampleTokenTest, ATemperatureSharpens) {
   EXPECT_EQ(SampleToken(kLogits, {.temperature = 0.01, .top_p = 0.6}, 0.4), 1);
 }
 
+// Returns how often each token of `logits` is drawn by numbers that are spread evenly over [0, 1).
+std::vector<double> Frequencies(absl::Span<const float> logits, const SamplingOptions& options) {
+  constexpr int kDraws = 20000;
+  std::vector<double> frequencies(logits.size());
+  for (int i = 0; i < kDraws; ++i) {
+    frequencies[static_cast<size_t>(SampleToken(logits, options, (i + 0.5) / kDraws))] += 1.0 / kDraws;
+  }
+  return frequencies;
+}
+
+struct Published {
+  SamplingOptions options;
+  std::vector<double> probabilities;
+};
+
+// The probabilities are softmax of what MinPLogitsWarper, TypicalLogitsWarper and the other warpers of the package
+// transformers leave, in the order in which its `generate` applies them.
+TEST(SampleTokenTest, DrawsFromTheDistributionsOfTransformers) {
+  const std::vector<float> logits = {2, 1, 0.5, 0, -1, 3, 1.5, -2};
+  const Published rows[] = {
+      {{}, {0.195341, 0.071862, 0.043586, 0.026436, 0.009725, 0.530991, 0.11848, 0.003578}},
+      {{.min_p = 0.05}, {0.203425, 0.074836, 0.04539, 0, 0, 0.552966, 0.123383, 0}},
+      {{.min_p = 0.1}, {0.213097, 0.078394, 0, 0, 0, 0.579259, 0.12925, 0}},
+      {{.min_p = 0.2}, {0.231224, 0, 0, 0, 0, 0.628532, 0.140244, 0}},
+      {{.min_p = 1}, {0, 0, 0, 0, 0, 1, 0, 0}},
+      {{.typical_p = 0.2}, {0.622459, 0, 0, 0, 0, 0, 0.377541, 0}},
+      {{.typical_p = 0.5}, {0.231224, 0, 0, 0, 0, 0.628532, 0.140244, 0}},
+      {{.typical_p = 0.9}, {0.213097, 0.078394, 0, 0, 0, 0.579259, 0.12925, 0}},
+      {{.temperature = 1.5, .top_k = 6, .top_p = 0.95, .min_p = 0.1, .typical_p = 0.6},
+       {0.239367, 0.122895, 0, 0, 0, 0.466224, 0.171514, 0}},
+      {{.temperature = 0.7, .top_k = 5, .top_p = 0.9, .min_p = 0.1, .typical_p = 0.6}, {0, 0, 0, 0, 0, 1, 0, 0}},
+  };
+  for (const Published& row : rows) {
+    EXPECT_THAT(Frequencies(logits, row.options), Pointwise(DoubleNear(1e-4), row.probabilities))
+        << row.options.min_p << " " << row.options.typical_p;
+  }
+}
+
+TEST(SampleTokenTest, NeverDrawsATokenOfProbabilityZero) {
+  const float hidden = -std::numeric_limits<float>::infinity();
+  for (const SamplingOptions& options : {SamplingOptions{}, {.min_p = 1e-9}, {.typical_p = 0.99}}) {
+    EXPECT_THAT(Frequencies({hidden, 1, hidden, 1}, options),
+                ElementsAre(0, DoubleNear(0.5, 1e-9), 0, DoubleNear(0.5, 1e-9)));
+  }
+}
+
 TEST(SampleTokenTest, RepetitionMakesLogitsLess) {
   std::vector<float> logits = {2, -2, 0, 3};
   PenalizeRepetition({0, 1, 2}, 2, absl::MakeSpan(logits));
@@ -69,6 +117,9 @@ TEST(SampleTokenTest, SaysWhatCannotBe) {
   EXPECT_THAT(error({.temperature = -1}), HasSubstr("temperature is -1"));
   EXPECT_THAT(error({.top_k = -1}), HasSubstr("top_k is -1"));
   EXPECT_THAT(error({.top_p = 0}), HasSubstr("top_p is 0, wanted a number in (0, 1]"));
+  EXPECT_THAT(error({.min_p = -0.1}), HasSubstr("min_p is -0.1, wanted a number in [0, 1]"));
+  EXPECT_THAT(error({.min_p = std::nan("")}), HasSubstr("min_p is nan"));
+  EXPECT_THAT(error({.typical_p = 0}), HasSubstr("typical_p is 0, wanted a number in (0, 1]"));
 }
 
 TEST(LargestTest, RanksEqualValuesByIndex) {

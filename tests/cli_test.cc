@@ -224,6 +224,7 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"generate", "--model=DIR is missing"},
       {"generate --model=nowhere", "cannot find nowhere: No such file"},
       {"generate --model=nowhere --top-p=0", "top_p is 0, wanted a number in (0, 1]"},
+      {"generate --model=nowhere --typical-p=0", "typical_p is 0, wanted a number in (0, 1]"},
       {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
       {"translate", "--model=DIR is missing"},
       {"translate --model=nowhere", "cannot find nowhere: No such file"},

@@ -59,6 +59,15 @@ Hyperparameters Table(GenerateFlags* flags) {
        "sample among the fewest tokens whose probabilities sum to at least this; 1: all tokens",
        &sampling.top_p,
        {.low = 0, .high = 1, .group = "Sampling"}},
+      {"min-p",
+       "drop tokens whose probability is less than this fraction of the most likely token's; 0: none",
+       &sampling.min_p,
+       {.low = 0, .high = 1, .group = "Sampling"}},
+      {"typical-p",
+       "sample among the tokens whose log-probability is closest to its mean, as few as have at least this total "
+       "probability; 1: all tokens",
+       &sampling.typical_p,
+       {.low = 0, .high = 1, .group = "Sampling"}},
       {"repetition-penalty",
        "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
        "penalty",
