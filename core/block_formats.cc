@@ -43,34 +43,37 @@ void EncodeQ8(const float* x, std::byte* out) {
   }
 }
 
+// Returns the sum of term(i) over a block. Adds halves, so that the compiler can add vectors.
+template <class Term>
+float SumOverBlock(Term term) {
+  float sums[kBlockElements];
+  for (int i = 0; i < kBlockElements; ++i) sums[i] = term(i);
+  for (int i = 0; i < 16; ++i) sums[i] += sums[i + 16];
+  for (int i = 0; i < 8; ++i) sums[i] += sums[i + 8];
+  for (int i = 0; i < 4; ++i) sums[i] += sums[i + 4];
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+}
+
 // The integers and the scale of one block of Q4_0, and the sum of the squared errors.
 struct Q4Block {
-  int8_t q[kBlockElements] = {};
+  float q[kBlockElements] = {};
   uint16_t scale = 0;
   float error = std::numeric_limits<float>::infinity();
 };
 
-void Quantize(const float* x, float scale, Q4Block* block) {
-  const float inverse = scale != 0 ? 1 / scale : 0;
-  for (int i = 0; i < kBlockElements; ++i) {
-    block->q[i] = static_cast<int8_t>(std::clamp(Round(x[i] * inverse), -8.0f, 7.0f));
-  }
-}
-
 Q4Block WithScale(const float* x, float scale) {
   Q4Block block;
-  Quantize(x, scale, &block);
-  float product = 0, square = 0;
+  const float inverse = scale != 0 ? 1 / scale : 0;
   for (int i = 0; i < kBlockElements; ++i) {
-    product += x[i] * block.q[i];
-    square += static_cast<float>(block.q[i] * block.q[i]);
+    const float q = Round(x[i] * inverse), below = q < 7 ? q : 7;
+    block.q[i] = below > -8 ? below : -8;
   }
+  const float* const q = block.q;
+  const float square = SumOverBlock([&](int i) { return q[i] * q[i]; });
+  const float product = SumOverBlock([&](int i) { return x[i] * q[i]; });
   block.scale = HalfBits(square > 0 ? product / square : scale);
-  block.error = 0;
-  for (int i = 0; i < kBlockElements; ++i) {
-    const float error = x[i] - FromHalfBits(block.scale) * block.q[i];
-    block.error += error * error;
-  }
+  const float stored = FromHalfBits(block.scale);
+  block.error = SumOverBlock([&](int i) { return (x[i] - stored * q[i]) * (x[i] - stored * q[i]); });
   return block;
 }
 
@@ -87,8 +90,9 @@ void EncodeQ4(const float* x, std::byte* out) {
     }
   }
   std::memcpy(out, &best.scale, sizeof(best.scale));
+  const auto bits = [&](int i) { return static_cast<int>(best.q[i]) + 8; };
   for (int i = 0; i < kHalf; ++i) {
-    out[sizeof(best.scale) + i] = static_cast<std::byte>((best.q[i] + 8) | (best.q[i + kHalf] + 8) << 4);
+    out[sizeof(best.scale) + i] = static_cast<std::byte>(bits(i) | bits(i + kHalf) << 4);
   }
 }
 
