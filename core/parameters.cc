@@ -90,7 +90,8 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
       continue;
     }
     const bool drawn = spec.initializer.kind != Initializer::Kind::kConstant;
-    if (options_.draw || !drawn) Initialize(spec.initializer, options_.seed, spec.name, tensor);
+    const bool zero = !drawn && spec.initializer.a == 0;  // as the arena's bytes are, which the system gives when used
+    if (!zero && (options_.draw || !drawn)) Initialize(spec.initializer, options_.seed, spec.name, tensor);
     entries_.emplace(spec.name, Entry{tensor, spec.kind});
   }
   return absl::OkStatus();

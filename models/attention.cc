@@ -111,6 +111,12 @@ std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
   if ((cache.rows.tape == nullptr) != (cache.hidden.tape == nullptr) || (cache.beams > 1 && cache.rows.tape != tape)) {
     return absl::StrCat("a cache of ", cache.beams, " beams needs both rows and hidden, on the tape of x");
   }
+  if (cache.pages.tape == nullptr) return "";
+  if (cache.pages.tape != tape || cache.beams > 1) return "a cache's pages must be on the tape of x and exclude beams";
+  if (cache.page_count < 1 || cache.capacity != cache.pages.dim(-1) * kCachePage) {
+    return absl::StrCat("a cache of ", cache.page_count, " pages and capacity ", cache.capacity,
+                        " needs pages i32[B,P] with P = capacity / ", kCachePage);
+  }
   return "";
 }
 
@@ -299,11 +305,15 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   if (o.rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
     const AttentionCache& cache = *inputs.cache;
-    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), x.dim(0), cache.capacity * cache.beams, o);
+    const bool paged = cache.pages.tape != nullptr;
+    const int64_t texts = paged ? cache.page_count : x.dim(0), size = paged ? kCachePage : cache.capacity * cache.beams;
+    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), texts, size, o);
     const Var rows = cache.rows.tape != nullptr ? cache.rows : cache.positions;
-    p.key = CacheAppend(state[0], p.key, rows);
-    p.value = CacheAppend(state[1], p.value, rows);
+    p.key = CacheAppend(state[0], p.key, rows, cache.pages);
+    p.value = CacheAppend(state[1], p.value, rows, cache.pages);
     if (cache.written != nullptr) cache.written->insert(cache.written->end(), {p.key, p.value});
+    if (paged) p.key = ReadPages(p.key, cache.pages);
+    if (paged) p.value = ReadPages(p.value, cache.pages);
   }
   Var scores = Capped(Scores(p.query, p.key, o), o);  // [B, H, T, S]
   if (inputs.cache != nullptr) {

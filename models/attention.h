@@ -78,13 +78,19 @@ struct AttentionOptions {
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
-// Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d].
+// Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d], or
+// [page_count, G, kCachePage, d] if texts share pages.
 struct AttentionCache {
   std::string prefix;
   int64_t capacity = 0;  // number of positions
   // i32 [B, T]: the position of each row of x. Without `hidden`, a row at -1 is padding: it sees nothing and is not
   // cached. If `positions` is an Input, its InputBounds must have 0 < below <= capacity, and may have ignored = -1.
   Var positions;
+  // With `pages`, i32 [B, P], texts share `page_count` pages of kCachePage positions each, and the capacity is
+  // P · kCachePage. Position p of row b of x is in page pages[b, p / kCachePage]. Several rows of x may be tokens of
+  // one text. `pages` excludes beams.
+  Var pages;
+  int64_t page_count = 0;
   // Beam search: `beams` hypotheses of one text share a cache, which has `beams` rows for each position. In each call
   // of Run, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
   // `hidden` masks the rows that do not belong to a hypothesis. If beams > 1, `rows` and `hidden` must be set.

@@ -229,8 +229,13 @@ Var ClipScale(Var norm, double max_norm);
 //
 // Writes rows [B, H, T, D] into a cache [B, H, S, D] at positions i32 [B, T] along S. A row whose position is outside
 // 0 .. S-1 is not written. If positions is an Input, its InputBounds (core/program.h) must have 0 < below <= S, and may
-// have ignored = -1, for padding.
-Var CacheAppend(Var cache, Var rows, Var positions);
+// have ignored = -1, for padding. With `pages`, i32 [B, P], texts share a cache [N, H, S, D] of N pages: position p of
+// text b is at p % S in page pages[b, p / S], so there are P·S positions.
+Var CacheAppend(Var cache, Var rows, Var positions, Var pages = {});
+// Returns the rows of each text, [B, G, P·S, D], that are in `pages`, i32 [B, P], of a cache [N, G, S, D]. If single
+// tokens attend to the result, the compiler copies nothing, provided that a page has kCachePage rows.
+Var ReadPages(Var cache, Var pages);
+inline constexpr int64_t kCachePage = 64;
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type
 // s ← 0 + x if `first`, i32 [], is not 0; otherwise s ← s + x. x: the type of the state s, or f32 if s is bf16.
 Var Accumulate(Var s, Var x, Var first);

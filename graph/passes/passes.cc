@@ -16,6 +16,7 @@ absl::Span<const PassRow> Passes() {
       {"share common", ShareCommon, Pass::kShare},
       {"drop dead", DropDead},
       {"raise attention", RaiseAttention, Pass::kRaise},
+      {"raise paged attention", RaisePagedAttention, Pass::kRaise},
       {"merge permutes", MergePermutes, Pass::kRaise},
       {"raise norms", RaiseNorms, Pass::kRaise},
       {"raise linear cross-entropy", RaiseLinearCrossEntropy, Pass::kRaise},

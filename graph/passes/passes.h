@@ -34,6 +34,7 @@ absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only);
 absl::Status DropDead(Rewrite& rewrite);
 // Replaces softmax(q kᵀ) v by the op `attention`.
 absl::Status RaiseAttention(Rewrite& rewrite);
+absl::Status RaisePagedAttention(Rewrite& rewrite);
 // Merges permutations of permutations.
 absl::Status MergePermutes(Rewrite& rewrite);
 // Replaces (x - mean) / sqrt(variance + ε) by `layer_norm`, and x / sqrt(mean(x²) + ε) by `rms_norm`.

@@ -13,7 +13,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxF32Rows = 16;     // an f32 product of more rows is faster with oneDNN's kernels
 constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: smaller ones are not worth a format
 
 // Reports whether `node` is a product a wᵀ of f32, where w is a parameter of two axes.
@@ -25,9 +24,10 @@ bool IsWeightProduct(const Program& program, const Node& node) {
          program.producer(node.inputs[1]).op == &kParameterOp;
 }
 
-bool FewRows(const Program& program, const Node& product) {
-  const Shape &a = program.value(product.inputs[0]).type.shape, &w = program.value(product.inputs[1]).type.shape;
-  return a.rows() <= kMaxF32Rows && w.dim(0) >= kMinWeightAxis && w.dim(1) >= kMinWeightAxis;
+// Reports whether inference reads the weight of a product as it is stored, although it is stored in f32.
+bool FewRows(const Rewrite& rewrite, const Node& product) {
+  const Program& program = rewrite.program;
+  return rewrite.options.mode == kEval && program.value(product.inputs[0]).type.shape.rows() <= kFewRows;
 }
 
 // Returns for each value whether it is a weight that is stored in another dtype.
@@ -71,7 +71,7 @@ absl::Status StoreWeights(Rewrite& rewrite) {
       node.attrs = Attrs::Of(attrs);
     } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {
       node.op = &kWeightEmbedding;
-    } else if (IsWeightProduct(program, node) && (stored[node.inputs[1]] || FewRows(program, node))) {
+    } else if (IsWeightProduct(program, node) && (stored[node.inputs[1]] || FewRows(rewrite, node))) {
       node.op = &kWeightMatmul;
       node.attrs = {};
     }

@@ -98,8 +98,8 @@ TEST(StoreWeightsTest, FewRowsOfF32HaveTheirOwnOp) {
     Model model(rows);
     return OpNames(Compile(model.tape, {.fetch = {model.logits}, .mode = kEval, .without = without})->program());
   };
-  EXPECT_THAT(ops(16, {}), Contains("weight_matmul"));
-  EXPECT_THAT(ops(17, {}), Not(Contains("weight_matmul")));
+  EXPECT_THAT(ops(48, {}), Contains("weight_matmul"));
+  EXPECT_THAT(ops(49, {}), Not(Contains("weight_matmul")));
   EXPECT_THAT(ops(16, {Pass::kStoreWeights}), Not(Contains("weight_matmul")));
 }
 

@@ -69,42 +69,45 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// A block with at most this many targets reads keys and values where they are. Copies, transposed for the keys, only
-// pay off if several targets use them.
-constexpr int64_t kFewTargets = 2;
+// Returns the keys or values of a block of sources that begins at `s`. `page`: elements between pages of `all`.
+template <class T>
+Positions<const T> BlockOf(Positions<const T> all, const int32_t* pages, int64_t page, int64_t s) {
+  return {pages == nullptr ? all[s] : all.data + pages[s / kBlock] * page, all.stride};
+}
 
-// Computes the products of one query with the first `count` keys of the block.
+// Computes the products of one query with the first `count` of `keys`, which have `width` columns.
 template <class T, class W>
-void ScoreOneTarget(const AttentionHead<T>& head, const Block& block, const W* q, int64_t count, W* scores) {
+void ScoreOneTarget(Positions<const T> keys, int64_t width, const W* q, int64_t count, W* scores) {
   for (int64_t j = 0; j < count; ++j) {
-    const T* const key = head.key[block.s + j];
+    const T* const key = keys[j];
     V<W> sums = hn::Zero(D<W>());
-    ForEachVector<T>(head.key_width, [&](const auto& access, int64_t k) {
+    ForEachVector<T>(width, [&](const auto& access, int64_t k) {
       sums = hn::MulAdd(access.Load(q + k), access.Load(key + k), sums);
     });
     scores[j] = hn::GetLane(hn::SumOfLanes(D<W>(), sums));
   }
 }
 
-// Adds the first `count` values of the block, each times its weight, to `sums`. Unless `add`, overwrites `sums`.
+// Adds the first `count` of `values`, which have `width` columns, each times its weight, to `sums`. Unless `add`,
+// overwrites `sums`.
 template <class T, class W>
-void AddValues(const AttentionHead<T>& head, const Block& block, const W* weights, int64_t count, bool add, W* sums) {
+void AddValues(Positions<const T> values, int64_t width, const W* weights, int64_t count, bool add, W* sums) {
   const D<W> d;
-  ForEachVector<T>(head.value_width, [&](const auto& access, int64_t k) {
+  ForEachVector<T>(width, [&](const auto& access, int64_t k) {
     V<W> even = add ? hn::LoadU(d, sums + k) : hn::Zero(d), odd = hn::Zero(d);
     int64_t j = 0;
     for (; j + 2 <= count; j += 2) {
-      even = hn::MulAdd(hn::Set(d, weights[j]), access.Load(head.value[block.s + j] + k), even);
-      odd = hn::MulAdd(hn::Set(d, weights[j + 1]), access.Load(head.value[block.s + j + 1] + k), odd);
+      even = hn::MulAdd(hn::Set(d, weights[j]), access.Load(values[j] + k), even);
+      odd = hn::MulAdd(hn::Set(d, weights[j + 1]), access.Load(values[j + 1] + k), odd);
     }
-    if (j < count) even = hn::MulAdd(hn::Set(d, weights[j]), access.Load(head.value[block.s + j] + k), even);
+    if (j < count) even = hn::MulAdd(hn::Set(d, weights[j]), access.Load(values[j] + k), even);
     hn::StoreU(hn::Add(even, odd), d, sums + k);
   });
 }
 
 // Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. If `k_transposed` is null, reads the keys where
-// they are. Hidden scores, and columns beyond the block's
-// sources, are -inf. If `slopes` is not null and there is a soft cap, sets `slopes` to the cap's derivatives.
+// they are. Hidden scores, and columns beyond the block's sources, are -inf. If `slopes` is not null and there is a
+// soft cap, sets `slopes` to the cap's derivatives.
 template <class T, class W>
 void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
             W* slopes = nullptr) {
@@ -122,8 +125,9 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
       Multiply<W>({q.data + strip * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + strip * kBlock, kBlock},
                   rows, cols, head.key_width, false);
     } else {
+      const auto keys = BlockOf(head.key, head.pages, head.key_page, block.s);
       for (int64_t i = strip; i < strip + rows; ++i) {
-        ScoreOneTarget<T, W>(head, block, q.data + i * q.stride, Visible(head, block, i), scores + i * kBlock);
+        ScoreOneTarget<T, W>(keys, head.key_width, q.data + i * q.stride, Visible(head, block, i), scores + i * kBlock);
       }
     }
     for (int64_t i = strip; i < strip + rows; ++i) {
@@ -191,15 +195,16 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
     std::fill_n(max, rows, -kInfinity);
     std::fill_n(total, rows, W{0});
     bool first = true;
-    const bool few = rows <= kFewTargets;
     for (int64_t s = 0; s < head.sources; s += kBlock) {
       const Block block = {t, rows, s, std::min(kBlock, head.sources - s)};
       if (IsHidden(head, block)) continue;
-      if (!few) {
-        CopyTransposed(head.key, s, block.cols, head.key_width, key);
-        CopyRows<T, W>(head.value, s, block.cols, head.value_width, {value, value_stride});
+      const auto values = BlockOf(head.value, head.pages, head.value_page, s);
+      if (!head.in_place) {
+        const auto keys = BlockOf(head.key, head.pages, head.key_page, s);
+        CopyTransposed(keys, 0, block.cols, head.key_width, key);
+        CopyRows<T, W>(values, 0, block.cols, head.value_width, {value, value_stride});
       }
-      Scores<T, W>(head, block, {query, key_stride}, few ? nullptr : key, scores);
+      Scores<T, W>(head, block, {query, key_stride}, head.in_place ? nullptr : key, scores);
       for (int64_t i = 0; i < rows; ++i) {
         W* const row = scores + i * kBlock;
         const W larger = std::max(max[i], MaxOfRow(row)), shift = larger == -kInfinity ? 0 : larger;
@@ -215,10 +220,11 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
           MultiplyRow(keep, row);
         }
       }
-      for (int64_t i = 0; few && i < rows; ++i) {
-        AddValues<T, W>(head, block, scores + i * kBlock, Visible(head, block, i), !first, sums + i * value_stride);
+      for (int64_t i = 0; head.in_place && i < rows; ++i) {
+        AddValues<T, W>(values, head.value_width, scores + i * kBlock, Visible(head, block, i), !first,
+                        sums + i * value_stride);
       }
-      for (int64_t strip = 0; !few && strip < rows; strip += kRowsAtOnce) {
+      for (int64_t strip = 0; !head.in_place && strip < rows; strip += kRowsAtOnce) {
         const int64_t strip_rows = std::min(kRowsAtOnce, rows - strip);
         Multiply<W>({scores + strip * kBlock, kBlock, 1}, {value, value_stride},
                     {sums + strip * value_stride, value_stride}, strip_rows, WholeVectors<W>(head.value_width),

@@ -2,9 +2,9 @@
 //
 // Scores are scale · q kᵀ, capped and masked. The matrix of scores never exists as a whole (Dao et al.,
 // "FlashAttention", 2022). When the maximum of a row grows, its running sums are corrected (Milakov and Gimelshein,
-// 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. If
-// calls of `forward` begin at multiples of kAttentionBlock, the bits of a row depend only on the row's own operands and
-// on the number of targets. The kernels allocate nothing.
+// 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. The
+// bits of a row that `forward` computes depend only on the row's own operands and on AttentionHead::in_place. The
+// kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 
@@ -43,9 +43,19 @@ struct AttentionDropout {  // dropout of the weights, as the op dropout computes
   int64_t first = 0;  // index of the random number for target 0 and source 0
 };
 
+// A head with at most this many targets reads keys and values in place. Copies, transposed for the keys, only pay off
+// if several targets use them.
+inline constexpr int64_t kFewTargets = 2;
+
 template <class T>
 struct AttentionHead {
   Positions<const T> query, key, value;  // key_width, key_width and value_width columns
+  // If `pages` is not null, `forward` reads keys and values in pages of kAttentionBlock positions. Position p is in
+  // page pages[p / kAttentionBlock], and page i begins i · key_page elements after key.data, and i · value_page after
+  // value.data.
+  const int32_t* pages = nullptr;
+  int64_t key_page = 0, value_page = 0;
+  bool in_place = false;  // false: `forward` copies blocks of keys and values, which is faster for several targets
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
   double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap
@@ -71,7 +81,7 @@ struct HeadOrder {
 template <class T>
 struct AttentionKernels {
   // Computes rows `begin` .. `end` - 1 of `y` and of `lse` = log Σ exp(score), which has one column. Row t is target t.
-  // `begin` is a multiple of kAttentionBlock. A target that sees no source gets y = 0 and lse = -inf.
+  // A target that sees no source gets y = 0 and lse = -inf.
   void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
                   std::byte* workspace);
   // Computes dquery of a head. Heads that share a key and value are passed one after the other, with the same

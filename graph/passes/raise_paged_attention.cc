@@ -1,0 +1,90 @@
+// This pass recognises attention of single tokens to pages of a cache, and replaces it by the op `paged_attention`. So
+// the pages are read where they are, and only as far as a token sees. The pass follows the one that raises attention.
+#include <algorithm>
+#include <array>
+
+#include "weft/core/status.h"
+#include "weft/graph/passes/matchers.h"
+#include "weft/graph/passes/passes.h"
+#include "weft/graph/passes/pattern.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attention/attention.h"
+#include "weft/ops/attributes.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+constexpr char kPattern[] = "paged attention";
+constexpr size_t kFirstMask = 3;
+
+struct Pages {
+  ValueId cache = kNoValue, pages = kNoValue;
+};
+
+// Matches keys or values [B, G, P·S, D] that ReadPages reads from a cache [N, G, S, D], with S = kCachePage.
+Pages MatchPages(const PatternRewriter& r, ValueId id) {
+  const Node& permute = r.producer(SkipReshapes(r, id));
+  if (permute.op != &kPermute) return {};
+  const Shape& by_page = r.type(permute.inputs[0]).shape;  // [B, P, G, S, D]
+  const PermuteAttrs order = permute.attrs.as<PermuteAttrs>();
+  constexpr std::array kOrder = {0, 2, 1, 3, 4};
+  if (order.rank != 5 || !std::equal(kOrder.begin(), kOrder.end(), order.axes.begin())) return {};
+  const Node& embedding = r.producer(SkipReshapes(r, permute.inputs[0]));
+  if (embedding.op != &kEmbedding) return {};
+  const Pages result = {SkipReshapes(r, embedding.inputs[0]), embedding.inputs[1]};
+  const Shape &cache = r.type(result.cache).shape, &pages = r.type(result.pages).shape;
+  if (cache.rank() != 4 || cache.dim(2) != kCachePage || pages.rank() != 2 ||
+      by_page != Shape({pages.dim(0), pages.dim(1), cache.dim(1), kCachePage, cache.dim(3)})) {
+    return {};
+  }
+  return result;
+}
+
+// Returns the positions, i32 [B, 1], of a mask that hides the sources after each row's position: positions < iota.
+// Returns kNoValue for another mask.
+ValueId MatchPositions(const PatternRewriter& r, ValueId mask) {
+  const Node& less = r.producer(SkipReshapes(r, mask));
+  if (less.op != &kLess || r.producer(less.inputs[1]).op != &kIota) return kNoValue;
+  const Node& cast = r.producer(SkipReshapes(r, less.inputs[0]));
+  if (cast.op != &kCast) return kNoValue;
+  const ValueId positions = SkipReshapes(r, cast.inputs[0]);
+  const TensorType& type = r.type(positions);
+  return type == TensorType{kI32, {r.type(less.output(0)).shape.dim(0), 1}} ? positions : kNoValue;
+}
+
+// Rewrite attention(q, read_pages(k), read_pages(v), positions < iota, masks) to paged_attention(q, k, v, masks)
+VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
+  const AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
+  const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
+  if (keys.cache == kNoValue || values.cache == kNoValue) return {};
+  if (keys.pages != values.pages) return r.Decline(attention, kPattern, "keys and values are in different pages");
+  if (r.type(attention.inputs[0]).shape.dim(-2) != 1) {
+    return r.Decline(attention, kPattern, "a row has several targets");
+  }
+  if (attrs.dropout > 0 || attrs.causal) return r.Decline(attention, kPattern, "it is causal or has dropout");
+  if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
+  VarList masks;
+  ValueId positions = kNoValue;
+  for (size_t i = kFirstMask; i < attention.inputs.size(); ++i) {
+    const ValueId found = positions == kNoValue ? MatchPositions(r, attention.inputs[i]) : kNoValue;
+    if (found != kNoValue) {
+      positions = found;
+    } else {
+      masks.push_back(r.Now(attention.inputs[i]));
+    }
+  }
+  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
+                    r.Now(positions)};
+  inputs.insert(inputs.end(), masks.begin(), masks.end());
+  return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
+}
+
+}  // namespace
+
+absl::Status RaisePagedAttention(Rewrite& rewrite) {
+  return RewritePatterns(rewrite, {{&kAttention, kPattern, ToPagedAttention}});
+}
+
+}  // namespace weft

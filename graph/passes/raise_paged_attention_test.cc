@@ -1,0 +1,65 @@
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/compile.h"
+#include "weft/ops/ops.h"
+#include "weft/tests/op_names.h"
+
+namespace weft {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+constexpr int64_t kRows = 4, kHeads = 2, kGroups = 1, kWidth = 8;
+
+struct Parts {
+  int64_t page = kCachePage, targets = 1;
+  bool other_pages = false;  // values are read from other pages than keys
+  bool hides = true;         // positions after a row's own are hidden
+};
+
+// Attention of one token of each row to three pages.
+std::vector<std::string> OpsOf(const Parts& parts) {
+  Tape tape;
+  const Var query = tape.Input("query", {kF32, {kRows, kHeads, parts.targets, kWidth}});
+  const TensorType cache = {kF32, {9, kGroups, parts.page, kWidth}};
+  const Var keys = tape.State("keys", cache, Zeros()), values = tape.State("values", cache, Zeros());
+  const Var pages = tape.Input("pages", {kI32, {kRows, 3}}, {.below = 9});
+  const Var others = tape.Input("others", {kI32, {kRows, 3}}, {.below = 9});
+  const Var positions = tape.Input("positions", {kI32, {kRows, 1}}, {.below = 3 * parts.page, .ignored = -1});
+  const int64_t sources = 3 * parts.page, together = kHeads * parts.targets;
+  Var scores =
+      MatMul(Reshape(query, {kRows, kGroups, together, kWidth}), ReadPages(keys, pages), {.transpose_b = true});
+  scores = Reshape(scores, {kRows, kHeads, parts.targets, sources});
+  if (parts.hides) {
+    const Var position = Cast(Reshape(positions, {kRows, 1, 1, 1}), kF32);
+    scores = MaskFill(scores, Less(position, Iota(&tape, kF32, sources)), kHidden);
+  }
+  const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
+  const Var y = MatMul(weights, ReadPages(values, parts.other_pages ? others : pages));
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return graph.ok() ? OpNames(graph->program()) : std::vector<std::string>();
+}
+
+TEST(RaisePagedAttentionTest, ReadsPagesWhereTheyAre) {
+  const std::vector<std::string> ops = OpsOf({});
+  EXPECT_THAT(ops, Contains("paged_attention"));
+  EXPECT_THAT(ops, Not(Contains("embedding"))) << "which copies pages";
+  EXPECT_THAT(ops, Not(Contains("less"))) << "which makes a mask";
+}
+
+TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
+  for (const Parts& parts : {Parts{.page = 32}, {.targets = 2}, {.other_pages = true}, {.hides = false}}) {
+    const std::vector<std::string> ops = OpsOf(parts);
+    EXPECT_THAT(ops, Not(Contains("paged_attention")));
+    EXPECT_THAT(ops, Contains("attention"));
+  }
+}
+
+}  // namespace
+}  // namespace weft

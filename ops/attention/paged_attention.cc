@@ -1,0 +1,259 @@
+// The op paged_attention computes attention of single tokens to cached keys and values: y = softmax(scores) · v for
+// each head, where scores are scale · q kᵀ, limited by `soft_cap` and then masked (attention.cc).
+//
+// Texts share caches [N, G, kCachePage, width] of N pages (Kwon et al., "Efficient memory management for large
+// language model serving with PagedAttention", 2023). Inputs are query, keys, values, pages i32 [B, P], positions
+// i32 [B, 1], and masks that broadcast to [B, H, 1, P · kCachePage]. Position p of row b is in page
+// pages[b, p / kCachePage]. Row b sees positions up to positions[b]; below 0, it sees nothing and gets zeros. The
+// output is [B, 1, H · value_width].
+//
+// With at most kFewRows rows, each row reads its keys and values in place. With more, neighbouring rows that are
+// consecutive positions of one text share copies. In both cases, the bits of a row depend on its own operands only.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attention/attention.h"
+#include "weft/ops/attributes.h"
+#include "weft/ops/index/index_bounds.h"
+#include "weft/ops/ops.h"
+#include "weft/ops/product/weight_matmul.h"
+
+namespace weft {
+namespace {
+
+static_assert(kCachePage == kAttentionBlock);
+
+constexpr int kPages = 3, kPositions = 4;
+constexpr size_t kFirstMask = 5;
+
+// Holds the sizes of a node. `sources`: the number of positions that fit into a row's pages.
+struct PagedSizes {
+  int64_t batch, pages, sources, heads, groups, key_width, value_width;
+
+  PagedSizes(const Attrs& attrs, TypeSpan in)
+      : batch(in[0].shape.dim(0)), pages(in[kPages].shape.dim(1)), sources(pages * kCachePage) {
+    const AttentionAttrs a = attrs.as<AttentionAttrs>();
+    heads = a.heads;
+    groups = a.groups;
+    key_width = a.key_width;
+    value_width = a.value_width;
+  }
+};
+
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const AttentionAttrs a = attrs.as<AttentionAttrs>();
+  const auto error = [&](const auto&... parts) { return ShapeError("paged_attention", absl::StrCat(parts...), in); };
+  if (a.heads < 1 || a.groups < 1 || a.heads % a.groups != 0) {
+    return error("heads = ", a.heads, " is not a multiple of the ", a.groups, " heads of keys and values");
+  }
+  if (a.causal || a.by_lse || a.dropout != 0) return error("causal, by_lse and dropout must not be set");
+  const Shape& query = in[0].shape;
+  const int64_t batch = query.rank() > 0 ? query.dim(0) : 0, columns = a.query_column + a.heads * a.key_width;
+  const bool by_head = query == Shape({batch, a.heads, 1, a.key_width}) && a.query_column == 0;
+  const bool by_row = query.rank() == 3 && query.dim(1) == 1 && a.query_column >= 0 && columns <= query.dim(2);
+  if (!by_head && !by_row) {
+    return error("query must be [B,", a.heads, ",1,", a.key_width, "], or [B,1,C] with C >= ", columns);
+  }
+  for (int i : {1, 2}) {
+    const char* const name = i == 1 ? "keys" : "values";
+    const Shape& cache = in[i].shape;
+    const int64_t width = i == 1 ? a.key_width : a.value_width;
+    if (in[i].dtype != in[0].dtype) return error(name, " are not of the query's dtype");
+    if (cache.rank() != 4 || cache != Shape({in[1].shape.dim(0), a.groups, kCachePage, width})) {
+      return error(name, " must be [N,", a.groups, ",", kCachePage, ",", width, "]");
+    }
+  }
+  if (in[kPages].dtype != kI32 || in[kPages].shape.rank() != 2 || in[kPages].shape.dim(0) != batch) {
+    return error("the pages must be i32[B,P]");
+  }
+  if (in[kPositions] != TensorType{kI32, {batch, 1}}) return error("the positions must be i32[B,1]");
+  if (in.size() - kFirstMask > kMaxAttentionMasks) return error("more than ", kMaxAttentionMasks, " masks");
+  const Shape scores = {batch, a.heads, 1, in[kPages].shape.dim(1) * kCachePage};
+  for (size_t i = kFirstMask; i < in.size(); ++i) {
+    if (in[i].dtype != kBool && in[i].dtype != in[0].dtype) return error("a mask must be bool or of the query's dtype");
+    if (Broadcast(in[i].shape, scores) != scores) return error("a mask does not broadcast to ", ToString(scores));
+  }
+  return Types{{in[0].dtype, {batch, 1, a.heads * a.value_width}}};
+}
+
+// Returns the end of the rows from `row` on, before `end`, that are consecutive positions of one text.
+int64_t EndOfText(const int32_t* pages, const int32_t* positions, int64_t page_count, int64_t row, int64_t end) {
+  int64_t next = row + 1;
+  const auto follows = [&] {
+    const int64_t seen = positions[next] / kCachePage + 1;  // pages
+    const int32_t* const own = pages + next * page_count;
+    return positions[row] >= 0 && positions[next] == positions[next - 1] + 1 && seen <= page_count &&
+           std::equal(own, own + seen, pages + row * page_count);
+  };
+  while (next < end && follows()) ++next;
+  return next;
+}
+
+template <class T>
+void Kernel(const KernelArgs& args, Rect tile) {
+  const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
+  const PagedSizes sizes(args.attrs, {args.inputs[0].type, {}, {}, args.inputs[kPages].type});
+  const int32_t *const pages = args.input<int32_t>(kPages), *const positions = args.input<int32_t>(kPositions);
+  const bool in_place = sizes.batch <= kFewRows;
+  const int64_t columns = sizes.heads * sizes.value_width;
+  AttentionHead<T> head = {.key_page = sizes.groups * kCachePage * sizes.key_width,
+                           .value_page = sizes.groups * kCachePage * sizes.value_width,
+                           .in_place = in_place,
+                           .key_width = sizes.key_width,
+                           .value_width = sizes.value_width,
+                           .scale = attrs.scale,
+                           .soft_cap = attrs.soft_cap,
+                           .causal = true};
+  for (int64_t row = tile.row_begin, next = row; row < tile.row_end; row = next) {
+    next = in_place ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
+    head.pages = pages + row * sizes.pages;
+    head.targets = next - row;
+    head.sources = std::min<int64_t>(positions[next - 1] + 1, sizes.sources);
+    for (int64_t h = tile.col_begin / sizes.value_width; h < tile.col_end / sizes.value_width; ++h) {
+      const int64_t group = h / (sizes.heads / sizes.groups);
+      head.query = HeadPositions(args.input<T>(0), args.input_shape(0), row, h, attrs.query_column, sizes.key_width);
+      head.query.stride = args.input_shape(0).elements() / std::max<int64_t>(sizes.batch, 1);
+      head.key = {args.input<T>(1) + group * kCachePage * sizes.key_width, sizes.key_width};
+      head.value = {args.input<T>(2) + group * kCachePage * sizes.value_width, sizes.value_width};
+      head.mask_count = 0;
+      for (size_t i = kFirstMask; i < args.inputs.size(); ++i) {
+        AttentionMask& mask = head.masks[head.mask_count++] = MaskOfHead(args.inputs[i], row, h);
+        const Shape& shape = args.input_shape(i);
+        mask.target_stride = shape.rank() == 4 && shape.dim(0) > 1 ? shape.elements() / shape.dim(0) : 0;
+      }
+      Computed<T> lse;
+      AttentionKernelsOf<T>().forward(head, 0, head.targets,
+                                      {args.output<T>(0) + row * columns + h * sizes.value_width, columns}, {&lse, 0},
+                                      args.workspace);
+    }
+  }
+}
+
+Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
+  const AttentionAttrs a = args.attrs.as<AttentionAttrs>();
+  return {.workspace = AttentionWorkspace(args.inputs[0].dtype, a.key_width, a.value_width)};
+}
+
+int64_t Quantum(const OpArgs& args) {
+  const int64_t batch = args.inputs[0].shape.dim(0);
+  return batch > kFewRows && batch % kCachePage == 0 ? kCachePage : 1;
+}
+int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
+
+Rect Access(const OpArgs& args, int operand, Rect tile) {
+  if (operand == static_cast<int>(args.inputs.size())) return tile;
+  if (operand != 0) return WholeRect(args.inputs[operand].shape);
+  const AttentionAttrs a = args.attrs.as<AttentionAttrs>();
+  if (args.inputs[0].shape.rank() == 4) return {tile.row_begin * a.heads, tile.row_end * a.heads, 0, a.key_width};
+  const auto column = [&](int64_t value_column) { return a.query_column + value_column / a.value_width * a.key_width; };
+  return {tile.row_begin, tile.row_end, column(tile.col_begin), column(tile.col_end)};
+}
+
+// Returns the rows of each text, [B, G, P·S, D].
+Var RowsOfPages(Var cache, Var pages) {
+  const int64_t batch = pages.dim(0), groups = cache.dim(1), size = cache.dim(2), width = cache.dim(3);
+  const Var rows = Record(kEmbedding, {Reshape(cache, {cache.dim(0), groups * size * width}), pages});
+  const Var by_group = Permute(Reshape(rows, {batch, pages.dim(1), groups, size, width}), {0, 2, 1, 3, 4});
+  return Reshape(by_group, {batch, groups, pages.dim(1) * size, width});
+}
+
+VarList Elementary(const Attrs& attrs, VarSpan in) {
+  const Var pages = in[kPages], position = in[kPositions];
+  const int64_t batch = in[0].dim(0), sources = pages.dim(1) * kCachePage;
+  VarList inputs = {in[0], RowsOfPages(in[1], pages), RowsOfPages(in[2], pages)};
+  inputs.push_back(Less(Reshape(Cast(position, kF64), {batch, 1, 1, 1}), Iota(position.tape, kF64, sources)));
+  inputs.insert(inputs.end(), in.begin() + kFirstMask, in.end());
+  const ElementaryAttention e = SpellAttention(attrs, inputs, 3);
+  return {Cast(ByRow(MatMul(Softmax(e.scores), e.value)), in[0].dtype())};
+}
+
+Cost CostOf(const OpArgs& args) {
+  const PagedSizes sizes(args.attrs, args.inputs);
+  // The positions are not known here. On average, a row is taken to see half of its pages.
+  const double seen = static_cast<double>(sizes.batch * sizes.sources) / 2;
+  const double key_value = static_cast<double>(sizes.key_width + sizes.value_width);
+  const auto bytes = static_cast<double>(SizeOf(args.inputs[0].dtype));
+  return {.flops = 2 * seen * static_cast<double>(sizes.heads) * key_value,
+          .bytes = seen * static_cast<double>(sizes.groups) * key_value * bytes};
+}
+
+constexpr AttentionAttrs kOneHead = {.key_width = 3, .value_width = 2, .scale = 0.5};
+constexpr AttentionAttrs kGrouped = {.heads = 4, .groups = 2, .key_width = 5, .value_width = 5, .scale = -0.7};
+constexpr AttentionAttrs kCapped = {
+    .heads = 2, .groups = 2, .key_width = 4, .value_width = 3, .query_column = 1, .scale = 2, .soft_cap = 1.5};
+
+constexpr OpExample kExamples[] = {
+    {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .below = 1,
+     .out = "[1,1,2]"},
+    {.in = "[3,1,3] [140,1,64,3] [140,1,64,2] i32[3,2] i32[3,1]",  // some positions are beyond the pages
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .below = 140,
+     .out = "[3,1,2]",
+     .tolerance = 1e-5},
+    {.in = "[5,4,1,5] [9,2,64,5] [9,2,64,5] i32[5,1] i32[5,1]",
+     .record = RecordWith<kPagedAttention, kGrouped>,
+     .below = 9,
+     .out = "[5,1,20]"},
+    {.in = "[4,1,12] [7,2,64,4] [7,2,64,3] i32[4,2] i32[4,1] bool[4,1,1,128] [2,1,1]",
+     .record = RecordWith<kPagedAttention, kCapped>,
+     .below = 7,
+     .out = "[4,1,6]"},
+    {.in = "[70,1,12] [60,2,64,4] [60,2,64,3] i32[70,1] i32[70,1] [70,1,1,64]",
+     .record = RecordWith<kPagedAttention, kCapped>,
+     .below = 60,
+     .tolerance = 1e-5},
+    {.in = "[64,4,1,5] [2,2,64,5] [2,2,64,5] i32[64,1] i32[64,1]",  // many rows in few pages
+     .record = RecordWith<kPagedAttention, kGrouped>,
+     .below = 2},
+    {.in = "[0,1,3] [1,1,64,3] [1,1,64,2] i32[0,1] i32[0,1]", .record = RecordWith<kPagedAttention, kOneHead>},
+    {.in = "[1,2,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "query must be [B,1,1,3], or [B,1,C] with C >= 3"},
+    {.in = "[1,1,3] [1,1,32,3] [1,1,32,2] i32[1,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "keys must be [N,1,64,3]"},
+    {.in = "[1,1,3] [1,1,64,3] [2,1,64,2] i32[1,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "values must be [N,1,64,2]"},
+    {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[2,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "the pages must be i32[B,P]"},
+    {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "the positions must be i32[B,1]"},
+    {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1] bool[65]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "does not broadcast to [1,1,1,64]"},
+};
+
+}  // namespace
+
+constexpr OpDef kPagedAttention = {.name = "paged_attention",
+                                   .infer = Infer,
+                                   .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
+                                   .prepare = Prepare,
+                                   .cut = Cut::kBoth,
+                                   .quantum = Quantum,
+                                   .column_quantum = ColumnQuantum,
+                                   .access = Access,
+                                   .no_gradient = "it reads a cache",
+                                   .elementary = Elementary,
+                                   .cost = CostOf,
+                                   .attrs = AttrOpsOf<AttentionAttrs>(),
+                                   .examples = kExamples};
+
+Var ReadPages(Var cache, Var pages) {
+  return Composite("read_pages", {cache, pages}, [&]() -> absl::StatusOr<Var> {
+    if (cache.shape().rank() != 4 || pages.shape().rank() != 2) {
+      return ShapeError("read_pages", "wanted a cache [N,G,S,D] and pages [B,P]", {cache.type(), pages.type()});
+    }
+    RequireBounds("read_pages", pages, cache.dim(0), "pages of the cache");
+    return RowsOfPages(cache, pages);
+  });
+}
+
+}  // namespace weft
