@@ -1,5 +1,9 @@
-// Each round reads tokens that the cache lacks, for all texts, and then draws a token for each text whose tokens are
-// all read.
+// Each execution reads tokens that the cache lacks, and draws a token for each text whose tokens are then all read.
+//
+// The graph's rows are tokens of any texts. A text with many unread tokens reads them in executions of many rows, which
+// multiply packed weights; other tokens are read in executions of few rows, which read the weights as they are. Both
+// kinds of product give different bits. So the text alone decides which kind reads a token, and how many tokens of
+// other texts are beside it has no influence.
 #include "weft/inference/generate.h"
 
 #include <algorithm>
@@ -7,6 +11,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
@@ -17,71 +22,89 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMinCapacity = 64, kMinChunk = 16;
+constexpr int64_t kStepRows = 48;   // maximum number of rows for which weights are read as they are
+constexpr int64_t kMinChunk = 64;   // rows of the smallest chunk
+constexpr int64_t kChunkEnds = 16;  // maximum number of texts that end in a chunk
+constexpr int64_t kLongText = 2048;
+
+int64_t PagesOf(int64_t tokens) { return (tokens + kCachePage - 1) / kCachePage; }
 
 }  // namespace
 
-// Graphs of one size share a cache. Each reads up to `length` tokens of each text, [B, length], and computes the logits
-// after the last of them.
+// A graph for `rows` tokens.
 struct Generator::Part {
   Tape tape;
-  Var token, position;  // i32 [B, T]
-  Var last;             // i32 [B]: the row of each text's last token
-  Var logits;           // f32 [B, V]
+  Var token, position;  // i32 [rows, 1]
+  Var pages;            // i32 [rows, P]
+  Var last;             // i32 [L]: the rows whose logits are computed
+  Var logits;           // f32 [L, V]
   std::unique_ptr<Runner> runner;
-};
-
-struct Generator::Graphs {
-  std::map<int64_t, std::unique_ptr<Part>> parts;  // by length
-  int64_t rows, capacity;
 };
 
 struct Generator::Text {
   std::vector<int32_t> tokens;  // tokens in the context, newest last
   size_t kept = 0;              // number of these tokens that are in the cache
-  std::vector<int32_t> seen;    // distinct tokens of prompt and continuation, for a repetition penalty
+  size_t chunked = 0;           // number of tokens that are read in chunks
+  PageTable table;
+  size_t shared = 0;          // number of its first pages that another text fills
+  std::vector<int32_t> seen;  // distinct tokens of prompt and continuation, for a repetition penalty
   std::vector<int32_t> continuation;
-  size_t prompt = 0;  // the index of the prompt
+  size_t prompt = 0;     // the index of the prompt
+  bool rereads = false;  // true: its older half was dropped, so nothing that is in the cache is of use
   bool done = false;
 };
 
-Generator::Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options)
-    : config_(config), parameters_(parameters), options_(options) {}
+// The tokens of one execution.
+struct Generator::Rows {
+  std::vector<int32_t> tokens, positions;
+  std::vector<const Text*> texts;  // of each token
+  std::vector<int32_t> last;       // rows of tokens that are the newest of their text
+  std::vector<Text*> ended;        // the texts of these rows
+  bool chunk = false;
+};
+
+Generator::Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages)
+    : config_(config),
+      parameters_(parameters),
+      options_(options),
+      pages_(static_cast<int64_t>(pages)),
+      pool_(pages, static_cast<size_t>(kCachePage)) {}
 
 Generator::~Generator() = default;
 
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& config, Parameters* parameters,
                                                              const GeneratorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
+  constexpr int64_t kMaxPages = 1 << 24;
+  const int64_t context = PagesOf(config.context);
   if (options.batch < 1 || options.chunk < 1) {
     return InvalidArgument("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1");
   }
-  auto generator = std::unique_ptr<Generator>(new Generator(config, parameters, options));
-  WEFT_ASSIGN_OR_RETURN(Graphs* const graphs, generator->GraphsOf(1, std::min(kMinCapacity, config.context)));
-  WEFT_RETURN_IF_ERROR(generator->PartOf(graphs, 1).status());
+  if (options.pages != 0 && (options.pages < context || options.pages > kMaxPages)) {
+    return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ", kMaxPages,
+                           ", because a context of ", config.context, " tokens takes ", context);
+  }
+  const int64_t usual = std::min(options.batch, kMaxPages / kLongText) * PagesOf(std::min(config.context, kLongText));
+  const int64_t pages = options.pages != 0 ? options.pages : std::max(context, usual);
+  auto generator = std::unique_ptr<Generator>(new Generator(config, parameters, options, static_cast<size_t>(pages)));
+  WEFT_RETURN_IF_ERROR(generator->PartOf(1).status());
   return generator;
 }
 
-absl::StatusOr<Generator::Graphs*> Generator::GraphsOf(int64_t rows, int64_t capacity) {
-  std::unique_ptr<Graphs>& graphs = graphs_[{rows, capacity}];
-  if (graphs != nullptr) return graphs.get();
-  auto made = std::make_unique<Graphs>();
-  made->rows = rows;
-  made->capacity = capacity;
-  graphs = std::move(made);
-  return graphs.get();
-}
-
-absl::StatusOr<Generator::Part*> Generator::PartOf(Graphs* graphs, int64_t length) {
-  std::unique_ptr<Part>& part = graphs->parts[length];
+absl::StatusOr<Generator::Part*> Generator::PartOf(int64_t rows) {
+  std::unique_ptr<Part>& part = parts_[rows];
   if (part != nullptr) return part.get();
   auto made = std::make_unique<Part>();
-  const int64_t rows = graphs->rows, capacity = graphs->capacity;
-  made->token = made->tape.Input("token", {kI32, {rows, length}}, {.below = config_.vocabulary});
-  made->position = made->tape.Input("position", {kI32, {rows, length}}, {.below = capacity, .ignored = -1});
-  made->last = made->tape.Input("last", {kI32, {rows}}, {.below = rows * length});
-  const AttentionCache cache = {
-      .prefix = absl::StrCat("generate.", rows, "x", capacity), .capacity = capacity, .positions = made->position};
+  const int64_t pages = PagesOf(config_.context), ends = rows <= kStepRows ? rows : kChunkEnds;
+  made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
+  made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
+  made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = pages_});
+  made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
+  const AttentionCache cache = {.prefix = absl::StrCat("generate.", pages_),
+                                .capacity = pages * kCachePage,
+                                .positions = made->position,
+                                .pages = made->pages,
+                                .page_count = pages_};
   made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
   WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
                                                  parameters_, options_.threads));
@@ -89,10 +112,22 @@ absl::StatusOr<Generator::Part*> Generator::PartOf(Graphs* graphs, int64_t lengt
   return part.get();
 }
 
+size_t Generator::page_bytes() const {
+  size_t bytes = 0;
+  for (const std::string& name : parameters_->Names()) {
+    if (absl::StartsWith(name, absl::StrCat("generate.", pages_, "."))) bytes += parameters_->Find(name)->type.bytes();
+  }
+  return bytes / static_cast<size_t>(pages_);
+}
+
 absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
   WEFT_RETURN_IF_ERROR(Annotate(Validate(options.sampling), "generate"));
   if (options.length < 0) {
     return InvalidArgument("generate: length is ", options.length, ", wanted at least 0");
+  }
+  if (options.logprobs < -1 || options.logprobs > config_.vocabulary) {
+    return InvalidArgument("generate: logprobs is ", options.logprobs, ", wanted -1 to the vocabulary's ",
+                           config_.vocabulary);
   }
   for (size_t i = 0; i < prompts.size(); ++i) {
     const int64_t longest = options.truncate ? std::numeric_limits<int64_t>::max() : config_.context;
@@ -101,101 +136,181 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
-                                                                      const GenerateOptions& options, Sink sink) {
-  WEFT_RETURN_IF_ERROR(Check(prompts, options));
-  std::vector<std::vector<int32_t>> continuations;
-  const size_t batch = static_cast<size_t>(options_.batch), context = static_cast<size_t>(config_.context);
-  for (size_t begin = 0; begin < prompts.size(); begin += batch) {
-    std::vector<Text> texts;
-    for (size_t i = begin; i < std::min(begin + batch, prompts.size()); ++i) {
-      const size_t size = std::min(prompts[i].size(), context);
-      texts.push_back({.tokens = {prompts[i].end() - static_cast<std::ptrdiff_t>(size), prompts[i].end()},
-                       .prompt = i,
-                       .done = options.length == 0});
-      if (options.sampling.repetition_penalty == 1) continue;
-      std::vector<int32_t>& seen = texts.back().seen = texts.back().tokens;
-      std::sort(seen.begin(), seen.end());
-      seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
-    }
-    WEFT_RETURN_IF_ERROR(GenerateBatch(absl::MakeSpan(texts), options, sink));
-    for (Text& text : texts) continuations.push_back(std::move(text.continuation));
-  }
-  return continuations;
+// Admits a text whose tokens are all unread and which may grow to `length` tokens. Returns false if the cache has too
+// few pages left.
+bool Generator::Admit(Text* text, int64_t length) {
+  const size_t page = pool_.page_size(), size = text->tokens.size();
+  const size_t longest = static_cast<size_t>(std::min(length, config_.context));
+  text->chunked = static_cast<int64_t>(size) > kStepRows && options_.chunk >= kMinChunk ? size : 0;
+  // Only pages that are read in chunks are shared. The newest token is never shared, because its logits are needed.
+  const size_t whole = text->chunked > 0 ? (size - 1) / page : 0;
+  if (!pool_.Admit(text->tokens, whole, pool_.PagesOf(std::max(longest, size)), &text->table)) return false;
+  text->shared = text->table.pages.size();
+  text->kept = text->shared * page;
+  while (text->table.pages.size() < pool_.PagesOf(size)) pool_.Add(&text->table);
+  for (size_t i = text->shared; i < whole; ++i) pool_.Name(text->tokens, i, text->table);
+  peak_pages_ = std::max(peak_pages_, pool_.used());
+  return true;
 }
 
-// Runs one graph, which adds tokens of each text to the cache: all tokens that the cache lacks, or as many as the graph
-// takes. Returns the logits [rows, V]: row i follows the last token that was added for text i.
-absl::StatusOr<const float*> Generator::Read(Graphs* graphs, absl::Span<Text> texts) {
-  int64_t longest = 1;
-  for (const Text& text : texts) {
-    if (!text.done) longest = std::max(longest, static_cast<int64_t>(text.tokens.size() - text.kept));
-  }
-  // A prompt is read in chunks whose lengths are powers of two, the longest first.
-  const int64_t whole = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(longest)));
-  const int64_t chunk = longest == 1 ? 1 : std::max(whole, kMinChunk);
-  const int64_t length = std::min({chunk, options_.chunk, graphs->capacity});
-  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(graphs, length));
-  const size_t size = static_cast<size_t>(length), rows = static_cast<size_t>(graphs->rows);
-  std::vector<int32_t> tokens(rows * size), positions(rows * size, -1), last(rows);
-  for (size_t row = 0; row < texts.size(); ++row) {
-    Text& text = texts[row];
-    size_t at = row * size;
-    for (; !text.done && at < (row + 1) * size && text.kept < text.tokens.size(); ++at) {
-      tokens[at] = text.tokens[text.kept];
-      positions[at] = static_cast<int32_t>(text.kept++);
+// Returns the rows of the next execution, and counts them as kept.
+Generator::Rows Generator::Collect() {
+  Rows rows;
+  rows.chunk = std::any_of(texts_.begin(), texts_.end(), [](const auto& text) { return text->kept < text->chunked; });
+  const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
+  const size_t ends = rows.chunk ? kChunkEnds : kStepRows, page = pool_.page_size();
+  std::vector<bool> served;
+  for (const std::unique_ptr<Text>& text : texts_) {
+    const size_t size = text->tokens.size();
+    bool reads = rows.chunk ? text->kept < text->chunked : text->kept < size;
+    for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
+    const size_t room = rows.ended.size() < ends ? limit - rows.tokens.size() : 0;
+    const size_t end = reads ? text->kept + std::min(room, size - text->kept) : text->kept;
+    served.push_back(end > text->kept || !reads);
+    if (end == text->kept) continue;
+    while (text->table.pages.size() < pool_.PagesOf(end)) pool_.Add(&text->table);
+    for (; text->kept < end; ++text->kept) {
+      rows.tokens.push_back(text->tokens[text->kept]);
+      rows.positions.push_back(static_cast<int32_t>(text->kept));
+      rows.texts.push_back(text.get());
+      ++pool_.filled(text->table.pages[text->kept / page]);
     }
-    last[row] = static_cast<int32_t>(std::max(at, row * size + 1) - 1);
+    if (end < size) continue;
+    rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
+    rows.ended.push_back(text.get());
   }
-  WEFT_ASSIGN_OR_RETURN(const Outputs out,
-                        part->runner->Run({{part->token, tokens}, {part->position, positions}, {part->last, last}}));
+  peak_pages_ = std::max(peak_pages_, pool_.used());
+  // Texts for which no row was left come first next time.
+  std::deque<std::unique_ptr<Text>> later;
+  size_t i = 0;
+  for (auto text = texts_.begin(); text != texts_.end();) {
+    if (served[i++]) {
+      ++text;
+    } else {
+      later.push_back(std::move(*text));
+      text = texts_.erase(text);
+    }
+  }
+  texts_.insert(texts_.begin(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
+  return rows;
+}
+
+// Runs one graph, which adds the rows' tokens to the cache. Returns logits [rows.last.size(), V].
+absl::StatusOr<const float*> Generator::Read(const Rows& rows) {
+  const size_t wanted = std::bit_ceil(rows.tokens.size());
+  const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
+  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count)));
+  std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
+  tokens.resize(count);
+  positions.resize(count, -1);
+  last.resize(static_cast<size_t>(part->last.dim(0)));
+  const size_t width = static_cast<size_t>(part->pages.dim(1));
+  std::vector<int32_t> pages(count * width);
+  for (size_t row = 0; row < rows.texts.size(); ++row) {
+    const std::vector<int32_t>& own = rows.texts[row]->table.pages;
+    std::copy(own.begin(), own.end(), pages.begin() + static_cast<std::ptrdiff_t>(row * width));
+  }
+  WEFT_ASSIGN_OR_RETURN(
+      const Outputs out,
+      part->runner->Run(
+          {{part->token, tokens}, {part->position, positions}, {part->pages, pages}, {part->last, last}}));
   return out[part->logits].as<float>();
 }
 
-absl::Status Generator::GenerateBatch(absl::Span<Text> texts, const GenerateOptions& options, Sink sink) {
-  const int64_t batch = static_cast<int64_t>(std::bit_ceil(texts.size()));
-  int64_t longest = kMinCapacity;
-  for (const Text& text : texts) {
-    longest = std::max(longest, static_cast<int64_t>(text.tokens.size()) + std::min(options.length, config_.context));
-  }
-  const int64_t capacity =
-      std::min(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(longest))), config_.context);
-  WEFT_ASSIGN_OR_RETURN(Graphs* const graphs, GraphsOf(std::min(batch, options_.batch), capacity));
-  const RandomStream random = {.seed = options.sampling.seed, .stream = kSampleStream};
-  const size_t vocabulary = static_cast<size_t>(config_.vocabulary), context = static_cast<size_t>(config_.context);
+// Draws the next token of a text whose tokens are all read.
+void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text) {
+  const bool penalizes = options.sampling.repetition_penalty != 1;
+  const absl::Span<const float> own_logits = logits;
   std::vector<float> penalized;
-  while (std::any_of(texts.begin(), texts.end(), [](const Text& text) { return !text.done; })) {
-    WEFT_ASSIGN_OR_RETURN(const float* const all_logits, Read(graphs, texts));
-    for (size_t row = 0; row < texts.size(); ++row) {
-      Text& text = texts[row];
-      if (text.done || text.kept < text.tokens.size()) continue;
-      absl::Span<const float> logits(all_logits + row * vocabulary, vocabulary);
-      if (options.sampling.repetition_penalty != 1) {
-        penalized.assign(logits.begin(), logits.end());
-        PenalizeRepetition(text.seen, options.sampling.repetition_penalty, absl::MakeSpan(penalized));
-        logits = penalized;
+  if (penalizes) {
+    penalized.assign(logits.begin(), logits.end());
+    PenalizeRepetition(text->seen, options.sampling.repetition_penalty, absl::MakeSpan(penalized));
+    logits = penalized;
+  }
+  const RandomStream random = {.seed = options.sampling.seed, .stream = kSampleStream};
+  const int32_t token = SampleToken(logits, options.sampling, random.Uniform(text->continuation.size()));
+  text->done = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
+  if (text->done) return;
+  text->continuation.push_back(token);
+  GeneratedToken generated = {.prompt = text->prompt, .token = token};
+  if (options.logprobs >= 0) {
+    generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs));
+  }
+  const bool more = sink(generated);
+  text->done = !more || static_cast<int64_t>(text->continuation.size()) == options.length;
+  if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
+    text->seen.push_back(token);
+  }
+  const size_t context = static_cast<size_t>(config_.context);
+  if (text->tokens.size() == context) {
+    text->tokens.erase(text->tokens.begin(), text->tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
+    text->rereads = true;
+  }
+  text->tokens.push_back(token);
+}
+
+absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
+                                    Sink sink, std::vector<std::vector<int32_t>>* continuations) {
+  const size_t batch = static_cast<size_t>(options_.batch), vocabulary = static_cast<size_t>(config_.vocabulary);
+  std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
+  size_t next = 0;                            // the next prompt
+  while (true) {
+    while (texts_.size() < batch) {
+      if (waiting.empty() && next < prompts.size()) {
+        auto text = std::make_unique<Text>();
+        const std::vector<int32_t>& prompt = prompts[next];
+        const size_t size = std::min(prompt.size(), static_cast<size_t>(config_.context));
+        text->tokens.assign(prompt.end() - static_cast<std::ptrdiff_t>(size), prompt.end());
+        text->prompt = next++;
+        if (options.sampling.repetition_penalty != 1) {
+          text->seen = text->tokens;
+          std::sort(text->seen.begin(), text->seen.end());
+          text->seen.erase(std::unique(text->seen.begin(), text->seen.end()), text->seen.end());
+        }
+        waiting.push_back(std::move(text));
       }
-      const double uniform = random.Uniform(text.continuation.size());
-      const int32_t token = SampleToken(logits, options.sampling, uniform);
-      if (std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end()) {
-        text.done = true;
+      if (waiting.empty()) break;
+      Text& text = *waiting.front();
+      const int64_t left = options.length - static_cast<int64_t>(text.continuation.size());
+      const int64_t longest = std::min(left, config_.context) + static_cast<int64_t>(text.tokens.size());
+      if (!Admit(&text, longest)) break;
+      texts_.push_back(std::move(waiting.front()));
+      waiting.pop_front();
+    }
+    if (texts_.empty()) return absl::OkStatus();
+    const Rows rows = Collect();
+    WEFT_ASSIGN_OR_RETURN(const float* const logits, Read(rows));
+    for (size_t i = 0; i < rows.ended.size(); ++i) {
+      Draw({logits + i * vocabulary, vocabulary}, options, sink, rows.ended[i]);
+    }
+    for (auto text = texts_.begin(); text != texts_.end();) {
+      if (!(*text)->done && !(*text)->rereads) {
+        ++text;
         continue;
       }
-      text.continuation.push_back(token);
-      const bool more = sink(text.prompt, token);
-      text.done = !more || static_cast<int64_t>(text.continuation.size()) == options.length;
-      if (options.sampling.repetition_penalty != 1 &&
-          std::find(text.seen.begin(), text.seen.end(), token) == text.seen.end()) {
-        text.seen.push_back(token);
+      pool_.Release(&(*text)->table);
+      if ((*text)->done) {
+        (*continuations)[(*text)->prompt] = std::move((*text)->continuation);
+      } else {
+        (*text)->rereads = false;
+        waiting.push_back(std::move(*text));
       }
-      if (text.tokens.size() == context) {
-        text.tokens.erase(text.tokens.begin(), text.tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
-        text.kept = 0;
-      }
-      text.tokens.push_back(token);
+      text = texts_.erase(text);
     }
   }
-  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
+                                                                      const GenerateOptions& options, Sink sink) {
+  WEFT_RETURN_IF_ERROR(Check(prompts, options));
+  std::vector<std::vector<int32_t>> continuations(prompts.size());
+  if (options.length == 0) return continuations;
+  pool_.Forget();  // the weights may have changed
+  const absl::Status status = GenerateAll(prompts, options, sink, &continuations);
+  for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
+  texts_.clear();
+  WEFT_RETURN_IF_ERROR(status);
+  return continuations;
 }
 
 }  // namespace weft

@@ -1,16 +1,19 @@
-// A Generator generates tokens with a GPT, for several prompts at once.
+// A Generator generates tokens with a GPT, for any number of prompts.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
 //   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
 //
-// Keys and values are cached. A prompt is read in chunks; after that, each execution computes one token of each text.
-// If a text fills the context, its older half is dropped and its newer half is read again. So a token of a long text
-// depends on at least half a context, and the cost of a token does not grow.
+// Keys and values are cached, in pages of kCachePage tokens, which texts with the same beginning share. A text that
+// ends makes room for the next at once. A long prompt is read in chunks, which several prompts share; after that, each
+// execution computes one token of each text. If a text fills the context, its older half is dropped and its newer half
+// is read again. So a token of a long text depends on at least half a context, and the cost of a token does not grow.
+//
+// The continuation of a prompt does not depend on other prompts, nor on the batch, the pages or the threads.
 #ifndef WEFT_INFERENCE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_H_
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -20,14 +23,16 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/inference/page_pool.h"
 #include "weft/inference/sampling.h"
 #include "weft/models/gpt.h"
 
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;     // maximum number of texts in one execution
-  int64_t chunk = 512;   // maximum number of tokens of a prompt that are read at once
+  int64_t batch = 8;     // maximum number of texts at once
+  int64_t chunk = 512;   // maximum number of tokens of prompts that are read at once
+  int64_t pages = 0;     // size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens
   int64_t threads = 0;   // 0: one for each core
   DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
 };
@@ -37,6 +42,17 @@ struct GenerateOptions {
   int64_t length = 100;       // maximum number of tokens to add
   std::vector<int32_t> stop;  // tokens that end a text; the text does not include them
   bool truncate = false;      // true: keeps the end of a prompt that exceeds the context; false: it is an error
+  // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
+  // model, which the sampling options do not change.
+  int64_t logprobs = -1;
+};
+
+// The next token of a continuation.
+struct GeneratedToken {
+  size_t prompt = 0;  // the index of its prompt
+  int32_t token = 0;
+  // With GenerateOptions::logprobs, the token's own log-probability, and then those of the likeliest tokens.
+  std::vector<TokenLogprob> logprobs;
 };
 
 class Generator {
@@ -46,32 +62,42 @@ class Generator {
                                                            const GeneratorOptions& options = {});
   ~Generator();
 
-  // Receives the index of a prompt and the next token of its continuation, as soon as the token is drawn. Returns
-  // whether the text continues.
-  using Sink = absl::FunctionRef<bool(size_t, int32_t)>;
+  // Receives each token as soon as it is drawn. Returns whether the text continues.
+  using Sink = absl::FunctionRef<bool(const GeneratedToken&)>;
   // Returns the tokens that follow each of `prompts`. Prompts do not influence each other's continuations. Returns
   // InvalidArgument, with the prompt's index, if a prompt has no tokens or a token outside the vocabulary. A prompt
   // that exceeds the context is also an error, unless `truncate` is set.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
-      Sink sink = [](size_t, int32_t) { return true; });
+      Sink sink = [](const GeneratedToken&) { return true; });
+
+  // Returns the largest number of pages that texts held at once so far, and the number of bytes of a page.
+  size_t peak_pages() const { return peak_pages_; }
+  size_t page_bytes() const;
 
  private:
-  struct Graphs;
   struct Part;
   struct Text;
+  struct Rows;
 
-  Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options);
+  Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
-  absl::StatusOr<Graphs*> GraphsOf(int64_t rows, int64_t capacity);
-  absl::StatusOr<Part*> PartOf(Graphs* graphs, int64_t length);
-  absl::StatusOr<const float*> Read(Graphs* graphs, absl::Span<Text> texts);
-  absl::Status GenerateBatch(absl::Span<Text> texts, const GenerateOptions& options, Sink sink);
+  absl::StatusOr<Part*> PartOf(int64_t rows);
+  bool Admit(Text* text, int64_t length);
+  Rows Collect();
+  absl::StatusOr<const float*> Read(const Rows& rows);
+  void Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text);
+  absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options, Sink sink,
+                           std::vector<std::vector<int32_t>>* continuations);
 
   const GptConfig config_;
   Parameters* const parameters_;
   const GeneratorOptions options_;
-  std::map<std::array<int64_t, 2>, std::unique_ptr<Graphs>> graphs_;  // by rows and capacity
+  const int64_t pages_;  // size of the cache
+  PagePool pool_;
+  std::map<int64_t, std::unique_ptr<Part>> parts_;  // by rows
+  std::deque<std::unique_ptr<Text>> texts_;         // admitted texts
+  size_t peak_pages_ = 0;
 };
 
 }  // namespace weft

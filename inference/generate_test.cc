@@ -191,6 +191,58 @@ TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfTh
   }
 }
 
+// Prompts of up to 48 tokens are read with other products than longer ones. Texts share pages and chunks, wait for
+// pages, and fill the context.
+TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
+  using Logprobs = std::vector<std::pair<int32_t, float>>;
+  std::vector<Tokens> prompts;
+  for (const size_t size : {1, 20, 48, 49, 64, 65, 100, 129, 200, 200, 250}) {
+    Tokens& prompt = prompts.emplace_back(size);
+    for (size_t i = 0; i < size; ++i)
+      prompt[i] = static_cast<int32_t>(i < 140 ? i * i % 69 : (i + prompts.size()) % 69);
+  }
+  const auto check = [&](const GptConfig& config, DType weights, absl::Span<const int64_t> chunks) {
+    const auto generate = [&](absl::Span<const Tokens> some, GeneratorOptions how, size_t most_pages) {
+      how.weights = weights;
+      Parameters parameters({.seed = 3});
+      const auto generator = Generator::Create(config, &parameters, how);
+      EXPECT_TRUE(generator.ok()) << generator.status();
+      std::vector<Logprobs> texts(some.size());
+      const GenerateOptions options = {.sampling = {.seed = 2}, .length = 60, .logprobs = 0};
+      const auto status = (*generator)->Generate(some, options, [&](const GeneratedToken& next) {
+        texts[next.prompt].emplace_back(next.token, next.logprobs.at(0).logprob);
+        return next.prompt % 4 != 2 || texts[next.prompt].size() < 7;
+      });
+      EXPECT_TRUE(status.ok()) << status.status();
+      EXPECT_LE((*generator)->peak_pages(), most_pages);
+      return texts;
+    };
+    std::vector<Logprobs> alone;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const std::vector<Tokens> some(i % 4 == 2 ? 3 : 1, prompts[i]);  // so that prompt 2, 6, ... ends early here, too
+      alone.push_back(generate(some, {.batch = 1, .threads = 1}, 4).back());
+    }
+    for (const int64_t batch : {2, 5, 11}) {
+      for (const int64_t chunk : chunks) {
+        for (const int64_t pages : {0, 4, 9}) {
+          EXPECT_EQ(generate(prompts, {.batch = batch, .chunk = chunk, .pages = pages, .threads = 2},
+                             static_cast<size_t>(pages == 0 ? 4 * batch : pages)),
+                    alone)
+              << Name(weights) << ", batch " << batch << ", chunk " << chunk << ", pages " << pages;
+        }
+      }
+    }
+  };
+  GptConfig config = Gpt2();
+  config.vocabulary = 70;
+  config.context = 250;
+  config.width = 64;
+  for (const DType weights : {kF32, kBF16, kQ8_0, kQ4_0}) check(config, weights, {64, 200, 512});
+  config.layers = 1;
+  config.width = 384;
+  for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});
+}
+
 TEST_F(GeneratorTest, DependsOnTheSeedAlone) {
   const GenerateOptions options = {{.seed = 5}, 60};
   const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2}, {3}}, options);
@@ -215,8 +267,9 @@ TEST_F(GeneratorTest, StreamsUntilItIsToldToStop) {
   ASSERT_TRUE(generator.ok()) << generator.status();
   std::vector<Tokens> streamed(3);
   size_t longest_lead = 0;
-  const auto texts = (*generator)->Generate({{1}, {2, 3}, {4}}, {{.seed = 2}, 9}, [&](size_t i, int32_t token) {
-    streamed[i].push_back(token);
+  const auto texts = (*generator)->Generate({{1}, {2, 3}, {4}}, {{.seed = 2}, 9}, [&](const GeneratedToken& generated) {
+    const size_t i = generated.prompt;
+    streamed[i].push_back(generated.token);
     longest_lead = std::max(longest_lead, streamed[0].size() - std::min(streamed[0].size(), streamed[2].size()));
     return i != 1 || streamed[1].size() < 4;
   });
@@ -255,7 +308,10 @@ TEST_F(GeneratorTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{3, 11}}), HasSubstr("prompt 0 has the token 11, but the vocabulary ends at 10"));
   EXPECT_THAT(error({{1}}, {.length = -1}), HasSubstr("length is -1"));
   EXPECT_THAT(error({{1}}, {{.top_p = 2}}), HasSubstr("top_p is 2"));
+  EXPECT_THAT(error({{1}}, {.logprobs = 12}), HasSubstr("logprobs is 12, wanted -1 to the vocabulary's 11"));
   EXPECT_FALSE(Generator::Create(Gpt2(), &parameters, {.chunk = 0}).ok());
+  EXPECT_THAT(Generator::Create(Gpt2(), &parameters, {.pages = -1}).status().message(),
+              HasSubstr("pages is -1, wanted 1 to"));
 }
 
 }  // namespace

@@ -77,6 +77,20 @@ void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::
   }
 }
 
+std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - highest);
+  const double total = highest + std::log(sum);
+  std::vector<int32_t> tokens = Largest(logits, count);
+  tokens.insert(tokens.begin(), token);
+  std::vector<TokenLogprob> result;
+  for (const int32_t each : tokens) {
+    result.push_back({each, static_cast<float>(logits[static_cast<size_t>(each)] - total)});
+  }
+  return result;
+}
+
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform) {
   const auto highest = std::max_element(logits.begin(), logits.end());
   if (options.temperature == 0) return static_cast<int32_t>(highest - logits.begin());

@@ -54,6 +54,15 @@ std::vector<int32_t> Largest(absl::Span<const T> values, size_t count) {
   return ranked;
 }
 
+struct TokenLogprob {
+  int32_t token = 0;
+  float logprob = 0;  // natural logarithm of the token's probability
+};
+
+// Returns the log-probability of `token` in softmax(logits), and then those of the `count` likeliest tokens, likeliest
+// first.
+std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count);
+
 // Returns InvalidArgument for an option outside its range.
 absl::Status Validate(const SamplingOptions& options);
 

@@ -122,6 +122,19 @@ TEST(SampleTokenTest, SaysWhatCannotBe) {
   EXPECT_THAT(error({.typical_p = 0}), HasSubstr("typical_p is 0, wanted a number in (0, 1]"));
 }
 
+TEST(LogprobsTest, AreThoseOfTheTokenAndOfTheLikeliest) {
+  const std::vector<float> logits = {std::log(0.1f) + 50, std::log(0.5f) + 50, std::log(0.3f) + 50,
+                                     std::log(0.1f) + 50};
+  const std::vector<TokenLogprob> got = Logprobs(logits, 3, 2);
+  ASSERT_EQ(got.size(), 3);
+  EXPECT_EQ(got[0].token, 3);
+  EXPECT_NEAR(std::exp(got[0].logprob), 0.1, 1e-5);
+  EXPECT_EQ(got[1].token, 1);
+  EXPECT_NEAR(std::exp(got[1].logprob), 0.5, 1e-5);
+  EXPECT_EQ(got[2].token, 2);
+  EXPECT_NEAR(std::exp(got[2].logprob), 0.3, 1e-5);
+}
+
 TEST(LargestTest, RanksEqualValuesByIndex) {
   EXPECT_THAT(Largest<float>(kLogits, 3), ElementsAre(1, 3, 2));
   EXPECT_THAT(Largest<float>(kLogits, 9), ElementsAre(1, 3, 2, 0));

@@ -41,7 +41,8 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
   std::vector<TextStream> streams;
   for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
   absl::Status status;
-  const auto take = [&](size_t i, int32_t token) {
+  const auto take = [&](const GeneratedToken& generated) {
+    const auto [i, token] = std::pair(generated.prompt, generated.token);
     // The token table may have more rows than the tokenizer has tokens. Tokens of such rows have no text.
     const bool known = token < gpt_.tokenizer->vocabulary_size();
     const absl::StatusOr<std::string> text = known ? streams[i].Add(token) : std::string();

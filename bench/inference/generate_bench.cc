@@ -54,13 +54,16 @@ absl::StatusOr<Timing> Generate(Generator* generator, const Options& options, in
     prompts.push_back(RandomTokens(decode ? kPrompt : options.length, vocabulary, static_cast<uint32_t>(b)));
   }
   Timing timing;
-  int64_t tokens = 0;
+  int64_t begun = 0;
+  std::vector<bool> has_token(prompts.size());
   const Clock::time_point start = Clock::now();
-  const auto texts = generator->Generate(
-      prompts, {.sampling = {.temperature = 0}, .length = decode ? options.length : 1}, [&](size_t, int32_t) {
-        if (++tokens == options.batch) timing.first = SecondsSince(start);
-        return true;
-      });
+  const auto texts =
+      generator->Generate(prompts, {.sampling = {.temperature = 0}, .length = decode ? options.length : 1},
+                          [&](const GeneratedToken& next) {
+                            if (!has_token[next.prompt] && ++begun == options.batch) timing.first = SecondsSince(start);
+                            has_token[next.prompt] = true;
+                            return true;
+                          });
   if (!texts.ok()) return texts.status();
   timing.others = SecondsSince(start) - timing.first;
   return timing;
