@@ -27,7 +27,7 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   for (int j = 0; j < kCols; ++j) rows[j] = w.data + (col + j) * bytes;
   typename Format::Sum even[kCols][kRows], odd[kCols][kRows];
   const hn::DFromV<typename Format::Sum> d;
-  HWY_UNROLL(2)
+  HWY_UNROLL(4)
   for (int j = 0; j < kCols; ++j) {
     HWY_UNROLL(4)
     for (int r = 0; r < kRows; ++r) even[j][r] = odd[j][r] = hn::Zero(d);
@@ -44,27 +44,35 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   }
 }
 
-// Computes kCols columns for all rows.
-template <class Format, int kCols>
-HWY_INLINE void Columns(const WeightRows& w, int64_t col, const typename Format::Prepared* a, int64_t rows, float* y) {
-  const int64_t stride = Format::Stride(w.inner);
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) Block<Format, kCols, 4>(w, col, a + r * stride, y + r * w.cols);
-  if (r + 2 <= rows) {
-    Block<Format, kCols, 2>(w, col, a + r * stride, y + r * w.cols);
-    r += 2;
+// Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time.
+template <class Format, int kCols, int kRows>
+HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, float* y) {
+  int64_t col = first;
+  for (; col + kCols <= last; col += kCols) Block<Format, kCols, kRows>(w, col, a, y);
+  if constexpr (kCols > 1) {
+    for (; col < last; ++col) Block<Format, 1, kRows>(w, col, a, y);
   }
-  if (r < rows) Block<Format, kCols, 1>(w, col, a + r * stride, y + r * w.cols);
 }
 
-// Up to 4 rows read one row of W after the other, which is the order in which the memory is fastest. More rows are
-// limited by arithmetic, so two rows of W share the loads of a.
+// The first 4 rows of a read one row of W after the other, which is the order in which the memory is fastest. After
+// that, these rows of W are in the L2 cache, and arithmetic limits the speed. So several rows of W then share the loads
+// of a, as many as there are registers for their sums.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
-  int64_t col = first;
-  for (; rows > 4 && col + 2 <= last; col += 2) Columns<Format, 2>(w, col, a, rows, y);
-  for (; col < last; ++col) Columns<Format, 1>(w, col, a, rows, y);
+  constexpr int kCols = HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3 ? 3 : 1;
+  const int64_t stride = Format::Stride(w.inner);
+  int64_t r = 0;
+  if (rows >= 4) {
+    Rows<Format, 1, 4>(w, first, last, a, y);
+    r = 4;
+  }
+  for (; r + 4 <= rows; r += 4) Rows<Format, kCols, 4>(w, first, last, a + r * stride, y + r * w.cols);
+  if (r + 2 <= rows) {
+    Rows<Format, 1, 2>(w, first, last, a + r * stride, y + r * w.cols);
+    r += 2;
+  }
+  if (r < rows) Rows<Format, 1, 1>(w, first, last, a + r * stride, y + r * w.cols);
 }
 
 template <class Format>
