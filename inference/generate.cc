@@ -8,14 +8,15 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
+#include "weft/inference/draft.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 
@@ -54,13 +55,25 @@ struct Generator::Text {
   bool done = false;
 };
 
+// A text whose newest token is read, and after it guesses of its next tokens.
+struct Generator::Newest {
+  Text* text;
+  std::vector<int32_t> draft;
+};
+
 // The tokens of one execution.
 struct Generator::Rows {
   std::vector<int32_t> tokens, positions;
   std::vector<const Text*> texts;  // of each token
-  std::vector<int32_t> last;       // rows of tokens that are the newest of their text
-  std::vector<Text*> ended;        // the texts of these rows
+  std::vector<int32_t> last;       // rows whose logits are wanted: of each element of `newest`, and of its draft
+  std::vector<Newest> newest;
   bool chunk = false;
+
+  void Add(const Text* text, int32_t token, size_t position) {
+    tokens.push_back(token);
+    positions.push_back(static_cast<int32_t>(position));
+    texts.push_back(text);
+  }
 };
 
 Generator::Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages)
@@ -112,19 +125,19 @@ absl::StatusOr<Generator::Part*> Generator::PartOf(int64_t rows) {
   return part.get();
 }
 
-size_t Generator::page_bytes() const {
-  size_t bytes = 0;
-  for (const std::string& name : parameters_->Names()) {
-    if (absl::StartsWith(name, absl::StrCat("generate.", pages_, "."))) bytes += parameters_->Find(name)->type.bytes();
-  }
-  return bytes / static_cast<size_t>(pages_);
-}
-
 absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
   WEFT_RETURN_IF_ERROR(Annotate(Validate(options.sampling), "generate"));
   if (options.length < 0) {
     return InvalidArgument("generate: length is ", options.length, ", wanted at least 0");
   }
+  for (const auto& [token, bias] : options.sampling.logit_bias) {
+    if (token < 0 || token >= config_.vocabulary || std::isnan(bias) ||
+        bias == std::numeric_limits<float>::infinity()) {
+      return InvalidArgument("generate: logit_bias gives the token ", token, " the number ", bias,
+                             ", wanted a token from 0 to ", config_.vocabulary - 1, " and a number below infinity");
+    }
+  }
+  if (options.draft < 0) return InvalidArgument("generate: draft is ", options.draft, ", wanted at least 0");
   if (options.logprobs < -1 || options.logprobs > config_.vocabulary) {
     return InvalidArgument("generate: logprobs is ", options.logprobs, ", wanted -1 to the vocabulary's ",
                            config_.vocabulary);
@@ -149,12 +162,20 @@ bool Generator::Admit(Text* text, int64_t length) {
   text->kept = text->shared * page;
   while (text->table.pages.size() < pool_.PagesOf(size)) pool_.Add(&text->table);
   for (size_t i = text->shared; i < whole; ++i) pool_.Name(text->tokens, i, text->table);
-  peak_pages_ = std::max(peak_pages_, pool_.used());
+  counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
   return true;
 }
 
+// Returns the maximum number of tokens to guess after the newest token of `text`.
+size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) const {
+  const int64_t size = static_cast<int64_t>(text.tokens.size()), texts = static_cast<int64_t>(texts_.size());
+  const int64_t left = options.length - static_cast<int64_t>(text.continuation.size());
+  const int64_t limit = std::min({options.draft, kStepRows / texts - 1, left - 1, config_.context - size});
+  return static_cast<size_t>(std::max<int64_t>(limit, 0));
+}
+
 // Returns the rows of the next execution, and counts them as kept.
-Generator::Rows Generator::Collect() {
+Generator::Rows Generator::Collect(const GenerateOptions& options) {
   Rows rows;
   rows.chunk = std::any_of(texts_.begin(), texts_.end(), [](const auto& text) { return text->kept < text->chunked; });
   const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
@@ -164,22 +185,28 @@ Generator::Rows Generator::Collect() {
     const size_t size = text->tokens.size();
     bool reads = rows.chunk ? text->kept < text->chunked : text->kept < size;
     for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
-    const size_t room = rows.ended.size() < ends ? limit - rows.tokens.size() : 0;
+    const size_t room = rows.newest.size() < ends ? limit - rows.tokens.size() : 0;
     const size_t end = reads ? text->kept + std::min(room, size - text->kept) : text->kept;
     served.push_back(end > text->kept || !reads);
     if (end == text->kept) continue;
-    while (text->table.pages.size() < pool_.PagesOf(end)) pool_.Add(&text->table);
+    Newest newest = {.text = text.get()};
+    if (!rows.chunk && text->kept + 1 == size) {
+      newest.draft = DraftByLookup(text->tokens, std::min(DraftLimit(*text, options), room - 1));
+    }
+    while (text->table.pages.size() < pool_.PagesOf(end + newest.draft.size())) pool_.Add(&text->table);
     for (; text->kept < end; ++text->kept) {
-      rows.tokens.push_back(text->tokens[text->kept]);
-      rows.positions.push_back(static_cast<int32_t>(text->kept));
-      rows.texts.push_back(text.get());
+      rows.Add(text.get(), text->tokens[text->kept], text->kept);
       ++pool_.filled(text->table.pages[text->kept / page]);
     }
     if (end < size) continue;
     rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
-    rows.ended.push_back(text.get());
+    for (const int32_t guess : newest.draft) {
+      rows.last.push_back(static_cast<int32_t>(rows.tokens.size()));
+      rows.Add(text.get(), guess, text->kept++);
+    }
+    rows.newest.push_back(std::move(newest));
   }
-  peak_pages_ = std::max(peak_pages_, pool_.used());
+  counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
   // Texts for which no row was left come first next time.
   std::deque<std::unique_ptr<Text>> later;
   size_t i = 0;
@@ -200,6 +227,7 @@ absl::StatusOr<const float*> Generator::Read(const Rows& rows) {
   const size_t wanted = std::bit_ceil(rows.tokens.size());
   const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
   WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count)));
+  ++counts_.executions;
   std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
   tokens.resize(count);
   positions.resize(count, -1);
@@ -219,16 +247,17 @@ absl::StatusOr<const float*> Generator::Read(const Rows& rows) {
 
 // Draws the next token of a text whose tokens are all read.
 void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text) {
-  const bool penalizes = options.sampling.repetition_penalty != 1;
+  const SamplingOptions& sampling = options.sampling;
+  const bool penalizes = sampling.repetition_penalty != 1;
   const absl::Span<const float> own_logits = logits;
-  std::vector<float> penalized;
-  if (penalizes) {
-    penalized.assign(logits.begin(), logits.end());
-    PenalizeRepetition(text->seen, options.sampling.repetition_penalty, absl::MakeSpan(penalized));
-    logits = penalized;
+  std::vector<float> adjusted;
+  if (penalizes || !sampling.logit_bias.empty()) {
+    adjusted.assign(logits.begin(), logits.end());
+    AdjustLogits(text->seen, sampling, absl::MakeSpan(adjusted));
+    logits = adjusted;
   }
-  const RandomStream random = {.seed = options.sampling.seed, .stream = kSampleStream};
-  const int32_t token = SampleToken(logits, options.sampling, random.Uniform(text->continuation.size()));
+  const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
+  const int32_t token = SampleToken(logits, sampling, random.Uniform(text->continuation.size()));
   text->done = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
   if (text->done) return;
   text->continuation.push_back(token);
@@ -278,10 +307,19 @@ absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> promp
       waiting.pop_front();
     }
     if (texts_.empty()) return absl::OkStatus();
-    const Rows rows = Collect();
-    WEFT_ASSIGN_OR_RETURN(const float* const logits, Read(rows));
-    for (size_t i = 0; i < rows.ended.size(); ++i) {
-      Draw({logits + i * vocabulary, vocabulary}, options, sink, rows.ended[i]);
+    const Rows rows = Collect(options);
+    WEFT_ASSIGN_OR_RETURN(const float* logits, Read(rows));
+    for (const auto& [text, draft] : rows.newest) {
+      // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
+      size_t right = 0;
+      Draw({logits, vocabulary}, options, sink, text);
+      while (right < draft.size() && !text->done && !text->rereads && text->tokens.back() == draft[right]) {
+        Draw({logits + ++right * vocabulary, vocabulary}, options, sink, text);
+      }
+      text->kept = text->tokens.size() - 1;
+      logits += (draft.size() + 1) * vocabulary;
+      counts_.drafted += static_cast<int64_t>(draft.size());
+      counts_.accepted += static_cast<int64_t>(right);
     }
     for (auto text = texts_.begin(); text != texts_.end();) {
       if (!(*text)->done && !(*text)->rereads) {

@@ -45,6 +45,9 @@ struct GenerateOptions {
   // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
   // model, which the sampling options do not change.
   int64_t logprobs = -1;
+  // Guesses up to this many tokens of each text (draft.h), which the next execution checks. It changes no token, and is
+  // faster where guesses are often right.
+  int64_t draft = 0;
 };
 
 // The next token of a continuation.
@@ -71,20 +74,26 @@ class Generator {
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       Sink sink = [](const GeneratedToken&) { return true; });
 
-  // Returns the largest number of pages that texts held at once so far, and the number of bytes of a page.
-  size_t peak_pages() const { return peak_pages_; }
-  size_t page_bytes() const;
+  struct Counts {
+    int64_t executions = 0;             // of graphs
+    int64_t drafted = 0, accepted = 0;  // guessed tokens, and those of them that were right
+    size_t peak_pages = 0;              // largest number of pages that texts held at once
+  };
+  // Returns what happened in all calls of Generate.
+  const Counts& counts() const { return counts_; }
 
  private:
   struct Part;
   struct Text;
+  struct Newest;
   struct Rows;
 
   Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   absl::StatusOr<Part*> PartOf(int64_t rows);
   bool Admit(Text* text, int64_t length);
-  Rows Collect();
+  size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
+  Rows Collect(const GenerateOptions& options);
   absl::StatusOr<const float*> Read(const Rows& rows);
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text);
   absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options, Sink sink,
@@ -97,7 +106,7 @@ class Generator {
   PagePool pool_;
   std::map<int64_t, std::unique_ptr<Part>> parts_;  // by rows
   std::deque<std::unique_ptr<Text>> texts_;         // admitted texts
-  size_t peak_pages_ = 0;
+  Counts counts_;
 };
 
 }  // namespace weft

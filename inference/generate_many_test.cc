@@ -68,8 +68,8 @@ TEST_F(GenerateManyTest, GivesTheSameTextsAsOneByOneInTheSameMemory) {
   ASSERT_TRUE(status.ok()) << status.status();
   const size_t late_bytes = ResidentBytes();
   EXPECT_EQ(ended, kTexts);
-  EXPECT_LE(many_->peak_pages(), kPages);
-  EXPECT_GT(many_->peak_pages(), kPages / 2);
+  EXPECT_LE(many_->counts().peak_pages, kPages);
+  EXPECT_GT(many_->counts().peak_pages, kPages / 2);
   constexpr size_t kTextBytes = kTexts * 30 * (sizeof(int32_t) + 2 * sizeof(std::pair<int32_t, float>));
   EXPECT_LT(late_bytes, early_bytes + kTextBytes + (size_t{4} << 20)) << "of which the texts take " << kTextBytes;
   for (size_t i = 0; i < kTexts; ++i) {

@@ -214,7 +214,7 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
         return next.prompt % 4 != 2 || texts[next.prompt].size() < 7;
       });
       EXPECT_TRUE(status.ok()) << status.status();
-      EXPECT_LE((*generator)->peak_pages(), most_pages);
+      EXPECT_LE((*generator)->counts().peak_pages, most_pages);
       return texts;
     };
     std::vector<Logprobs> alone;
@@ -241,6 +241,31 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
   config.layers = 1;
   config.width = 384;
   for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});
+}
+
+// A text that repeats itself, so that guesses are often right.
+TEST_F(GeneratorTest, DraftsChangeNoToken) {
+  GptConfig config = Gpt2();
+  config.context = 40;
+  std::vector<Tokens> prompts = {{1}, {3, 4, 5, 3, 4, 5, 3, 4}};
+  for (int32_t i = 0; i < 30; ++i) prompts.push_back({i % 11, 2, 3, i % 5, 2, 3});
+  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4}}) {
+    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.batch = 8});
+    for (const int64_t batch : {1, 5, 32}) {
+      for (const int64_t draft : {1, 4, 50}) {
+        Parameters parameters({.seed = 3});
+        const auto generator = Generator::Create(config, &parameters, {.batch = batch});
+        ASSERT_TRUE(generator.ok()) << generator.status();
+        Spread(&parameters);
+        const auto texts = (*generator)->Generate(prompts, {.sampling = sampling, .length = 120, .draft = draft});
+        ASSERT_TRUE(texts.ok()) << texts.status();
+        EXPECT_EQ(*texts, wanted) << "batch " << batch << ", draft " << draft;
+        const Generator::Counts& counts = (*generator)->counts();
+        EXPECT_GT(counts.accepted, counts.drafted / 20);
+        EXPECT_LT(counts.accepted, counts.drafted);
+      }
+    }
+  }
 }
 
 TEST_F(GeneratorTest, DependsOnTheSeedAlone) {
@@ -308,6 +333,8 @@ TEST_F(GeneratorTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{3, 11}}), HasSubstr("prompt 0 has the token 11, but the vocabulary ends at 10"));
   EXPECT_THAT(error({{1}}, {.length = -1}), HasSubstr("length is -1"));
   EXPECT_THAT(error({{1}}, {{.top_p = 2}}), HasSubstr("top_p is 2"));
+  EXPECT_THAT(error({{1}}, {.draft = -1}), HasSubstr("draft is -1"));
+  EXPECT_THAT(error({{1}}, {.sampling = {.logit_bias = {{11, 1}}}}), HasSubstr("gives the token 11 the number 1"));
   EXPECT_THAT(error({{1}}, {.logprobs = 12}), HasSubstr("logprobs is 12, wanted -1 to the vocabulary's 11"));
   EXPECT_FALSE(Generator::Create(Gpt2(), &parameters, {.chunk = 0}).ok());
   EXPECT_THAT(Generator::Create(Gpt2(), &parameters, {.pages = -1}).status().message(),

@@ -69,8 +69,10 @@ absl::Status Validate(const SamplingOptions& options) {
   return absl::OkStatus();
 }
 
-void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::Span<float> logits) {
-  const float factor = static_cast<float>(penalty);
+void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits) {
+  for (const auto& [token, bias] : options.logit_bias) logits[static_cast<size_t>(token)] += bias;
+  const float factor = static_cast<float>(options.repetition_penalty);
+  if (factor == 1) return;
   for (int32_t token : tokens) {
     float& logit = logits[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / factor : logit * factor;

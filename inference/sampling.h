@@ -17,9 +17,11 @@
 
 namespace weft {
 
-// The options apply in this order: repetition penalty, temperature, top-k, top-p, min-p, typical-p. Each works on the
-// tokens that the options before it leave, whose probabilities are scaled to a sum of 1.
+// The options apply in this order: logit bias, repetition penalty, temperature, top-k, top-p, min-p, typical-p. Each
+// works on the tokens that the options before it leave, whose probabilities are scaled to a sum of 1.
 struct SamplingOptions {
+  // Numbers that are added to the logits of tokens. -infinity excludes a token.
+  std::vector<std::pair<int32_t, float>> logit_bias = {};
   // For tokens that the text already has, positive logits are divided by this number, and negative logits are
   // multiplied by it (CTRL, Keskar et al., 2019). 1 disables the penalty.
   double repetition_penalty = 1;
@@ -66,12 +68,12 @@ std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token
 // Returns InvalidArgument for an option outside its range.
 absl::Status Validate(const SamplingOptions& options);
 
-// Applies the repetition penalty to the logits of `tokens`, which must be distinct.
-void PenalizeRepetition(absl::Span<const int32_t> tokens, double penalty, absl::Span<float> logits);
+// Applies the logit bias, and the repetition penalty to the logits of `tokens`, which must be distinct.
+void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits);
 
 // Samples from softmax(logits / temperature) among the tokens that top-k, top-p, min-p and typical-p leave, at least
-// one. Does not apply the repetition penalty. `uniform`: a random number in [0, 1). Of equal logits, the one with the
-// lower index ranks first.
+// one. Does not apply the logit bias and the repetition penalty. `uniform`: a random number in [0, 1). Of equal logits,
+// the one with the lower index ranks first.
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace weft

@@ -106,7 +106,7 @@ TEST(SampleTokenTest, NeverDrawsATokenOfProbabilityZero) {
 
 TEST(SampleTokenTest, RepetitionMakesLogitsLess) {
   std::vector<float> logits = {2, -2, 0, 3};
-  PenalizeRepetition({0, 1, 2}, 2, absl::MakeSpan(logits));
+  AdjustLogits({0, 1, 2}, {.repetition_penalty = 2}, absl::MakeSpan(logits));
   EXPECT_EQ(logits, (std::vector<float>{1, -4, 0, 3}));
 }
 
@@ -120,6 +120,14 @@ TEST(SampleTokenTest, SaysWhatCannotBe) {
   EXPECT_THAT(error({.min_p = -0.1}), HasSubstr("min_p is -0.1, wanted a number in [0, 1]"));
   EXPECT_THAT(error({.min_p = std::nan("")}), HasSubstr("min_p is nan"));
   EXPECT_THAT(error({.typical_p = 0}), HasSubstr("typical_p is 0, wanted a number in (0, 1]"));
+}
+
+TEST(SampleTokenTest, ALogitBiasComesBeforeThePenalty) {
+  std::vector<float> logits = {1, 2, 3};
+  const float never = -std::numeric_limits<float>::infinity();
+  AdjustLogits({1}, {.logit_bias = {{0, 0.5f}, {1, 2}, {2, never}}, .repetition_penalty = 2}, absl::MakeSpan(logits));
+  EXPECT_THAT(logits, ElementsAre(1.5f, 2, never));
+  EXPECT_EQ(SampleToken(logits, {.temperature = 0}, 0), 1);
 }
 
 TEST(LogprobsTest, AreThoseOfTheTokenAndOfTheLikeliest) {

@@ -37,6 +37,10 @@ absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view pro
                          "; truncate would take its end");
 }
 
+std::string TextGenerator::TokenText(int32_t token) const {
+  return gpt_.tokenizer->DecodeWithSpecial({token}).value_or("");
+}
+
 absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
   std::vector<TextStream> streams;
   for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
@@ -50,11 +54,11 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
       status = text.status();
       return false;
     }
-    sink(i, *text);
+    sink(i, *text, &generated);
     return !streams[i].stopped();
   };
   WEFT_RETURN_IF_ERROR(generator_->Generate(prompts, options_.generate, take).status());
-  for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish());
+  for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish(), nullptr);
   return status;
 }
 

@@ -1,6 +1,6 @@
 // A TextGenerator continues texts with a GPT and its tokenizer.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Open("runs/gpt-1", {.stop = "\n"}));
+//   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Open("runs/gpt-1", {.stop = {"\n"}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
 //   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text) { std::cout << text; }));
 //
@@ -28,11 +28,11 @@ namespace weft {
 struct TextGeneratorOptions {
   // A text also ends at the tokenizer's begin and end tokens, which are added to `generate.stop`.
   GenerateOptions generate = {};
-  std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
-  std::string stop = "";       // the continuation ends before this text; empty: no such text
-  int64_t batch = 8;           // maximum number of texts in one execution
-  int64_t threads = 0;         // 0: one for each core
-  DType weights = kF32;        // the dtype in which weights are stored (CompileOptions::weights)
+  std::string tokenizer = "";     // a file or folder to read instead of the model's own tokenizer
+  std::vector<std::string> stop;  // a continuation ends before the first of these texts
+  int64_t batch = 8;              // maximum number of texts in one execution
+  int64_t threads = 0;            // 0: one for each core
+  DType weights = kF32;           // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 class TextGenerator {
@@ -45,8 +45,12 @@ class TextGenerator {
   // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
-  // Receives the index of a prompt and the next piece of its continuation.
-  using Sink = absl::FunctionRef<void(size_t, const std::string&)>;
+  // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
+  std::string TokenText(int32_t token) const;
+
+  // Receives the index of a prompt and the next piece of its continuation, and the token that was drawn, or null for
+  // the rest of the text.
+  using Sink = absl::FunctionRef<void(size_t, const std::string&, const GeneratedToken*)>;
   // Continues each prompt, and gives each piece of text to `sink` as soon as later tokens cannot change it.
   absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 

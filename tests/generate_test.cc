@@ -1,4 +1,5 @@
 // `weft generate` as a user calls it.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,6 +56,46 @@ TEST_F(GenerateTest, WithoutChanceTheLikeliestIsTaken) {
   const std::string text = Generated({"--temperature=0", "--seed=1"});
   EXPECT_EQ(Generated({"--temperature=0", "--seed=2"}), text);
   EXPECT_EQ(Generated({"--top-k=1", "--seed=3"}), text);
+}
+
+TEST_F(GenerateTest, DraftsChangeNoText) {
+  const Arguments how = {"--prompt=a", "--length=200", "--temperature=0.3"};
+  EXPECT_EQ(Generated(how + Arguments{"--draft=6"}), Generated(how));
+}
+
+TEST_F(GenerateTest, LogprobsAreThoseOfTheModel) {
+  const std::string out = Generated({"--prompt=a", "--length=20", "--json", "--logprobs=3", "--top-k=2", "--seed=4"});
+  const auto json = nlohmann::json::parse(out);
+  std::string text = "a";
+  for (const auto& token : json["tokens"]) {
+    text += token["text"].get<std::string>();
+    ASSERT_EQ(token["likeliest"].size(), 3);
+    double sum = 0, before = 0;
+    for (const auto& likely : token["likeliest"]) {
+      EXPECT_LE(likely["logprob"], before);
+      before = likely["logprob"];
+      sum += std::exp(before);
+    }
+    EXPECT_LE(sum, 1);
+    EXPECT_TRUE(token["id"] == token["likeliest"][0]["id"] || token["id"] == token["likeliest"][1]["id"]) << "top-k";
+  }
+  EXPECT_EQ(json["text"], text);
+  EXPECT_EQ(json["tokens"].size(), 20);
+  EXPECT_TRUE(Fails(Generate({"--logprobs=3"}), 2, "--logprobs needs --json"));
+}
+
+TEST_F(GenerateTest, ALogitBiasExcludesOrForcesAToken) {
+  const auto json =
+      nlohmann::json::parse(Generated({"--prompt=a", "--length=1", "--temperature=0", "--json", "--logprobs=1"}));
+  const std::string likeliest = absl::StrCat(json["tokens"][0]["id"].get<int>());
+  const std::string usual = Generated({"--prompt=a", "--length=30", "--temperature=0"});
+  EXPECT_NE(Generated({"--prompt=a", "--length=30", "--temperature=0", "--logit-bias={\"" + likeliest + "\": -1e9}"}),
+            usual);
+  const std::string forced = Generated({"--prompt=a", "--length=4", "--logit-bias={\"" + likeliest + "\": 1000}"});
+  EXPECT_EQ(forced, "a" + std::string(4, json["tokens"][0]["text"].get<std::string>()[0]) + "\n");
+  EXPECT_TRUE(Fails(Generate({"--logit-bias=[1]"}), 2, "wanted a JSON object"));
+  EXPECT_TRUE(Fails(Generate({"--logit-bias={\"a\": 1}"}), 2, "'a': 1 is not the number of a token and a number"));
+  EXPECT_TRUE(Fails(Generate({"--logit-bias={\"9999\": 1}"}), 1, "gives the token 9999"));
 }
 
 TEST_F(GenerateTest, RefusesAPromptOutsideTheVocabulary) {
@@ -151,6 +192,8 @@ TEST_F(GenerateTest, EndsBeforeTheStop) {
   const std::string text = Generated({"--prompt=a", "--length=60"}), stop = text.substr(20, 2);
   const size_t end = text.find(stop, 1);
   EXPECT_EQ(Generated({"--prompt=a", "--length=60", "--stop=" + stop}), text.substr(0, end) + "\n");
+  const std::string stops = nlohmann::json({"no such text", stop}).dump();
+  EXPECT_EQ(Generated({"--prompt=a", "--length=60", "--stop=" + stops}), text.substr(0, end) + "\n");
 }
 
 // Writes an untrained Llama of bytes in Hugging Face's layout.

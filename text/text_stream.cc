@@ -1,5 +1,5 @@
 // Each new token is decoded together with the token before it. Bytes wait for the rest of their character, and
-// characters wait until they cannot be part of the stop string.
+// characters wait until they cannot be part of a stop string.
 #include "weft/text/text_stream.h"
 
 #include <algorithm>
@@ -37,8 +37,9 @@ size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
 
 }  // namespace
 
-TextStream::TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop)
-    : tokenizer_(tokenizer), stop_(std::move(stop)) {
+TextStream::TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::vector<std::string> stops)
+    : tokenizer_(tokenizer), stops_(std::move(stops)) {
+  stops_.erase(std::remove(stops_.begin(), stops_.end(), ""), stops_.end());
   if (!prompt.empty()) ids_.push_back(prompt.back());
   known_ = ids_.size();
 }
@@ -66,13 +67,16 @@ std::string TextStream::Release(bool all) {
     at += std::max<size_t>(size, 1);
   }
   bytes_.erase(0, at);
-  if (const size_t end = stop_.empty() ? std::string::npos : text_.find(stop_); end != std::string::npos) {
+  size_t end = std::string::npos;
+  for (const std::string& stop : stops_) end = std::min(end, text_.find(stop));
+  if (end != std::string::npos) {
     stopped_ = true;
     text_.resize(end);
     bytes_.clear();
     all = true;
   }
-  const size_t withheld = all ? 0 : BeginningAtEnd(text_, stop_);
+  size_t withheld = 0;
+  for (const std::string& stop : stops_) withheld = std::max(withheld, all ? 0 : BeginningAtEnd(text_, stop));
   std::string released = text_.substr(0, text_.size() - withheld);
   text_.erase(0, released.size());
   return released;

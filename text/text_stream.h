@@ -1,6 +1,6 @@
 // TextStream decodes tokens that arrive one by one, and returns text as soon as later tokens cannot change it.
 //
-//   TextStream stream(tokenizer, prompt_ids, /*stop=*/"\n\n");
+//   TextStream stream(tokenizer, prompt_ids, /*stops=*/{"\n\n"});
 //   for (const int32_t token : new_ids) Write(*stream.Add(token));
 //   Write(stream.Finish());
 #ifndef WEFT_TEXT_TEXT_STREAM_H_
@@ -19,25 +19,25 @@ namespace weft {
 
 class TextStream {
  public:
-  // `prompt`: the tokens before the first added token, whose text may depend on the last of them. `stop`: the text ends
-  // where this string begins; empty: there is no stop string. `tokenizer` must outlive the stream.
-  TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::string stop = "");
+  // `prompt`: the tokens before the first added token, whose text may depend on the last of them. `stops`: the text
+  // ends where the first of these strings begins. Empty strings are ignored. `tokenizer` must outlive the stream.
+  TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::vector<std::string> stops = {});
 
-  // Adds a token. Returns the new characters that later tokens cannot change, except characters that may begin the stop
+  // Adds a token. Returns the new characters that later tokens cannot change, except characters that may begin a stop
   // string. Each byte that is not UTF-8 becomes U+FFFD. Returns InvalidArgument if `token` is not in the vocabulary.
   absl::StatusOr<std::string> Add(int32_t token);
   // Returns the withheld text.
   std::string Finish();
-  bool stopped() const { return stopped_; }  // true once the stop string has occurred; no text follows
+  bool stopped() const { return stopped_; }  // true once a stop string has occurred; no text follows
 
  private:
   std::string Release(bool all);
 
   const Tokenizer& tokenizer_;
-  const std::string stop_;
+  std::vector<std::string> stops_;
   std::vector<int32_t> ids_;  // the latest tokens: `known_` decoded ones, then those not yet decoded
   size_t known_;
-  std::string bytes_, text_;  // withheld: bytes of an incomplete character; the possible start of the stop string
+  std::string bytes_, text_;  // withheld: bytes of an incomplete character; the possible start of a stop string
   bool stopped_ = false;
 };
 

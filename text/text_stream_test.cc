@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 // Returns the output of the stream after each byte of `text`, and at the end.
 std::vector<std::string> Parts(const std::string& text, const std::string& stop = "") {
   const ByteTokenizer tokenizer;
-  TextStream stream(tokenizer, {}, stop);
+  TextStream stream(tokenizer, {}, {stop});
   std::vector<std::string> parts;
   for (const char byte : text) parts.push_back(*stream.Add(static_cast<unsigned char>(byte)));
   parts.push_back(stream.Finish());
@@ -39,9 +39,23 @@ TEST(TextStreamTest, EndsBeforeTheStop) {
   EXPECT_THAT(Parts("abbd", "bc"), ElementsAre("a", "", "b", "bd", ""));
   EXPECT_THAT(Parts("ab", "bc"), ElementsAre("a", "", "b"));
   const ByteTokenizer tokenizer;
-  TextStream stream(tokenizer, {}, "a");
+  TextStream stream(tokenizer, {}, {"a"});
   EXPECT_EQ(*stream.Add('a'), "");
   EXPECT_TRUE(stream.stopped());
+}
+
+TEST(TextStreamTest, EndsBeforeTheFirstOfSeveralStops) {
+  const ByteTokenizer tokenizer;
+  const auto text = [&](const std::string& bytes) {
+    TextStream stream(tokenizer, {}, {"", "xyz", "bc", "zz"});
+    std::string parts;
+    for (const char byte : bytes) parts += *stream.Add(static_cast<unsigned char>(byte));
+    return parts + stream.Finish();
+  };
+  EXPECT_EQ(text("abxyzbc"), "ab");
+  EXPECT_EQ(text("axybcxyz"), "axy");
+  EXPECT_EQ(text("axyz"), "a");
+  EXPECT_EQ(text("axyxyb"), "axyxyb");
 }
 
 // The tokenizer drops a space before a word at the beginning of a text only.

@@ -1,6 +1,7 @@
 // `weft generate` continues texts with a GPT.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -29,6 +31,44 @@ struct GenerateFlags {
   std::vector<std::string> files;
   GivenFlags given;
 };
+
+// Sets `stops` to `text`, or to the texts of a JSON array.
+absl::Status SetStop(absl::string_view text, std::vector<std::string>* stops) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto is_text = [](const nlohmann::json& each) { return each.is_string(); };
+  if (json.is_array() && std::all_of(json.begin(), json.end(), is_text)) {
+    *stops = json.get<std::vector<std::string>>();
+  } else {
+    *stops = {std::string(text)};
+  }
+  return absl::OkStatus();
+}
+
+std::string StopText(const std::vector<std::string>& stops) {
+  return stops.empty() ? "" : stops.size() == 1 ? stops[0] : nlohmann::json(stops).dump();
+}
+
+absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
+  bias->clear();
+  if (text.empty()) return absl::OkStatus();
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return InvalidArgument("got '", text, "', wanted a JSON object such as {\"50256\": -100}");
+  for (const auto& [key, value] : json.items()) {
+    int32_t token = 0;
+    if (!absl::SimpleAtoi(key, &token) || !value.is_number()) {
+      return InvalidArgument("'", key, "': ", value.dump(), " is not the number of a token and a number");
+    }
+    const nlohmann::json& number = value;
+    bias->emplace_back(token, number.get<float>());
+  }
+  return absl::OkStatus();
+}
+
+std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [token, number] : bias) json[absl::StrCat(token)] = number;
+  return bias.empty() ? "" : json.dump();
+}
 
 Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
@@ -73,7 +113,11 @@ Hyperparameters Table(GenerateFlags* flags) {
        "penalty",
        &sampling.repetition_penalty,
        {.group = "Sampling"}},
-      {"stop", "a text; a continuation ends before it", &options.stop, {.group = "Text"}},
+      {"stop",
+       "a text, or a JSON array of texts; a continuation ends before the first of them",
+       Hyperparameter::Text{[&options] { return StopText(options.stop); },
+                            [&options](absl::string_view text) { return SetStop(text, &options.stop); }},
+       {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
       {"truncate",
        "keep the end of prompts that are longer than the model's context, instead of failing",
        &options.generate.truncate,
@@ -82,11 +126,27 @@ Hyperparameters Table(GenerateFlags* flags) {
        "print each text as a JSON string on one line, because texts may have line breaks",
        &flags->json,
        {.group = "Output"}},
+      {"logprobs",
+       "with --json, print an object with the text and its tokens, with the logarithm of each token's probability and "
+       "of "
+       "those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before sampling",
+       &options.generate.logprobs,
+       {.low = -1, .group = "Output"}},
+      {"logit-bias",
+       "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
+       Hyperparameter::Text{[&sampling] { return LogitBiasText(sampling.logit_bias); },
+                            [&sampling](absl::string_view text) { return SetLogitBias(text, &sampling.logit_bias); }},
+       {.may_be_empty = true, .group = "Sampling", .type = "JSON"}},
       {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed, {.group = "Sampling"}},
       {"batch",
        "maximum number of prompts continued at once; it changes no text",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
+      {"draft",
+       "guess up to this many tokens from what followed the last tokens before, and check them at once; it changes no "
+       "text, and is faster for texts that repeat themselves",
+       &options.generate.draft,
+       {.low = 0, .high = 47, .group = "Run"}},
       WeightsRow(&options.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
@@ -97,13 +157,31 @@ Hyperparameters Table(GenerateFlags* flags) {
 
 void Write(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+nlohmann::ordered_json LogprobJson(const TextGenerator& generator, const TokenLogprob& token) {
+  return {{"id", token.token}, {"text", generator.TokenText(token.token)}, {"logprob", token.logprob}};
+}
+
 // Continues `prompts`, the tokens of `texts`. When all are complete, prints each text with its continuation.
 absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::string> texts,
                       absl::Span<const TokenIds> prompts) {
+  std::vector<nlohmann::ordered_json> tokens(texts.size(), nlohmann::ordered_json::array());
+  bool logprobs = false;
   WEFT_RETURN_IF_ERROR(
-      Failure(generator->Continue(prompts, [&](size_t i, const std::string& text) { texts[i] += text; })));
-  for (const std::string& text : texts) {
-    Write(absl::StrCat(json ? JsonLine(text) : text, "\n"));
+      Failure(generator->Continue(prompts, [&](size_t i, const std::string& text, const GeneratedToken* token) {
+        texts[i] += text;
+        if (token == nullptr || token->logprobs.empty()) return;
+        logprobs = true;
+        nlohmann::ordered_json& next = tokens[i].emplace_back(LogprobJson(*generator, token->logprobs[0]));
+        for (const TokenLogprob& likely : absl::MakeConstSpan(token->logprobs).subspan(1)) {
+          next["likeliest"].push_back(LogprobJson(*generator, likely));
+        }
+      })));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const auto line = [&] {
+      return logprobs ? JsonLine(nlohmann::ordered_json{{"text", texts[i]}, {"tokens", tokens[i]}})
+                      : JsonLine(texts[i]);
+    };
+    Write(absl::StrCat(json ? line() : texts[i], "\n"));
   }
   return absl::OkStatus();
 }
@@ -113,7 +191,7 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
   WEFT_ASSIGN_OR_RETURN(const TokenIds ids, generator->Encode(prompt));
   if (json) return PrintAll(generator, json, {prompt}, {ids});
   Write(prompt);
-  const absl::Status status = generator->Continue({ids}, [](size_t, const std::string& text) {
+  const absl::Status status = generator->Continue({ids}, [](size_t, const std::string& text, const GeneratedToken*) {
     Write(text);
     std::fflush(stdout);
   });
@@ -125,6 +203,7 @@ absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
+  if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
   const bool prompt = flags.given.count("prompt") > 0;
   if (prompt && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
@@ -143,7 +222,10 @@ absl::Status Generate(GenerateFlags flags) {
     const std::vector<std::string> texts(lines.lines.begin(), lines.lines.begin() + prompts.size());
     return PrintAll(generator.get(), flags.json, texts, prompts);
   };
-  WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, static_cast<size_t>(flags.options.batch), encode, print));
+  // Lines of files wait together, so that a text that ends makes room for the next.
+  constexpr size_t kBatches = 64;
+  const size_t lines = static_cast<size_t>(flags.options.batch) * (ReadsStandardInput(flags.files) ? 1 : kBatches);
+  WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, lines, encode, print));
   return any ? absl::OkStatus() : PrintOne(generator.get(), flags.json, "");
 }
 

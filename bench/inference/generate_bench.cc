@@ -27,7 +27,7 @@ namespace {
 
 struct Options {
   std::string model = "gpt2", mode = "decode", precision = "f32";
-  int64_t batch = 1, length = 128, layers = 0, repeats = 5;
+  int64_t batch = 1, length = 128, layers = 0, repeats = 5, draft = 0;
   int threads = 0;
   bool json = false;
 };
@@ -57,13 +57,13 @@ absl::StatusOr<Timing> Generate(Generator* generator, const Options& options, in
   int64_t begun = 0;
   std::vector<bool> has_token(prompts.size());
   const Clock::time_point start = Clock::now();
-  const auto texts =
-      generator->Generate(prompts, {.sampling = {.temperature = 0}, .length = decode ? options.length : 1},
-                          [&](const GeneratedToken& next) {
-                            if (!has_token[next.prompt] && ++begun == options.batch) timing.first = SecondsSince(start);
-                            has_token[next.prompt] = true;
-                            return true;
-                          });
+  const auto texts = generator->Generate(
+      prompts, {.sampling = {.temperature = 0}, .length = decode ? options.length : 1, .draft = options.draft},
+      [&](const GeneratedToken& next) {
+        if (!has_token[next.prompt] && ++begun == options.batch) timing.first = SecondsSince(start);
+        has_token[next.prompt] = true;
+        return true;
+      });
   if (!texts.ok()) return texts.status();
   timing.others = SecondsSince(start) - timing.first;
   return timing;
@@ -105,7 +105,10 @@ int Measure(Options options) {
   Team team(options.threads);
   const Bandwidth bandwidth = PeakBandwidth(&team, size_t{256} << 20, 0.3);
   const double tokens = Median(speed);
-  const double executions = tokens / static_cast<double>(options.batch * (decode ? 1 : options.length));
+  const Generator::Counts& counts = (*generator)->counts();
+  const double right = static_cast<double>(counts.accepted) / static_cast<double>(counts.executions);
+  const double batch = static_cast<double>(options.batch);
+  const double executions = decode ? tokens / (batch + right) : tokens / (batch * static_cast<double>(options.length));
   const nlohmann::ordered_json row = {
       {"model", options.model},
       {"mode", options.mode},
@@ -114,6 +117,7 @@ int Measure(Options options) {
       {"precision", options.precision},
       {"threads", options.threads},
       {"tokens_per_second", tokens},
+      {"accepted_per_execution", right},
       {"weight_gb_per_second", executions * static_cast<double>(WeightBytes(parameters)) * 1e-9},
       {"read_gb_per_second", bandwidth.read * 1e-9},
       {"first_token_ms", Median(first) * 1e3},
@@ -139,6 +143,8 @@ int Main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "number of texts at once")->check(CLI::Range(1, 4096));
   app.add_option("--length", options.length, "tokens to generate for each text, or tokens of each prompt")
       ->check(CLI::Range(2, 1 << 20));
+  app.add_option("--draft", options.draft, "tokens to guess ahead by looking up the last ones")
+      ->check(CLI::Range(0, 47));
   app.add_option("--layers", options.layers, "number of layers; 0: the model's own")->check(CLI::Range(0, 1 << 12));
   app.add_option("--precision", options.precision, "format of the weights")
       ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
