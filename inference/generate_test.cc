@@ -222,7 +222,7 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
       const std::vector<Tokens> some(i % 4 == 2 ? 3 : 1, prompts[i]);  // so that prompt 2, 6, ... ends early here, too
       alone.push_back(generate(some, {.batch = 1, .threads = 1}, 4).back());
     }
-    for (const int64_t batch : {2, 5, 11}) {
+    for (const int64_t batch : {3, 11}) {
       for (const int64_t chunk : chunks) {
         for (const int64_t pages : {0, 4, 9}) {
           EXPECT_EQ(generate(prompts, {.batch = batch, .chunk = chunk, .pages = pages, .threads = 2},
@@ -237,7 +237,8 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
   config.vocabulary = 70;
   config.context = 250;
   config.width = 64;
-  for (const DType weights : {kF32, kBF16, kQ8_0, kQ4_0}) check(config, weights, {64, 200, 512});
+  check(config, kF32, {64, 200, 512});
+  for (const DType weights : {kBF16, kQ8_0, kQ4_0}) check(config, weights, {200});
   config.layers = 1;
   config.width = 384;
   for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});
