@@ -233,7 +233,7 @@ Var ClipScale(Var norm, double max_norm);
 // text b is at p % S in page pages[b, p / S], so there are P·S positions.
 Var CacheAppend(Var cache, Var rows, Var positions, Var pages = {});
 // Returns the rows of each text, [B, G, P·S, D], that are in `pages`, i32 [B, P], of a cache [N, G, S, D]. If single
-// tokens attend to the result, the compiler copies nothing, provided that a page has kCachePage rows.
+// tokens attend to the result, the compiler copies nothing, provided that a page has at most kCachePage rows.
 Var ReadPages(Var cache, Var pages);
 inline constexpr int64_t kCachePage = 64;
 Var Assign(Var state, Var value);  // any dtype; the value has the state's type

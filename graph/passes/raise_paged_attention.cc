@@ -22,7 +22,7 @@ struct Pages {
   ValueId cache = kNoValue, pages = kNoValue;
 };
 
-// Matches keys or values [B, G, P·S, D] that ReadPages reads from a cache [N, G, S, D], with S = kCachePage.
+// Matches keys or values [B, G, P·S, D] that ReadPages reads from a cache [N, G, S, D], with S of at most kCachePage.
 Pages MatchPages(const PatternRewriter& r, ValueId id) {
   const Node& permute = r.producer(SkipReshapes(r, id));
   if (permute.op != &kPermute) return {};
@@ -34,8 +34,8 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   if (embedding.op != &kEmbedding) return {};
   const Pages result = {SkipReshapes(r, embedding.inputs[0]), embedding.inputs[1]};
   const Shape &cache = r.type(result.cache).shape, &pages = r.type(result.pages).shape;
-  if (cache.rank() != 4 || cache.dim(2) != kCachePage || pages.rank() != 2 ||
-      by_page != Shape({pages.dim(0), pages.dim(1), cache.dim(1), kCachePage, cache.dim(3)})) {
+  if (cache.rank() != 4 || cache.dim(2) > kCachePage || pages.rank() != 2 ||
+      by_page != Shape({pages.dim(0), pages.dim(1), cache.dim(1), cache.dim(2), cache.dim(3)})) {
     return {};
   }
   return result;

@@ -47,14 +47,16 @@ std::vector<std::string> OpsOf(const Parts& parts) {
 }
 
 TEST(RaisePagedAttentionTest, ReadsPagesWhereTheyAre) {
-  const std::vector<std::string> ops = OpsOf({});
-  EXPECT_THAT(ops, Contains("paged_attention"));
-  EXPECT_THAT(ops, Not(Contains("embedding"))) << "which copies pages";
-  EXPECT_THAT(ops, Not(Contains("less"))) << "which makes a mask";
+  for (const int64_t page : {int64_t{1}, int64_t{32}, kCachePage}) {
+    const std::vector<std::string> ops = OpsOf({.page = page});
+    EXPECT_THAT(ops, Contains("paged_attention"));
+    EXPECT_THAT(ops, Not(Contains("embedding"))) << "which copies pages";
+    EXPECT_THAT(ops, Not(Contains("less"))) << "which makes a mask";
+  }
 }
 
 TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
-  for (const Parts& parts : {Parts{.page = 32}, {.targets = 2}, {.other_pages = true}, {.hides = false}}) {
+  for (const Parts& parts : {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}}) {
     const std::vector<std::string> ops = OpsOf(parts);
     EXPECT_THAT(ops, Not(Contains("paged_attention")));
     EXPECT_THAT(ops, Contains("attention"));

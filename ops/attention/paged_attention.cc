@@ -1,14 +1,15 @@
 // The op paged_attention computes attention of single tokens to cached keys and values: y = softmax(scores) · v for
 // each head, where scores are scale · q kᵀ, limited by `soft_cap` and then masked (attention.cc).
 //
-// Texts share caches [N, G, kCachePage, width] of N pages (Kwon et al., "Efficient memory management for large
-// language model serving with PagedAttention", 2023). Inputs are query, keys, values, pages i32 [B, P], positions
-// i32 [B, 1], and masks that broadcast to [B, H, 1, P · kCachePage]. Position p of row b is in page
-// pages[b, p / kCachePage]. Row b sees positions up to positions[b]; below 0, it sees nothing and gets zeros. The
-// output is [B, 1, H · value_width].
+// Texts share caches [N, G, S, width] of N pages of S positions, at most kCachePage (Kwon et al., "Efficient memory
+// management for large language model serving with PagedAttention", 2023). Inputs are query, keys, values, pages i32
+// [B, P], positions i32 [B, 1], and masks that broadcast to [B, H, 1, P · S]. Position p of row b is in page
+// pages[b, p / S]. Row b sees positions up to positions[b]; below 0, it sees nothing and gets zeros. The output is
+// [B, 1, H · value_width].
 //
-// With at most kFewRows rows, each row reads its keys and values in place. With more, neighbouring rows that are
-// consecutive positions of one text share copies. In both cases, the bits of a row depend on its own operands only.
+// With at most kFewRows rows, or with small pages, each row reads its keys and values in place. Otherwise, neighbouring
+// rows that are consecutive positions of one text share copies. In all cases, the bits of a row depend on its own
+// operands only.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -28,18 +29,19 @@ static_assert(kCachePage == kAttentionBlock);
 constexpr int kPages = 3, kPositions = 4;
 constexpr size_t kFirstMask = 5;
 
-// Holds the sizes of a node. `sources`: the number of positions that fit into a row's pages.
+// Holds the sizes of a node. `page`: positions of a page. `sources`: the positions that fit into a row's pages.
 struct PagedSizes {
-  int64_t batch, pages, sources, heads, groups, key_width, value_width;
+  int64_t batch, pages, page, sources, heads, groups, key_width, value_width;
 
   PagedSizes(const Attrs& attrs, TypeSpan in)
-      : batch(in[0].shape.dim(0)), pages(in[kPages].shape.dim(1)), sources(pages * kCachePage) {
+      : batch(in[0].shape.dim(0)), pages(in[kPages].shape.dim(1)), page(in[1].shape.dim(2)), sources(pages * page) {
     const AttentionAttrs a = attrs.as<AttentionAttrs>();
     heads = a.heads;
     groups = a.groups;
     key_width = a.key_width;
     value_width = a.value_width;
   }
+  bool in_place() const { return batch <= kFewRows || page < kCachePage; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
@@ -61,16 +63,16 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
     const Shape& cache = in[i].shape;
     const int64_t width = i == 1 ? a.key_width : a.value_width;
     if (in[i].dtype != in[0].dtype) return error(name, " are not of the query's dtype");
-    if (cache.rank() != 4 || cache != Shape({in[1].shape.dim(0), a.groups, kCachePage, width})) {
-      return error(name, " must be [N,", a.groups, ",", kCachePage, ",", width, "]");
-    }
+    const bool fits = cache.rank() == 4 && cache.dim(2) >= 1 && cache.dim(2) <= kCachePage &&
+                      cache == Shape({in[1].shape.dim(0), a.groups, in[1].shape.dim(2), width});
+    if (!fits) return error(name, " must be [N,", a.groups, ",S,", width, "] with S of at most ", kCachePage);
   }
   if (in[kPages].dtype != kI32 || in[kPages].shape.rank() != 2 || in[kPages].shape.dim(0) != batch) {
     return error("the pages must be i32[B,P]");
   }
   if (in[kPositions] != TensorType{kI32, {batch, 1}}) return error("the positions must be i32[B,1]");
   if (in.size() - kFirstMask > kMaxAttentionMasks) return error("more than ", kMaxAttentionMasks, " masks");
-  const Shape scores = {batch, a.heads, 1, in[kPages].shape.dim(1) * kCachePage};
+  const Shape scores = {batch, a.heads, 1, PagedSizes(attrs, in).sources};
   for (size_t i = kFirstMask; i < in.size(); ++i) {
     if (in[i].dtype != kBool && in[i].dtype != in[0].dtype) return error("a mask must be bool or of the query's dtype");
     if (Broadcast(in[i].shape, scores) != scores) return error("a mask does not broadcast to ", ToString(scores));
@@ -94,20 +96,20 @@ int64_t EndOfText(const int32_t* pages, const int32_t* positions, int64_t page_c
 template <class T>
 void Kernel(const KernelArgs& args, Rect tile) {
   const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
-  const PagedSizes sizes(args.attrs, {args.inputs[0].type, {}, {}, args.inputs[kPages].type});
+  const PagedSizes sizes(args.attrs, {args.inputs[0].type, args.inputs[1].type, {}, args.inputs[kPages].type});
   const int32_t *const pages = args.input<int32_t>(kPages), *const positions = args.input<int32_t>(kPositions);
-  const bool in_place = sizes.batch <= kFewRows;
   const int64_t columns = sizes.heads * sizes.value_width;
-  AttentionHead<T> head = {.key_page = sizes.groups * kCachePage * sizes.key_width,
-                           .value_page = sizes.groups * kCachePage * sizes.value_width,
-                           .in_place = in_place,
+  AttentionHead<T> head = {.page_size = sizes.page,
+                           .key_page = sizes.groups * sizes.page * sizes.key_width,
+                           .value_page = sizes.groups * sizes.page * sizes.value_width,
+                           .in_place = sizes.in_place(),
                            .key_width = sizes.key_width,
                            .value_width = sizes.value_width,
                            .scale = attrs.scale,
                            .soft_cap = attrs.soft_cap,
                            .causal = true};
   for (int64_t row = tile.row_begin, next = row; row < tile.row_end; row = next) {
-    next = in_place ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
+    next = head.in_place ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
     head.pages = pages + row * sizes.pages;
     head.targets = next - row;
     head.sources = std::min<int64_t>(positions[next - 1] + 1, sizes.sources);
@@ -115,8 +117,8 @@ void Kernel(const KernelArgs& args, Rect tile) {
       const int64_t group = h / (sizes.heads / sizes.groups);
       head.query = HeadPositions(args.input<T>(0), args.input_shape(0), row, h, attrs.query_column, sizes.key_width);
       head.query.stride = args.input_shape(0).elements() / std::max<int64_t>(sizes.batch, 1);
-      head.key = {args.input<T>(1) + group * kCachePage * sizes.key_width, sizes.key_width};
-      head.value = {args.input<T>(2) + group * kCachePage * sizes.value_width, sizes.value_width};
+      head.key = {args.input<T>(1) + group * sizes.page * sizes.key_width, sizes.key_width};
+      head.value = {args.input<T>(2) + group * sizes.page * sizes.value_width, sizes.value_width};
       head.mask_count = 0;
       for (size_t i = kFirstMask; i < args.inputs.size(); ++i) {
         AttentionMask& mask = head.masks[head.mask_count++] = MaskOfHead(args.inputs[i], row, h);
@@ -137,8 +139,8 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
 }
 
 int64_t Quantum(const OpArgs& args) {
-  const int64_t batch = args.inputs[0].shape.dim(0);
-  return batch > kFewRows && batch % kCachePage == 0 ? kCachePage : 1;
+  const PagedSizes sizes(args.attrs, args.inputs);
+  return !sizes.in_place() && sizes.batch % kCachePage == 0 ? kCachePage : 1;
 }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
@@ -161,7 +163,7 @@ Var RowsOfPages(Var cache, Var pages) {
 
 VarList Elementary(const Attrs& attrs, VarSpan in) {
   const Var pages = in[kPages], position = in[kPositions];
-  const int64_t batch = in[0].dim(0), sources = pages.dim(1) * kCachePage;
+  const int64_t batch = in[0].dim(0), sources = pages.dim(1) * in[1].dim(2);
   VarList inputs = {in[0], RowsOfPages(in[1], pages), RowsOfPages(in[2], pages)};
   inputs.push_back(Less(Reshape(Cast(position, kF64), {batch, 1, 1, 1}), Iota(position.tape, kF64, sources)));
   inputs.insert(inputs.end(), in.begin() + kFirstMask, in.end());
@@ -209,16 +211,27 @@ constexpr OpExample kExamples[] = {
     {.in = "[64,4,1,5] [2,2,64,5] [2,2,64,5] i32[64,1] i32[64,1]",  // many rows in few pages
      .record = RecordWith<kPagedAttention, kGrouped>,
      .below = 2},
+    {.in = "[5,4,1,5] [9,2,1,5] [9,2,1,5] i32[5,130] i32[5,1]",  // pages of one position
+     .record = RecordWith<kPagedAttention, kGrouped>,
+     .below = 9,
+     .out = "[5,1,20]"},
+    {.in = "[70,1,12] [60,2,3,4] [60,2,3,3] i32[70,30] i32[70,1] [70,1,1,90]",  // a page in two blocks
+     .record = RecordWith<kPagedAttention, kCapped>,
+     .below = 60,
+     .tolerance = 1e-5},
     {.in = "[0,1,3] [1,1,64,3] [1,1,64,2] i32[0,1] i32[0,1]", .record = RecordWith<kPagedAttention, kOneHead>},
     {.in = "[1,2,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1]",
      .record = RecordWith<kPagedAttention, kOneHead>,
      .error = "query must be [B,1,1,3], or [B,1,C] with C >= 3"},
-    {.in = "[1,1,3] [1,1,32,3] [1,1,32,2] i32[1,1] i32[1,1]",
+    {.in = "[1,1,3] [1,1,65,3] [1,1,65,2] i32[1,1] i32[1,1]",
      .record = RecordWith<kPagedAttention, kOneHead>,
-     .error = "keys must be [N,1,64,3]"},
+     .error = "keys must be [N,1,S,3] with S of at most 64"},
     {.in = "[1,1,3] [1,1,64,3] [2,1,64,2] i32[1,1] i32[1,1]",
      .record = RecordWith<kPagedAttention, kOneHead>,
-     .error = "values must be [N,1,64,2]"},
+     .error = "values must be [N,1,S,2]"},
+    {.in = "[1,1,3] [1,1,64,3] [1,1,32,2] i32[1,1] i32[1,1]",
+     .record = RecordWith<kPagedAttention, kOneHead>,
+     .error = "values must be [N,1,S,2]"},
     {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[2,1] i32[1,1]",
      .record = RecordWith<kPagedAttention, kOneHead>,
      .error = "the pages must be i32[B,P]"},

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -35,7 +36,8 @@ bool Greater(T a, T b) {
 }
 
 // Maximum k for which a sorted list of the k greatest values so far is kept. Most elements are compared only with the
-// smallest value of the list. A larger k uses a heap of indices, with the index of the smallest value on top.
+// smallest value of the list, many at once. A larger k uses a heap of indices, with the index of the smallest value on
+// top.
 constexpr int64_t kMaxInOrder = 64;
 
 template <class T>
@@ -56,9 +58,14 @@ void HeapOfRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices) {
 
 template <class T>
 void TopKOfRow(const T* x, int64_t n, int64_t k, T* values, int32_t* indices) {
+  const auto first_above = Selects<T>().first_above;
   int64_t kept = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (kept == k && !Greater(x[i], values[k - 1])) continue;
+    if (kept == k) {
+      i = first_above(x, i, n, values[k - 1]);
+      if (i == n) return;
+      if (!Greater(x[i], values[k - 1])) continue;
+    }
     int64_t slot = kept < k ? kept++ : k - 1;
     for (; slot > 0 && Greater(x[i], values[slot - 1]); --slot) {
       values[slot] = values[slot - 1];

@@ -69,15 +69,27 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// Returns the keys or values of a block of sources that begins at `s`. `page`: elements between pages of `all`.
+// Returns row `s` of the keys or values `all`. `page`: elements between pages.
 template <class T>
-Positions<const T> BlockOf(Positions<const T> all, const int32_t* pages, int64_t page, int64_t s) {
-  return {pages == nullptr ? all[s] : all.data + pages[s / kBlock] * page, all.stride};
+HWY_INLINE const T* RowOf(const AttentionHead<T>& head, Positions<const T> all, int64_t page, int64_t s) {
+  if (head.pages == nullptr) return all[s];
+  return all[s % head.page_size] + head.pages[s / head.page_size] * page;
+}
+
+// Sets `rows` to the rows of a block of sources.
+template <class T>
+void FindRows(const AttentionHead<T>& head, Positions<const T> all, int64_t page, const Block& block, const T** rows) {
+  const T* row = nullptr;
+  for (int64_t j = 0; j < block.cols; ++j) {
+    const bool begins = j == 0 || (head.pages != nullptr && (block.s + j) % head.page_size == 0);
+    row = begins ? RowOf(head, all, page, block.s + j) : row + all.stride;
+    rows[j] = row;
+  }
 }
 
 // Computes the products of one query with the first `count` of `keys`, which have `width` columns.
 template <class T, class W>
-void ScoreOneTarget(Positions<const T> keys, int64_t width, const W* q, int64_t count, W* scores) {
+void ScoreOneTarget(const T* const* keys, int64_t width, const W* q, int64_t count, W* scores) {
   for (int64_t j = 0; j < count; ++j) {
     const T* const key = keys[j];
     V<W> sums = hn::Zero(D<W>());
@@ -91,7 +103,7 @@ void ScoreOneTarget(Positions<const T> keys, int64_t width, const W* q, int64_t 
 // Adds the first `count` of `values`, which have `width` columns, each times its weight, to `sums`. Unless `add`,
 // overwrites `sums`.
 template <class T, class W>
-void AddValues(Positions<const T> values, int64_t width, const W* weights, int64_t count, bool add, W* sums) {
+void AddValues(const T* const* values, int64_t width, const W* weights, int64_t count, bool add, W* sums) {
   const D<W> d;
   ForEachVector<T>(width, [&](const auto& access, int64_t k) {
     V<W> even = add ? hn::LoadU(d, sums + k) : hn::Zero(d), odd = hn::Zero(d);
@@ -105,12 +117,12 @@ void AddValues(Positions<const T> values, int64_t width, const W* weights, int64
   });
 }
 
-// Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. If `k_transposed` is null, reads the keys where
-// they are. Hidden scores, and columns beyond the block's sources, are -inf. If `slopes` is not null and there is a
-// soft cap, sets `slopes` to the cap's derivatives.
+// Computes scores [rows, kBlock] = scale · q kᵀ, capped, plus masks. If `k_transposed` is null, reads the block's
+// `keys` instead. Hidden scores, and columns beyond the block's sources, are -inf. If `slopes` is not null and there is
+// a soft cap, sets `slopes` to the cap's derivatives.
 template <class T, class W>
-void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed, W* scores,
-            W* slopes = nullptr) {
+void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q, const W* k_transposed,
+            const T* const* keys, W* scores, W* slopes = nullptr) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
   const V<W> hidden = hn::Set(d, -std::numeric_limits<W>::infinity());
@@ -125,7 +137,6 @@ void Scores(const AttentionHead<T>& head, const Block& block, Matrix<const W> q,
       Multiply<W>({q.data + strip * q.stride, q.stride, 1}, {k_transposed, kBlock}, {scores + strip * kBlock, kBlock},
                   rows, cols, head.key_width, false);
     } else {
-      const auto keys = BlockOf(head.key, head.pages, head.key_page, block.s);
       for (int64_t i = strip; i < strip + rows; ++i) {
         ScoreOneTarget<T, W>(keys, head.key_width, q.data + i * q.stride, Visible(head, block, i), scores + i * kBlock);
       }
@@ -198,13 +209,17 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
     for (int64_t s = 0; s < head.sources; s += kBlock) {
       const Block block = {t, rows, s, std::min(kBlock, head.sources - s)};
       if (IsHidden(head, block)) continue;
-      const auto values = BlockOf(head.value, head.pages, head.value_page, s);
-      if (!head.in_place) {
-        const auto keys = BlockOf(head.key, head.pages, head.key_page, s);
-        CopyTransposed(keys, 0, block.cols, head.key_width, key);
-        CopyRows<T, W>(values, 0, block.cols, head.value_width, {value, value_stride});
+      const T *keys[kBlock], *values[kBlock];
+      if (head.in_place) {
+        FindRows(head, head.key, head.key_page, block, keys);
+        FindRows(head, head.value, head.value_page, block, values);
+      } else {
+        const Positions<const T> key_rows = {RowOf(head, head.key, head.key_page, s), head.key.stride};
+        const Positions<const T> value_rows = {RowOf(head, head.value, head.value_page, s), head.value.stride};
+        CopyTransposed(key_rows, 0, block.cols, head.key_width, key);
+        CopyRows<T, W>(value_rows, 0, block.cols, head.value_width, {value, value_stride});
       }
-      Scores<T, W>(head, block, {query, key_stride}, head.in_place ? nullptr : key, scores);
+      Scores<T, W>(head, block, {query, key_stride}, head.in_place ? nullptr : key, keys, scores);
       for (int64_t i = 0; i < rows; ++i) {
         W* const row = scores + i * kBlock;
         const W larger = std::max(max[i], MaxOfRow(row)), shift = larger == -kInfinity ? 0 : larger;
@@ -282,7 +297,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const AttentionGradient<T>& g
   const int64_t key_cols = WholeVectors<W>(head.key_width), value_cols = WholeVectors<W>(head.value_width);
   CopyRows<T, W>(head.query, block.t, block.rows, head.key_width, {at.query, key_stride});
   CopyRows<T, W>(gradient.dy, block.t, block.rows, head.value_width, {at.dy, value_stride});
-  Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, at.weights, at.slopes);
+  Scores<T, W>(head, block, {at.query, key_stride}, at.key_transposed, nullptr, at.weights, at.slopes);
   for (int64_t i = 0; i < block.rows; ++i) {
     // If a target sees no source, its lse is -inf. The shift is then +inf: exp(score - inf) = 0, so all weights are 0.
     constexpr W kInfinity = std::numeric_limits<W>::infinity();

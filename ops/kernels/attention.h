@@ -50,12 +50,15 @@ inline constexpr int64_t kFewTargets = 2;
 template <class T>
 struct AttentionHead {
   Positions<const T> query, key, value;  // key_width, key_width and value_width columns
-  // If `pages` is not null, `forward` reads keys and values in pages of kAttentionBlock positions. Position p is in
-  // page pages[p / kAttentionBlock], and page i begins i · key_page elements after key.data, and i · value_page after
-  // value.data.
+  // If `pages` is not null, `forward` reads keys and values in pages of `page_size` positions, at most kAttentionBlock.
+  // Position p is in page pages[p / page_size], and page i begins i · key_page elements after key.data, and i ·
+  // value_page after value.data.
   const int32_t* pages = nullptr;
+  int64_t page_size = kAttentionBlock;
   int64_t key_page = 0, value_page = 0;
-  bool in_place = false;  // false: `forward` copies blocks of keys and values, which is faster for several targets
+  // false: `forward` copies blocks of keys and values, which is faster for several targets. Must be true with pages of
+  // less than kAttentionBlock positions.
+  bool in_place = false;
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
   double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap

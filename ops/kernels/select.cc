@@ -104,7 +104,23 @@ void SelectBy(const bool* mask, const T* a, int a_stride, const T* b, int b_stri
 }
 
 template <class T>
-constexpr SelectKernels<T> kTable = {.compare = CompareAs<T>, .select = SelectBy<T>};
+int64_t FirstAbove(const T* x, int64_t begin, int64_t n, T limit) {
+  const D<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const V<T> limits = hn::Set(d, limit);
+  int64_t i = begin;
+  for (; i + lanes <= n; i += lanes) {
+    const auto above = hn::Not(CompareLanes<std::less_equal<>, T>(LoadLanes(x + i), limits));
+    if (!hn::AllFalse(d, above)) return i + static_cast<int64_t>(hn::FindFirstTrue(d, above));
+  }
+  while (i < n && x[i] <= limit) ++i;
+  return i;
+}
+
+template <class T>
+constexpr SelectKernels<T> kTable = {.compare = CompareAs<T>, .select = SelectBy<T>, .first_above = FirstAbove<T>};
+template <>
+constexpr SelectKernels<BF16> kTable<BF16> = {.compare = CompareAs<BF16>, .select = SelectBy<BF16>};
 template <>
 constexpr SelectKernels<bool> kTable<bool> = {.select = SelectBy<bool>};
 

@@ -1,7 +1,8 @@
 // MultiplyWeightRows (weight_rows.h) uses a struct for each format of weights. `Prepare` brings a row of a to the form
 // that the products need. `Step` multiplies a few elements of kCols rows of W by those of kRows rows of a, and adds the
 // products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a step takes.
-// This header is included once for each instruction set, as lanes-inl.h is.
+// kMaxRows is the largest kRows for which the sums fit into registers. This header is included once for each
+// instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -21,6 +22,13 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
+// Registers of the instruction set.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+constexpr int kRegisters = 32;
+#else
+constexpr int kRegisters = 16;
+#endif
+
 // Returns `v`. If several columns use it, keeps the compiler from loading it again for each of them, because a CPU
 // loads no more vectors in a cycle than it multiplies.
 template <int kCols, class V>
@@ -33,6 +41,7 @@ HWY_INLINE V InRegister(V v) {
 
 // f32. A row of a is used as it is. A step has one vector of elements.
 struct F32Format {
+  static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Stride(int64_t inner) { return inner; }
@@ -56,12 +65,12 @@ struct F32Format {
   static HWY_INLINE void Add(const Access& access, const std::byte* const* w, const float* a, int64_t stride, int64_t k,
                              Sum (&sums)[kCols][kRows]) {
     V<float> x[kRows];
-    HWY_UNROLL(4)
+    HWY_UNROLL(6)
     for (int r = 0; r < kRows; ++r) x[r] = InRegister<kCols>(access.Load(a + r * stride + k));
     HWY_UNROLL(4)
     for (int j = 0; j < kCols; ++j) {
       const V<float> weights = access.Load(reinterpret_cast<const float*>(w[j]) + k);
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]);
     }
   }
@@ -70,6 +79,7 @@ struct F32Format {
 // bf16. A 32-bit word holds two neighbours, so a step has a vector of words. A row of a is prepared as all elements
 // with even index of a step, then all with odd index.
 struct BF16Format {
+  static constexpr int kMaxRows = kRegisters == 32 ? 4 : 2;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
@@ -92,7 +102,7 @@ struct BF16Format {
     const hn::RebindToUnsigned<D<float>> d32;
     const int64_t k = step * 2 * Lanes();
     V<float> even[kRows], odd[kRows];
-    HWY_UNROLL(4)
+    HWY_UNROLL(6)
     for (int r = 0; r < kRows; ++r) {
       even[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k));
     }
@@ -101,17 +111,17 @@ struct BF16Format {
     for (int j = 0; j < kCols; ++j) {
       words[j] = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(w[j]) + step * Lanes());
       const V<float> low = hn::BitCast(d, hn::ShiftLeft<16>(words[j]));
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(low, even[r], sums[j][r]);
     }
-    HWY_UNROLL(4)
+    HWY_UNROLL(6)
     for (int r = 0; r < kRows; ++r) {
       odd[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes()));
     }
     HWY_UNROLL(4)
     for (int j = 0; j < kCols; ++j) {
       const V<float> high = hn::BitCast(d, hn::And(words[j], hn::Set(d32, 0xffff0000u)));
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(high, odd[r], sums[j][r]);
     }
   }
@@ -172,6 +182,7 @@ void QuantizePair(const float* a, bool second, int offset, QuantizedPair* pair) 
 // half of the lanes, so that one multiplication scales both.
 template <DType kFormat>
 struct BlockFormat {
+  static constexpr int kMaxRows = 4;
   using Prepared = QuantizedPair;
   using Sum = hn::Vec<hn::CappedTag<float, 8>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
@@ -216,7 +227,7 @@ struct BlockFormat {
         low = _mm256_and_si256(pairs, mask);
         high = _mm256_and_si256(_mm256_srli_epi16(pairs, 4), mask);
       }
-      HWY_UNROLL(4)
+      HWY_UNROLL(6)
       for (int r = 0; r < kRows; ++r) {
         const QuantizedPair& x = a[r * stride + block / 2];
         const auto load = [](const void* p) { return _mm256_load_si256(static_cast<const __m256i*>(p)); };
@@ -278,6 +289,7 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 // Q8_0 and Q4_0 with products of 16-bit integers, which every instruction set has.
 template <DType kFormat>
 struct BlockFormat {
+  static constexpr int kMaxRows = 2;
   using Prepared = QuantizedBlock;
   using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;

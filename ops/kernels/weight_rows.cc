@@ -1,6 +1,8 @@
 // One loop over columns and rows serves all formats of weights, which weight_formats-inl.h has.
 #include "weft/ops/kernels/weight_rows.h"
 
+#include <algorithm>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/weight_rows.cc"
 #define HWY_WANT_AVX3_DL 1  // for the dot products of bytes
@@ -13,34 +15,74 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
+constexpr int kColumns = 4;  // columns of y whose sums are stored together
+
+#if HWY_TARGET == HWY_SCALAR
+
+// Stores the only lane of each of `n` vectors.
 template <class V>
-HWY_INLINE float SumOf(V v) {
-  const hn::DFromV<V> d;
-  return hn::GetLane(hn::SumOfLanes(d, v));
+HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
+  const float sums[] = {a.raw, b.raw, c.raw, d.raw};
+  std::copy_n(sums, n, y);
 }
 
-// Computes kCols columns and kRows rows of y. Even and odd steps have sums of their own, so that additions overlap.
+#else
+
+// Adds the two halves of a vector until four lanes are left.
+template <class V>
+HWY_INLINE hn::Vec<hn::CappedTag<float, kColumns>> FoldToFour(V v) {
+  const hn::DFromV<V> d;
+  if constexpr (hn::MaxLanes(hn::DFromV<V>()) <= kColumns) {
+    return v;
+  } else {
+    const hn::Half<decltype(d)> half;
+    return FoldToFour(hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  }
+}
+
+// Stores the sum of the lanes of each of the first `n` of four vectors; n is 1 or 4. All sums add in the same order.
+template <class V>
+HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
+  const hn::DFromV<V> lanes;
+  const hn::RepartitionToWide<decltype(lanes)> pairs;
+  const V ab = hn::Add(hn::InterleaveLower(lanes, a, b), hn::InterleaveUpper(lanes, a, b));
+  const V cd = hn::Add(hn::InterleaveLower(lanes, c, d), hn::InterleaveUpper(lanes, c, d));
+  const auto ab_pairs = hn::BitCast(pairs, ab), cd_pairs = hn::BitCast(pairs, cd);
+  const auto sums = FoldToFour(hn::Add(hn::BitCast(lanes, hn::InterleaveLower(pairs, ab_pairs, cd_pairs)),
+                                       hn::BitCast(lanes, hn::InterleaveUpper(pairs, ab_pairs, cd_pairs))));
+  if (n == kColumns) {
+    hn::StoreU(sums, hn::CappedTag<float, kColumns>(), y);
+  } else {
+    *y = hn::GetLane(sums);
+  }
+}
+
+#endif
+
+// Computes kCols columns, 1 or kColumns, and kRows rows of y.
 template <class Format, int kCols, int kRows>
 HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y) {
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
   const std::byte* rows[kCols];
-  for (int j = 0; j < kCols; ++j) rows[j] = w.data + (col + j) * bytes;
-  typename Format::Sum even[kCols][kRows], odd[kCols][kRows];
+  const std::byte* row = w.data + col * bytes;
+  HWY_UNROLL(4)
+  for (int j = 0; j < kCols; ++j, row += bytes) {
+    asm("" : "+r"(row));  // otherwise the compiler multiplies vectors of addresses, which takes longer
+    rows[j] = row;
+  }
+  typename Format::Sum sums[kCols][kRows];
   const hn::DFromV<typename Format::Sum> d;
   HWY_UNROLL(4)
   for (int j = 0; j < kCols; ++j) {
-    HWY_UNROLL(4)
-    for (int r = 0; r < kRows; ++r) even[j][r] = odd[j][r] = hn::Zero(d);
+    HWY_UNROLL(6)
+    for (int r = 0; r < kRows; ++r) sums[j][r] = hn::Zero(d);
   }
-  int64_t s = 0;
-  for (; s + 2 <= steps; s += 2) {
-    Format::template Step<kCols, kRows>(rows, a, stride, s, even);
-    Format::template Step<kCols, kRows>(rows, a, stride, s + 1, odd);
-  }
-  if (s < steps) Format::template Step<kCols, kRows>(rows, a, stride, s, even);
-  Format::template Rest<kCols, kRows>(rows, a, stride, w.inner, odd);
-  for (int j = 0; j < kCols; ++j) {
-    for (int r = 0; r < kRows; ++r) y[r * w.cols + col + j] = SumOf(hn::Add(even[j][r], odd[j][r]));
+  for (int64_t s = 0; s < steps; ++s) Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
+  Format::template Rest<kCols, kRows>(rows, a, stride, w.inner, sums);
+  HWY_UNROLL(6)
+  for (int r = 0; r < kRows; ++r) {
+    const auto sum = [&](int j) HWY_ATTR { return j < kCols ? sums[j < kCols ? j : 0][r] : hn::Zero(d); };
+    StoreSums(sum(0), sum(1), sum(2), sum(3), kCols, y + r * w.cols + col);
   }
 }
 
@@ -54,25 +96,46 @@ HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typ
   }
 }
 
-// The first 4 rows of a read one row of W after the other, which is the order in which the memory is fastest. After
-// that, these rows of W are in the L2 cache, and arithmetic limits the speed. So several rows of W then share the loads
-// of a, as many as there are registers for their sums.
+// Computes columns `first` .. `last` - 1 for `rows` rows, at most Format::kMaxRows. Returns the number of rows that it
+// computed: the largest for which there is code.
+template <class Format, int kCols>
+HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a,
+                            int64_t rows, float* y) {
+  if constexpr (Format::kMaxRows >= 6) {
+    if (rows >= 6) return Rows<Format, kCols, 6>(w, first, last, a, y), 6;
+  }
+  if constexpr (Format::kMaxRows >= 4) {
+    if (rows >= 4) return Rows<Format, kCols, 4>(w, first, last, a, y), 4;
+  }
+  if (rows >= 2) return Rows<Format, kCols, 2>(w, first, last, a, y), 2;
+  return Rows<Format, kCols, 1>(w, first, last, a, y), 1;
+}
+
+// A panel of W has this many bytes, so that it stays in the L1 cache beside the rows of a that multiply it.
+constexpr int64_t kPanelBytes = 24 << 10;
+// With at least this many rows, a panel takes longer to multiply than the next panel takes to be read.
+constexpr int64_t kPrefetchRows = 24;
+
+// Begins to read bytes into the L2 cache.
+HWY_INLINE void Prefetch(const std::byte* begin, const std::byte* end) {
+  constexpr int64_t kLine = 64;
+  for (; begin < end; begin += kLine) __builtin_prefetch(begin, /*rw=*/0, /*locality=*/2);
+}
+
+// The first rows of a read one row of W after the other, which is the order in which the memory is fastest. After that,
+// the panel of W is in the cache, and arithmetic limits the speed. So several rows of W then share the loads of a.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
-  constexpr int kCols = HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_AVX3 ? 3 : 1;
-  const int64_t stride = Format::Stride(w.inner);
-  int64_t r = 0;
-  if (rows >= 4) {
-    Rows<Format, 1, 4>(w, first, last, a, y);
-    r = 4;
+  const int64_t stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
+  const int64_t fit = kPanelBytes / std::max<int64_t>(bytes, 1);
+  const int64_t panel = std::max<int64_t>(kColumns, fit / kColumns * kColumns);
+  for (int64_t col = first; col < last; col += panel) {
+    const int64_t end = std::min(col + panel, last);
+    if (rows >= kPrefetchRows) Prefetch(w.data + end * bytes, w.data + std::min(end + panel, last) * bytes);
+    int64_t r = rows > 0 && rows < kPrefetchRows ? SomeRows<Format, 1>(w, col, end, a, rows, y) : 0;
+    while (r < rows) r += SomeRows<Format, kColumns>(w, col, end, a + r * stride, rows - r, y + r * w.cols);
   }
-  for (; r + 4 <= rows; r += 4) Rows<Format, kCols, 4>(w, first, last, a + r * stride, y + r * w.cols);
-  if (r + 2 <= rows) {
-    Rows<Format, 1, 2>(w, first, last, a + r * stride, y + r * w.cols);
-    r += 2;
-  }
-  if (r < rows) Rows<Format, 1, 1>(w, first, last, a + r * stride, y + r * w.cols);
 }
 
 template <class Format>

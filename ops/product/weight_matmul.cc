@@ -18,6 +18,9 @@ namespace {
 // A tile has about this many bytes of w, which hides the start of a task. A smaller weight has about kMinTiles tiles,
 // so that several threads share it.
 constexpr int64_t kTileBytes = 256 << 10, kMinTiles = 4;
+// With so many rows, arithmetic takes longer than reading w. So more rows are cut into several tiles. Neighbouring
+// nodes then have the same rows in a tile, and rows stay in the cache of one core.
+constexpr int64_t kTileRows = 40;
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   const auto& [a, w] = std::tie(in[0], in[1]);
@@ -53,7 +56,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
                      tile.rows(), args.output<float>(0) + tile.row_begin * weight.cols, args.workspace);
 }
 
-int64_t Quantum(const OpArgs& args) { return std::max<int64_t>(1, args.outputs[0].shape.rows()); }
+int64_t Quantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.rows(), kTileRows, 1); }
 int64_t ColumnQuantum(const OpArgs& args) {
   const Shape& w = args.inputs[1].shape;
   const int64_t row_bytes = std::max<int64_t>(1, static_cast<int64_t>(BytesOf(args.inputs[1].dtype, w.dim(1))));

@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// With more rows than this, arithmetic takes longer than reading the weight, and packed_matmul is faster.
+// With more rows than this, arithmetic takes longer than reading a weight from memory, and packed_matmul is faster.
 inline constexpr int64_t kFewRows = 48;
 
 }  // namespace weft
