@@ -66,6 +66,7 @@ struct ParameterSpec {
   TensorType type;
   Initializer initializer;
   ParameterKind kind = ParameterKind::kWeight;
+  bool exact = false;  // true: keeps its dtype with any CompileOptions::weights
 };
 
 struct ConstantData {

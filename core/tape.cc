@@ -85,6 +85,11 @@ Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initial
       {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen});
 }
 
+void Tape::KeepExact(Var parameter) {
+  if (!status_.ok()) return;
+  program_.parameters[program_.producer(parameter.id).attrs.as<SourceAttrs>().index].exact = true;
+}
+
 void Tape::Probe(absl::string_view name, Var value) {
   if (!status_.ok()) return;
   probes_.push_back({absl::StrCat(name_prefix_, name), value});

@@ -18,6 +18,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/cost.h"
 #include "weft/graph/graph.h"
+#include "weft/ops/product/weight_matmul.h"
 
 namespace weft {
 
@@ -67,6 +68,9 @@ struct CompileOptions {
   // Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and embeddings
   // stay in f32. So do those with an axis below 64, or with rows that are no whole blocks.
   DType weights = kF32;
+  // In mode kEval, products of at most this many rows read their weights as they are stored, and the bits of a row do
+  // not depend on other rows. Products of more rows pack the weights or leave them to oneDNN, which is faster.
+  int64_t few_rows = kFewRows;
   PassSet without;  // passes to leave out
   // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration may cut products
   // into other tiles, and so change the rounding of their sums.

@@ -63,7 +63,9 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    const EmbeddingTableOptions& options) {
   const Scope scope(tape, name);
-  return tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer);
+  const Var table = tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer);
+  if (options.exact) tape->KeepExact(table);
+  return table;
 }
 
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,

@@ -139,12 +139,13 @@ Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* ca
   if (options.kind == PositionKind::kNone) return x;
   Tape* const tape = x.tape;
   const int64_t width = x.dim(-1), length = x.dim(1);
-  const Var table = options.kind == PositionKind::kLearned
-                        ? EmbeddingTable(options.name, tape, options.context, width, {.dtype = x.dtype()})
-                        : SinusoidalPositions(tape, x.dtype(), cache != nullptr ? cache->capacity : length, width,
-                                              options.kind == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved
-                                                                                        : SinusoidLayout::kHalves,
-                                              options.first);
+  const Var table =
+      options.kind == PositionKind::kLearned
+          ? EmbeddingTable(options.name, tape, options.context, width, {.dtype = x.dtype(), .exact = true})
+          : SinusoidalPositions(
+                tape, x.dtype(), cache != nullptr ? cache->capacity() : length, width,
+                options.kind == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,
+                options.first);
   return x + (cache != nullptr ? Embedding(table, cache->positions) : Slice(table, 0, 0, length));
 }
 

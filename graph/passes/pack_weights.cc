@@ -35,11 +35,11 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
 }
 
-// Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than kFewRows rows
+// Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than CompileOptions::few_rows rows
 // If PacksBF16() is true, a is rounded to bf16, and pack gives bf16.
 VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
   const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
-  if (a.shape.rows() <= kFewRows) return {};
+  if (a.shape.rows() <= r.options().few_rows) return {};
   const DType dtype = PacksBF16() ? kBF16 : kF32;
   const Var panels = Pack(r.Now(matmul.inputs[1]), /*transposed=*/true, dtype);
   return {PackedMatMul(Cast(r.Now(matmul.inputs[0]), dtype), panels, w.shape.dim(0), /*f32_output=*/true)};

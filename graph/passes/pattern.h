@@ -46,6 +46,7 @@ class PatternRewriter {
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
+  const CompileOptions& options() const { return rewrite_.options; }
   // `inside` are the values within the pattern that ends in `last`. Returns one of them that is also a root or read
   // outside the pattern, or kNoValue if there is none. Such a value prevents a rewrite, because it is needed, and
   // perhaps differentiated, outside.

@@ -1,9 +1,10 @@
 // Stores weights in CompileOptions::weights, and gives products of few rows their own op.
 //
 // A tape records weights in f32. This pass changes the dtype of parameters, and replaces the ops that read them. The
-// pass stores a weight in CompileOptions::weights if all of its readers are products and embeddings, and at least one
-// is a product. The number of rows of a product has no influence on this choice. So a graph for prompts and a graph for
-// single tokens can share their parameters.
+// pass stores a weight in CompileOptions::weights if all of its readers are products and embeddings, unless the weight
+// is marked as exact. The number of rows of a product has no influence on this choice, nor has the kind of the readers.
+// So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only looks up a
+// table, and a decoder, which also multiplies it.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
@@ -27,7 +28,8 @@ bool IsWeightProduct(const Program& program, const Node& node) {
 // Reports whether inference reads the weight of a product as it is stored, although it is stored in f32.
 bool FewRows(const Rewrite& rewrite, const Node& product) {
   const Program& program = rewrite.program;
-  return rewrite.options.mode == kEval && program.value(product.inputs[0]).type.shape.rows() <= kFewRows;
+  return rewrite.options.mode == kEval &&
+         program.value(product.inputs[0]).type.shape.rows() <= rewrite.options.few_rows;
 }
 
 // Returns for each value whether it is a weight that is stored in another dtype.
@@ -39,19 +41,17 @@ std::vector<bool> StoredWeights(const Rewrite& rewrite) {
     if (node.op != &kParameterOp || program.parameter(node).kind > ParameterKind::kFrozen) continue;
     const TensorType& type = program.parameter(node).type;
     stored[node.output(0)] = type.dtype == kF32 && type.shape.rank() == 2 && type.shape.dim(0) >= kMinWeightAxis &&
-                             type.shape.dim(1) >= kMinWeightAxis && type.shape.dim(1) % kBlockElements == 0;
+                             type.shape.dim(1) >= kMinWeightAxis && type.shape.dim(1) % kBlockElements == 0 &&
+                             !program.parameter(node).exact;
   }
-  std::vector<bool> multiplies(program.values.size(), false);
   for (const Node& node : program.nodes) {
     const bool product = IsWeightProduct(program, node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool fits = product ? i == 1 : node.op == &kEmbedding && i == 0;
       if (!fits) stored[node.inputs[i]] = false;
-      if (product && i == 1) multiplies[node.inputs[i]] = true;
     }
   }
   for (ValueId root : rewrite.roots) stored[root] = false;
-  for (size_t v = 0; v < stored.size(); ++v) stored[v] = stored[v] && multiplies[v];
   return stored;
 }
 
