@@ -23,9 +23,9 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kStepRows = 48;   // maximum number of rows for which weights are read as they are
-constexpr int64_t kMinChunk = 64;   // rows of the smallest chunk
-constexpr int64_t kChunkEnds = 16;  // maximum number of texts that end in a chunk
+constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
+constexpr int64_t kMinChunk = 64;        // rows of the smallest chunk
+constexpr int64_t kChunkEnds = 16;       // maximum number of texts that end in a chunk
 constexpr int64_t kLongText = 2048;
 
 int64_t PagesOf(int64_t tokens) { return (tokens + kCachePage - 1) / kCachePage; }
@@ -114,7 +114,6 @@ absl::StatusOr<Generator::Part*> Generator::PartOf(int64_t rows) {
   made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = pages_});
   made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
   const AttentionCache cache = {.prefix = absl::StrCat("generate.", pages_),
-                                .capacity = pages * kCachePage,
                                 .positions = made->position,
                                 .pages = made->pages,
                                 .page_count = pages_};

@@ -1,9 +1,16 @@
-// An encoder graph fills the caches of a batch. Then each execution of a decoder graph adds a token to all beams, until
-// all searches are done.
+// An encoder graph writes the memories of a few sentences to a cache. Then each execution of a decoder graph adds a
+// token to all hypotheses of the sentences that are being translated. The decoder's rows are hypotheses of any
+// sentences, at any positions.
+//
+// A hypothesis has one page of one position for each of its tokens. So hypotheses share the tokens that they have in
+// common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxRows rows, unless
+// one sentence needs more. Products of so many rows read the weights as they are stored, so a row's bits do not depend
+// on other rows.
 #include "weft/inference/translate.h"
 
 #include <algorithm>
 #include <bit>
+#include <deque>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -19,9 +26,13 @@ namespace {
 
 constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 50 tokens more than its source
 constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this
+constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to few multiples of this
+constexpr int64_t kMaxRows = 160;      // 32 sentences with 5 hypotheses each: reading the weights takes little time
+constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are encoded at once
+// Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
+constexpr int64_t kMemoryPage = 32;
 
-// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`. There are so few sizes that the graphs and caches of all
-// sizes are kept. Together, these take only a few times the memory of the largest.
+// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`, so that few graphs serve all lengths.
 int64_t RoundUp(int64_t n, int64_t step) {
   int64_t size = step;
   while (size < n) size *= 2;
@@ -29,28 +40,50 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
-// Returns the maximum number of sentences in one execution, B: B * beam^2 * capacity is at most kMaxBeamPositions.
-int64_t MaxRows(int64_t capacity, int64_t beam) { return kMaxBeamPositions / capacity / beam / beam; }
-
-std::string MemoryPrefix(int64_t rows, int64_t length) { return absl::StrCat("translate.memory.", rows, "x", length); }
+int64_t PagesOf(int64_t tokens) { return (tokens + kMemoryPage - 1) / kMemoryPage; }
 
 }  // namespace
+
+// The sizes of the caches that sentences of similar lengths share. A sentence has a slot in the cache of memories from
+// its encoding on, and a slot in the cache of hypotheses while its search runs.
+struct Translator::Caches {
+  int64_t memories = 0, pages = 0;       // slots for memories, and the pages of each
+  int64_t searches = 0, hypotheses = 0;  // slots for searches, and the maximum number of live hypotheses of each
+  int64_t capacity = 0;                  // maximum number of positions of a hypothesis
+
+  std::array<int64_t, 5> Key() const { return {memories, pages, searches, hypotheses, capacity}; }
+  // Returns the cache of memories. `positions` and `slot_pages` have a row for each row of a graph.
+  AttentionCache Memory(Var positions, Var slot_pages) const {
+    return {absl::StrCat("translate.memory.", memories * pages), positions, slot_pages, memories * pages, kMemoryPage};
+  }
+  AttentionCache Search(Var positions, Var own_pages) const {
+    const int64_t count = searches * hypotheses * capacity;
+    return {absl::StrCat("translate.cache.", count), positions, own_pages, count, /*page_size=*/1};
+  }
+};
 
 // This graph computes, from sources [B, S], the keys and values to which the decoder attends, and caches them.
 struct Translator::Encoder {
   Tape tape;
   Var source, lengths;  // i32 [B, S], [B]
+  Var position, pages;  // i32 [B, S], [B, P]
   std::unique_ptr<Runner> runner;
 };
 
-// This graph computes the most likely next tokens for each of the K beams of each of B sentences.
+// This graph computes the most likely next tokens of R hypotheses.
 struct Translator::Decoder {
   Tape tape;
-  Var token, position;        // i32 [B, K]
-  Var row, hidden;            // with beams: i32 [B, K], bool [B, 1, K, capacity · K]
-  Var lengths;                // i32 [B]
-  Var log_probability, next;  // f32 and i32 [B, K, candidates]
+  Var token, position, pages;     // i32 [R, 1], [R, 1], [R, capacity]
+  Var memory_last, memory_pages;  // i32 [R, 1]: the last position of the memory; i32 [R, P]
+  Var log_probability, next;      // f32 and i32 [R, 1, candidates]
   std::unique_ptr<Runner> runner;
+};
+
+struct Translator::Sentence {
+  size_t index = 0;  // among the sources
+  const Tokens* source = nullptr;
+  BeamSearch search;
+  int32_t memory = 0, slot = 0;  // its slots in both caches
 };
 
 Translator::Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options)
@@ -61,59 +94,56 @@ Translator::~Translator() = default;
 absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const TransformerConfig& config, Parameters* parameters,
                                                                const TranslatorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  if (options.batch < 1 || options.length_step < 1) {
-    return InvalidArgument("translate: batch ", options.batch, " and length_step ", options.length_step,
-                           " must be at least 1");
-  }
+  if (options.batch < 1) return InvalidArgument("translate: batch ", options.batch, " must be at least 1");
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
-  const int64_t shortest = std::min(options.length_step, config.context);
-  WEFT_RETURN_IF_ERROR(translator->EncoderOf(1, shortest).status());
-  WEFT_RETURN_IF_ERROR(translator->DecoderOf(1, shortest, std::min(kCapacityStep, config.context), {}).status());
+  const int64_t shortest = std::min(kLengthStep, config.context);
+  const Caches caches = translator->CachesOf(shortest, {});
+  WEFT_RETURN_IF_ERROR(translator->EncoderOf(1, shortest, caches).status());
+  WEFT_RETURN_IF_ERROR(translator->DecoderOf(1, caches, /*candidates=*/1).status());
   return translator;
 }
 
-absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t length) {
-  std::unique_ptr<Encoder>& encoder = encoders_[{rows, length}];
+absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t length, const Caches& caches) {
+  std::unique_ptr<Encoder>& encoder = encoders_[{rows, length, caches.memories, caches.pages}];
   if (encoder != nullptr) return encoder.get();
   auto made = std::make_unique<Encoder>();
-  made->source = made->tape.Input("source", {kI32, {rows, length}}, {.below = config_.source_vocabulary});
-  made->lengths = made->tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+  Tape& tape = made->tape;
+  made->source = tape.Input("source", {kI32, {rows, length}}, {.below = config_.source_vocabulary});
+  made->lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+  made->position = tape.Input("position", {kI32, {rows, length}}, {.below = length, .ignored = -1});
+  made->pages = tape.Input("pages", {kI32, {rows, caches.pages}}, {.below = caches.memories * caches.pages});
   const Transformer model(config_);
-  const VarList stored = model.StoreMemory(model.Encode(made->source, made->lengths), MemoryPrefix(rows, length));
-  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.update = stored, .weights = options_.weights},
-                                                 parameters_, options_.threads));
+  const VarList stored =
+      model.StoreMemory(model.Encode(made->source, made->lengths), caches.Memory(made->position, made->pages));
+  WEFT_ASSIGN_OR_RETURN(
+      made->runner, EvalRunner(tape, {.update = stored, .weights = options_.weights, .few_rows = kMaxRows}, parameters_,
+                               options_.threads));
   encoder = std::move(made);
   return encoder.get();
 }
 
-absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, int64_t length, int64_t capacity,
-                                                           const BeamSearchOptions& options) {
-  const int64_t beam = options.beam;
-  std::unique_ptr<Decoder>& decoder = decoders_[{rows, length, capacity, beam}];
+absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, const Caches& caches, int64_t candidates) {
+  const auto [memories, pages, searches, hypotheses, capacity] = caches.Key();
+  std::unique_ptr<Decoder>& decoder = decoders_[{rows, candidates, memories, pages, searches, hypotheses, capacity}];
   if (decoder != nullptr) return decoder.get();
   auto made = std::make_unique<Decoder>();
   Tape& tape = made->tape;
-  made->token = tape.Input("token", {kI32, {rows, beam}}, {.below = config_.target_vocabulary});
-  made->position = tape.Input("position", {kI32, {rows, beam}}, {.below = capacity, .ignored = -1});
-  made->lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-  if (beam > 1) {
-    made->row = tape.Input("row", {kI32, {rows, beam}}, {.below = capacity * beam, .ignored = -1});
-    made->hidden = tape.Input("hidden", {kBool, {rows, 1, beam, capacity * beam}});
-  }
-  const AttentionCache cache = {.prefix = absl::StrCat("translate.cache.", rows, "x", beam, "x", capacity),
-                                .capacity = capacity,
-                                .positions = made->position,
-                                .beams = beam,
-                                .rows = made->row,
-                                .hidden = made->hidden};
-  const Var logits = Transformer(config_).DecodeNext(
-      made->token, cache, {.prefix = MemoryPrefix(rows, length), .length = length, .lengths = made->lengths});
-  const VarList best =
-      TopK(LogSoftmax(Cast(logits, kF32)), std::min(BeamSearch::Candidates(options), config_.target_vocabulary));
+  const auto input = [&](const char* name, int64_t cols, InputBounds bounds) {
+    return tape.Input(name, {kI32, {rows, cols}}, bounds);
+  };
+  made->token = input("token", 1, {.below = config_.target_vocabulary});
+  made->position = input("position", 1, {.below = capacity, .ignored = -1});
+  made->pages = input("pages", capacity, {.below = searches * hypotheses * capacity});
+  made->memory_last = input("memory_last", 1, {.below = pages * kMemoryPage, .ignored = -1});
+  made->memory_pages = input("memory_pages", pages, {.below = memories * pages});
+  const Var logits = Transformer(config_).DecodeNext(made->token, caches.Search(made->position, made->pages),
+                                                     caches.Memory(made->memory_last, made->memory_pages));
+  const VarList best = TopK(LogSoftmax(Cast(logits, kF32)), std::min(candidates, config_.target_vocabulary));
   made->log_probability = best[0];
   made->next = best[1];
-  WEFT_ASSIGN_OR_RETURN(made->runner,
-                        EvalRunner(tape, {.fetch = best, .weights = options_.weights}, parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(
+      made->runner, EvalRunner(tape, {.fetch = best, .weights = options_.weights, .few_rows = kMaxRows}, parameters_,
+                               options_.threads));
   decoder = std::move(made);
   return decoder.get();
 }
@@ -127,12 +157,11 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   if (options.max_length < 0 || options.max_length > config_.context) {
     return invalid("max_length is ", options.max_length, ", but the model's context is ", config_.context);
   }
-  int64_t capacity = Capacity(1, options);
-  for (const Tokens& source : sources) {
-    capacity = std::max(capacity, Capacity(SourceLength(source), options));
-  }
-  if (MaxRows(capacity, search.beam) < 1) {
-    return invalid("beam ", search.beam, " with caches of ", capacity, " tokens: beam * beam * tokens may be at most ",
+  size_t longest = 1;
+  for (const Tokens& source : sources) longest = std::max(longest, source.size());
+  const int64_t capacity = CachesOf(static_cast<int64_t>(longest), options).capacity;
+  if (search.beam > kMaxBeamPositions / capacity) {
+    return invalid("beam ", search.beam, " with caches of ", capacity, " tokens: beam * tokens may be at most ",
                    kMaxBeamPositions);
   }
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
@@ -147,97 +176,169 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   return absl::OkStatus();
 }
 
-int64_t Translator::SourceLength(const Tokens& source) const {
-  return std::min(RoundUp(static_cast<int64_t>(source.size()), options_.length_step), config_.context);
-}
-
 int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& options) const {
   return options.max_length > 0 ? options.max_length : std::min(source_length + kMaxLonger, config_.context);
 }
 
-int64_t Translator::Capacity(int64_t source_length, const TranslateOptions& options) const {
-  return std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context);
+Translator::Caches Translator::CachesOf(int64_t source_length, const TranslateOptions& options) const {
+  const int64_t beam = options.search.beam;
+  const int64_t searches = std::max<int64_t>(1, std::min(options_.batch, kMaxRows / beam));
+  return {.memories = searches + std::min(options_.batch, kMaxEncoded),
+          .pages = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(PagesOf(source_length)))),
+          .searches = searches,
+          .hypotheses = beam,
+          .capacity = std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context)};
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl::Span<const Tokens> sources,
                                                                            const TranslateOptions& options) {
   WEFT_RETURN_IF_ERROR(Check(sources, options));
-  std::map<int64_t, std::vector<size_t>> by_length;  // rounded up
-  for (size_t i = 0; i < sources.size(); ++i) {
-    by_length[SourceLength(sources[i])].push_back(i);
-  }
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   std::vector<std::vector<Hypothesis>> translations(sources.size());
-  for (const auto& [length, members] : by_length) {
-    const int64_t max_rows = std::min(options_.batch, MaxRows(Capacity(length, options), options.search.beam));
-    for (size_t begin = 0; begin < members.size(); begin += static_cast<size_t>(max_rows)) {
-      const auto batch = absl::MakeConstSpan(members).subspan(begin, static_cast<size_t>(max_rows));
-      std::vector<const Tokens*> own;
-      std::vector<BeamSearch> searches;
-      for (size_t i : batch) {
-        own.push_back(&sources[i]);
-        searches.emplace_back(options.search, MaxLength(static_cast<int64_t>(sources[i].size()), options));
-      }
-      WEFT_RETURN_IF_ERROR(TranslateBatch(own, length, max_rows, options, absl::MakeSpan(searches)));
-      for (size_t i = 0; i < batch.size(); ++i) {
-        translations[batch[i]] = searches[i].Best();
-        if (!translations[batch[i]].empty()) continue;
-        return absl::FailedPreconditionError(
-            absl::StrCat("translate: source ", batch[i], ": the model's probabilities are not numbers"));
-      }
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    const auto length = [&](size_t i) { return static_cast<int64_t>(sources[order[i]].size()); };
+    const Caches caches = CachesOf(length(begin), options);
+    // Much shorter sentences get caches of their own, because their graphs are faster.
+    const auto fits = [&](size_t i) { return 4 * CachesOf(length(i), options).capacity > caches.capacity; };
+    Sentences sentences;
+    for (end = begin; end < order.size() && fits(end); ++end) {
+      sentences.push_back(std::make_unique<Sentence>(
+          Sentence{order[end], &sources[order[end]], {options.search, MaxLength(length(end), options)}}));
     }
+    WEFT_RETURN_IF_ERROR(TranslateAll(std::move(sentences), caches, options.search, &translations));
   }
   return translations;
 }
 
-absl::Status Translator::TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t max_rows,
-                                        const TranslateOptions& options, absl::Span<BeamSearch> searches) {
-  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sources.size())), max_rows);
-  const int64_t beam = options.search.beam, capacity = Capacity(length, options);
-  WEFT_ASSIGN_OR_RETURN(Encoder* const encoder, EncoderOf(rows, length));
-  WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, length, capacity, options.search));
-
-  Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
-  for (size_t i = 0; i < sources.size(); ++i) {
-    std::copy(sources[i]->begin(), sources[i]->end(), source.begin() + static_cast<int64_t>(i) * length);
-    lengths[i] = static_cast<int32_t>(sources[i]->size());
-  }
-  WEFT_RETURN_IF_ERROR(encoder->runner->Run({{encoder->source, source}, {encoder->lengths, lengths}}).status());
-
-  const size_t slots = static_cast<size_t>(capacity * beam), beam_rows = static_cast<size_t>(rows * beam);
-  Tokens token(beam_rows), position(beam_rows), row(beam_rows);
-  const auto hidden = std::make_unique<bool[]>(beam > 1 ? beam_rows * slots : 0);
-  const auto living = [&] { return std::any_of(searches.begin(), searches.end(), [](auto& s) { return !s.done(); }); };
-  while (living()) {
-    std::fill(position.begin(), position.end(), -1);
-    std::fill(row.begin(), row.end(), -1);
-    if (beam > 1) std::fill_n(hidden.get(), beam_rows * slots, true);
-    for (size_t i = 0; i < searches.size(); ++i) {
-      const int32_t at = static_cast<int32_t>(searches[i].length()), width = static_cast<int32_t>(beam);
-      for (size_t k = 0; k < searches[i].live().size(); ++k) {
-        const BeamSearch::Beam& live = searches[i].live()[k];
-        const size_t place = i * static_cast<size_t>(beam) + k;
-        token[place] = live.tokens.empty() ? options.search.begin : live.tokens.back();
-        position[place] = at;
-        row[place] = at * width + static_cast<int32_t>(k);
-        if (beam == 1) continue;
-        bool* const seen = hidden.get() + place * slots;
-        for (size_t t = 0; t < live.path.size(); ++t) seen[static_cast<int32_t>(t) * width + live.path[t]] = false;
-        seen[row[place]] = false;
+// Translates sentences that share caches, the longest of which is the first.
+absl::Status Translator::TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
+                                      std::vector<std::vector<Hypothesis>>* translations) {
+  std::vector<int32_t> memories(static_cast<size_t>(caches.memories)), slots(static_cast<size_t>(caches.searches));
+  std::iota(memories.begin(), memories.end(), 0);
+  std::iota(slots.begin(), slots.end(), 0);
+  std::deque<std::unique_ptr<Sentence>> encoded;
+  Sentences live;
+  size_t next = 0;  // the first sentence that is not encoded
+  while (true) {
+    while (!slots.empty() && (next < sentences.size() || !encoded.empty())) {
+      if (encoded.empty()) {
+        const size_t left = sentences.size() - next,
+                     fit = static_cast<size_t>(kMaxRows) / sentences[next]->source->size();
+        const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
+        const size_t count = std::max<size_t>(1, std::min({left, fit, batch, memories.size()}));
+        for (size_t i = next; i < next + count; ++i) {
+          sentences[i]->memory = memories.back();
+          memories.pop_back();
+        }
+        WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
+        for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
       }
+      live.push_back(std::move(encoded.front()));
+      encoded.pop_front();
+      live.back()->slot = slots.back();
+      slots.pop_back();
     }
-    std::vector<FeedPair> feeds = {{decoder->token, token}, {decoder->position, position}, {decoder->lengths, lengths}};
-    if (beam > 1) {
-      feeds.push_back({decoder->row, row});
-      feeds.push_back({decoder->hidden, absl::Span<const bool>(hidden.get(), beam_rows * slots)});
+    if (live.empty()) return absl::OkStatus();
+    WEFT_RETURN_IF_ERROR(Extend(live, caches, options));
+    for (auto sentence = live.begin(); sentence != live.end();) {
+      if (!(*sentence)->search.done()) {
+        ++sentence;
+        continue;
+      }
+      std::vector<Hypothesis>& best = (*translations)[(*sentence)->index];
+      best = (*sentence)->search.Best();
+      if (best.empty()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("translate: source ", (*sentence)->index, ": the model's probabilities are not numbers"));
+      }
+      memories.push_back((*sentence)->memory);
+      slots.push_back((*sentence)->slot);
+      sentence = live.erase(sentence);
     }
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run(feeds));
-    const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();
-    const absl::Span<const int32_t> next = out[decoder->next].span<const int32_t>();
-    const size_t each = next.size() / beam_rows;
-    for (size_t i = 0; i < searches.size(); ++i) {
-      const size_t first = i * static_cast<size_t>(beam) * each, count = searches[i].live().size() * each;
-      searches[i].Extend(chances.subspan(first, count), next.subspan(first, count));
+  }
+}
+
+// Encodes sentences, the longest of which is the first.
+absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches) {
+  const int64_t longest = static_cast<int64_t>(sentences[0]->source->size());
+  int64_t length = RoundUp(longest, kLengthStep);
+  if (longest <= kMaxRows) length = std::min(length, kMaxRows);
+  length = std::min(length, config_.context);
+  const int64_t most = std::max<int64_t>(1, kMaxRows / length);
+  // The step of lengths may leave room for one sentence less than their own lengths would.
+  for (; static_cast<int64_t>(sentences.size()) > most; sentences.remove_prefix(static_cast<size_t>(most))) {
+    WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
+  }
+  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sentences.size())), most);
+  WEFT_ASSIGN_OR_RETURN(Encoder* const encoder, EncoderOf(rows, length, caches));
+  Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
+  Tokens position(source.size(), -1), pages(static_cast<size_t>(rows * caches.pages));
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const Tokens& own = *sentences[i]->source;
+    const auto row = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * length);
+    std::copy(own.begin(), own.end(), source.begin() + row);
+    std::iota(position.begin() + row, position.begin() + row + static_cast<std::ptrdiff_t>(own.size()), 0);
+    lengths[i] = static_cast<int32_t>(own.size());
+    const auto page = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * caches.pages);
+    std::iota(pages.begin() + page, pages.begin() + page + static_cast<std::ptrdiff_t>(caches.pages),
+              sentences[i]->memory * static_cast<int32_t>(caches.pages));
+  }
+  return encoder->runner
+      ->Run({{encoder->source, source},
+             {encoder->lengths, lengths},
+             {encoder->position, position},
+             {encoder->pages, pages}})
+      .status();
+}
+
+// Adds a token to each live hypothesis.
+absl::Status Translator::Extend(const Sentences& live, const Caches& caches, const BeamSearchOptions& options) {
+  size_t wanted = 0;
+  for (const auto& sentence : live) wanted += sentence->search.live().size();
+  // A sentence with more hypotheses than kMaxRows always has the same graph, and so the same bits.
+  const int64_t used = static_cast<int64_t>(wanted);
+  const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 8, 1)));
+  const int64_t rows = options.beam > kMaxRows ? options.beam : (used + step - 1) / step * step;
+  WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, caches, BeamSearch::Candidates(options)));
+  const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
+  const size_t memory_pages = static_cast<size_t>(caches.pages);
+  Tokens token(count), position(count, -1), pages(count * capacity);
+  Tokens last(count, -1), memory(count * memory_pages);
+  size_t row = 0;
+  for (const auto& sentence : live) {
+    const int32_t at = static_cast<int32_t>(sentence->search.length()), beam = static_cast<int32_t>(options.beam);
+    const int32_t first = sentence->slot * beam * static_cast<int32_t>(caches.capacity);
+    int32_t k = 0;
+    for (const BeamSearch::Beam& hypothesis : sentence->search.live()) {
+      token[row] = hypothesis.tokens.empty() ? options.begin : hypothesis.tokens.back();
+      position[row] = at;
+      int32_t* const own = pages.data() + row * capacity;
+      for (int32_t t = 0; t < at; ++t) own[t] = first + t * beam + hypothesis.path[static_cast<size_t>(t)];
+      own[at] = first + at * beam + k++;
+      last[row] = static_cast<int32_t>(sentence->source->size()) - 1;
+      std::iota(memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages),
+                memory.begin() + static_cast<std::ptrdiff_t>((row + 1) * memory_pages),
+                sentence->memory * static_cast<int32_t>(memory_pages));
+      ++row;
     }
+  }
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run({{decoder->token, token},
+                                                                 {decoder->position, position},
+                                                                 {decoder->pages, pages},
+                                                                 {decoder->memory_last, last},
+                                                                 {decoder->memory_pages, memory}}));
+  const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();
+  const absl::Span<const int32_t> next = out[decoder->next].span<const int32_t>();
+  const size_t each = next.size() / count;
+  row = 0;
+  for (const auto& sentence : live) {
+    const size_t hypotheses = sentence->search.live().size();
+    sentence->search.Extend(chances.subspan(row * each, hypotheses * each),
+                            next.subspan(row * each, hypotheses * each));
+    row += hypotheses;
   }
   return absl::OkStatus();
 }

@@ -4,8 +4,10 @@
 //   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {{.beam = 5}}));
 //   translations[i][0].tokens   // the best translation of sources[i]
 //
-// The encoder runs once for each sentence, and its keys and values are cached. Each execution of the decoder adds one
-// token to each beam. Sentences whose lengths round up to the same number share a graph.
+// The encoder runs once for each sentence, and the keys and values of its memory are cached. Each execution of the
+// decoder adds one token to each hypothesis. A sentence whose search is done makes room for the next at once.
+//
+// The translations of a sentence do not depend on other sentences, nor on the batch or the threads.
 #ifndef WEFT_INFERENCE_TRANSLATE_H_
 #define WEFT_INFERENCE_TRANSLATE_H_
 
@@ -25,10 +27,9 @@
 namespace weft {
 
 struct TranslatorOptions {
-  int64_t batch = 32;       // maximum number of sentences in one execution
-  int64_t length_step = 8;  // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, 12, ... times this
-  int64_t threads = 0;      // 0: one for each core
-  DType weights = kF32;     // the dtype in which weights are stored (CompileOptions::weights)
+  int64_t batch = 32;    // maximum number of sentences at once
+  int64_t threads = 0;   // 0: one for each core
+  DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 struct TranslateOptions {
@@ -38,10 +39,9 @@ struct TranslateOptions {
   int64_t max_length = 0;
 };
 
-// Maximum number of scores of one head in one execution. The scores are [batch, beam, beam * capacity], where
-// `capacity` is the maximum length of a translation, rounded up. 2^26 scores in f32 take 256 MB. If the sentences would
-// need more, they run in smaller batches.
-inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 26;
+// Maximum of beam * capacity, where `capacity` is the maximum length of a translation, rounded up. It is the number of
+// tokens that the cache keeps for one sentence. In a model of 6 layers and the width 512, a token takes 24 KB.
+inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 22;
 
 class Translator {
  public:
@@ -50,33 +50,37 @@ class Translator {
                                                             const TranslatorOptions& options = {});
   ~Translator();
 
-  // Returns the `n_best` translations of each source, best first, or fewer if fewer exist. Sources do not influence
-  // each other's translations. Returns InvalidArgument, with the source's index, if a source has no tokens, more tokens
-  // than the context, or a token outside the vocabulary. Also returns InvalidArgument if one sentence alone exceeds
-  // kMaxBeamPositions. Returns FailedPrecondition if the model's probabilities are not numbers.
+  // Returns the `n_best` translations of each source, best first, or fewer if fewer exist. Returns InvalidArgument,
+  // with the source's index, if a source has no tokens, more tokens than the context, or a token outside the
+  // vocabulary. Also returns InvalidArgument if one sentence alone exceeds kMaxBeamPositions. Returns
+  // FailedPrecondition if the model's probabilities are not numbers.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
                                                                  const TranslateOptions& options = {});
 
  private:
+  struct Caches;
   struct Encoder;
   struct Decoder;
+  struct Sentence;
   using Tokens = std::vector<int32_t>;
+  using Sentences = std::vector<std::unique_ptr<Sentence>>;
 
   Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options);
   absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const;
-  int64_t SourceLength(const Tokens& source) const;  // rounded up
   int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
-  int64_t Capacity(int64_t source_length, const TranslateOptions& options) const;  // of caches
-  absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length);
-  absl::StatusOr<Decoder*> DecoderOf(int64_t rows, int64_t length, int64_t capacity, const BeamSearchOptions& options);
-  absl::Status TranslateBatch(absl::Span<const Tokens* const> sources, int64_t length, int64_t max_rows,
-                              const TranslateOptions& options, absl::Span<BeamSearch> searches);
+  Caches CachesOf(int64_t source_length, const TranslateOptions& options) const;
+  absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length, const Caches& caches);
+  absl::StatusOr<Decoder*> DecoderOf(int64_t rows, const Caches& caches, int64_t candidates);
+  absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches);
+  absl::Status Extend(const Sentences& live, const Caches& caches, const BeamSearchOptions& options);
+  absl::Status TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
+                            std::vector<std::vector<Hypothesis>>* translations);
 
   const TransformerConfig config_;
   Parameters* const parameters_;
   const TranslatorOptions options_;
-  std::map<std::array<int64_t, 2>, std::unique_ptr<Encoder>> encoders_;
-  std::map<std::array<int64_t, 4>, std::unique_ptr<Decoder>> decoders_;
+  std::map<std::array<int64_t, 4>, std::unique_ptr<Encoder>> encoders_;
+  std::map<std::array<int64_t, 7>, std::unique_ptr<Decoder>> decoders_;
 };
 
 }  // namespace weft

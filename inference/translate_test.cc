@@ -181,20 +181,36 @@ TEST(TranslateTest, ABeamOfOneTakesTheLikeliestToken) {
   }
 }
 
+// Expects the same bits.
+void ExpectSame(const Translations& wanted, const Translations& got) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].size(), wanted[i].size());
+    for (size_t n = 0; n < got[i].size(); ++n) {
+      EXPECT_EQ(got[i][n].tokens, wanted[i][n].tokens) << i << " " << n;
+      EXPECT_EQ(got[i][n].log_probability, wanted[i][n].log_probability) << i << " " << n;
+    }
+  }
+}
+
 TEST(TranslateTest, ASentenceHasTheSameTranslationsInAnyCompany) {
-  const std::vector<Tokens> sources = Sources(13, 20);
-  for (const int64_t beam : {1, 4}) {
-    const TranslateOptions options = {{.beam = beam, .n_best = beam}};
-    const Translations together = Translate(Small(), sources, options, {.batch = 3, .length_step = 8});
-    ASSERT_EQ(together.size(), sources.size());
-    for (size_t i = 0; i < sources.size(); ++i) {
-      for (const int64_t step : {1, 24}) {  // without padding, and with much of it
-        const Translations alone = Translate(Small(), {sources[i]}, options, {.length_step = step});
-        ASSERT_EQ(together[i].size(), alone[0].size());
-        for (size_t n = 0; n < alone[0].size(); ++n) {
-          EXPECT_EQ(together[i][n].tokens, alone[0][n].tokens) << i << " " << n;
-          EXPECT_NEAR(together[i][n].log_probability, alone[0][n].log_probability, 1e-5);
-        }
+  TransformerConfig wide = Small();  // with weights that may be stored in other formats, and sources of many tokens
+  wide.width = 64;
+  wide.feed_forward = 96;
+  wide.context = 100;
+  std::vector<Tokens> sources = Sources(13, 20);
+  sources.push_back(Sources(2, 90)[1]);
+  for (int i = 0; i < 70; ++i) sources.back().push_back(i % 11);
+  for (const int64_t beam : {1, 4, 170}) {
+    const TranslateOptions options = {{.beam = beam, .n_best = std::min<int64_t>(beam, 4)}, /*max_length=*/9};
+    for (const DType weights : {kF32, kBF16, kQ8_0}) {
+      const Translations together = Translate(wide, sources, options, {.weights = weights});
+      ASSERT_EQ(together.size(), sources.size());
+      for (const int64_t batch : {1, 3, 7}) {
+        ExpectSame(together, Translate(wide, sources, options, {.batch = batch, .weights = weights}));
+      }
+      for (size_t i = 0; i < sources.size(); ++i) {
+        ExpectSame({together[i]}, Translate(wide, {sources[i]}, options, {.weights = weights}));
       }
     }
   }
@@ -205,15 +221,7 @@ TEST(TranslateTest, ThreadsDontChangeABit) {
   const TranslateOptions options = {{.beam = 3, .n_best = 3}};
   const Translations wanted = Translate(Small(), sources, options, {.threads = 1});
   for (const int threads : {2, 4}) {
-    const Translations got = Translate(Small(), sources, options, {.threads = threads});
-    ASSERT_EQ(got.size(), wanted.size());
-    for (size_t i = 0; i < got.size(); ++i) {
-      ASSERT_EQ(got[i].size(), wanted[i].size());
-      for (size_t n = 0; n < got[i].size(); ++n) {
-        EXPECT_EQ(got[i][n].tokens, wanted[i][n].tokens);
-        EXPECT_EQ(got[i][n].log_probability, wanted[i][n].log_probability);
-      }
-    }
+    ExpectSame(wanted, Translate(Small(), sources, options, {.threads = threads}));
   }
 }
 
@@ -228,26 +236,25 @@ TEST(TranslateTest, OneTranslatorServesManyCalls) {
   ASSERT_TRUE((*translator)->Translate(Sources(10, 7)).ok());
   const auto again = (*translator)->Translate(sources, options);
   ASSERT_TRUE(first.ok() && again.ok());
-  for (size_t i = 0; i < sources.size(); ++i) {
-    EXPECT_EQ((*first)[i][0].tokens, (*again)[i][0].tokens);
-    EXPECT_EQ((*first)[i][0].log_probability, (*again)[i][0].log_probability);
-  }
+  ExpectSame(*first, *again);
 }
 
-// Graphs and their caches have few sizes, however many lengths the sources have.
-TEST(TranslateTest, CachesAreOfFewLengths) {
+// Caches have few sizes, however many lengths the sources have.
+TEST(TranslateTest, CachesAreOfFewSizes) {
   TransformerConfig config = Small();
   config.context = 200;
   Parameters parameters;
   const auto translator = Translator::Create(config, &parameters);
   ASSERT_TRUE(translator.ok()) << translator.status();
-  std::vector<int64_t> lengths;
   for (int64_t length = 1; length <= 200; ++length) {
     const Tokens source(static_cast<size_t>(length), 3);
     ASSERT_TRUE((*translator)->Translate({source}, {{}, /*max_length=*/1}).ok());
-    if (parameters.Find("translate.memory.1x" + std::to_string(length) + ".0.key").ok()) lengths.push_back(length);
   }
-  EXPECT_THAT(lengths, testing::ElementsAre(8, 16, 24, 32, 48, 64, 96, 128, 192, 200));
+  // A batch of 32 sentences has 48 slots for memories, of 1, 2, 4 or 8 pages.
+  for (const int pages : {48, 96, 192, 384}) {
+    EXPECT_TRUE(parameters.Find("translate.memory." + std::to_string(pages) + ".0.key").ok()) << pages;
+  }
+  EXPECT_FALSE(parameters.Find("translate.memory.144.0.key").ok());
 }
 
 TEST(TranslateTest, SaysWhatDoesNotFit) {
@@ -264,9 +271,9 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{1}}, {{.beam = 2, .n_best = 3}}), HasSubstr("beam 2 and n_best 3"));
   EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
   EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
-  EXPECT_THAT(error({{1}}, {{.beam = 3000, .n_best = 1}}),
-              HasSubstr("beam 3000 with caches of 24 tokens: beam * beam * tokens may be at most "));
-  EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 67108864"));
+  EXPECT_THAT(error({{1}}, {{.beam = 300000, .n_best = 1}}),
+              HasSubstr("beam 300000 with caches of 24 tokens: beam * tokens may be at most "));
+  EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 4194304"));
   EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
 }

@@ -88,9 +88,21 @@ AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memo
   return o;
 }
 
+// Returns the mistake in the cache, or "".
+std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
+  if (cache.positions.tape != tape || cache.pages.tape != tape) {
+    return "the cache's positions and pages are not on the tape of x";
+  }
+  if (cache.page_count < 1 || cache.page_size < 1 || cache.pages.shape().rank() != 2) {
+    return absl::StrCat("a cache of ", cache.page_count, " pages of ", cache.page_size,
+                        " positions, wanted at least 1 of each, and pages i32[B,P]");
+  }
+  return "";
+}
+
 // Like Checked, for a stored memory. Its rows have no positions, so options that need positions also fail the tape.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
-                               const AttentionOptions& options) {
+                               const AttentionOptions& options, const AttentionCache& cache) {
   const bool biased = options.distance_bias != DistanceBias::kNone;
   if (options.causal || options.window != 0 || options.stride != 0 || options.rotary || biased) {
     const char* what = options.causal        ? "causal"
@@ -101,29 +113,16 @@ AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType
     tape->Fail(ShapeError("attention", absl::StrCat("a stored memory has no positions, as ", what, " needs them"),
                           {x, memory}));
   }
+  if (const std::string problem = CacheProblem(tape, cache); !problem.empty()) {
+    tape->Fail(ShapeError("attention", problem, {x, memory}));
+  }
   return Checked(tape, x, memory, options);
 }
 
-// Returns the mistake in the cache, or "".
-std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
-  if (cache.positions.tape != tape) return "the cache's positions are not on the tape of x";
-  if (cache.beams < 1) return absl::StrCat("the cache has ", cache.beams, " beams");
-  if ((cache.rows.tape == nullptr) != (cache.hidden.tape == nullptr) || (cache.beams > 1 && cache.rows.tape != tape)) {
-    return absl::StrCat("a cache of ", cache.beams, " beams needs both rows and hidden, on the tape of x");
-  }
-  if (cache.pages.tape == nullptr) return "";
-  if (cache.pages.tape != tape || cache.beams > 1) return "a cache's pages must be on the tape of x and exclude beams";
-  if (cache.page_count < 1 || cache.capacity != cache.pages.dim(-1) * kCachePage) {
-    return absl::StrCat("a cache of ", cache.page_count, " pages and capacity ", cache.capacity,
-                        " needs pages i32[B,P] with P = capacity / ", kCachePage);
-  }
-  return "";
-}
-
-// Returns f32 [n, 1]: the position of each of n rows modulo `stride`. Row i is at position `first` + ⌊i / `beams`⌋.
-Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t beams = 1) {
+// Returns f32 [n, 1]: the position of each of n rows modulo `stride`. Row i is at position `first` + i.
+Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
   return ConstantTable(tape, kF32, n, 1, [&](int64_t i, int64_t) {
-    return static_cast<double>(((i / beams + first) % stride + stride) % stride);
+    return static_cast<double>(((i + first) % stride + stride) % stride);
   });
 }
 
@@ -131,21 +130,13 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0, int64_t bea
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
 // Returns bool [..., T, S]: true where the pattern of `o` hides a source from a target. `position`: the targets'
-// positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o). `beams` sources share a position. A source is
-// visible if it is in the window or at a multiple of the stride. With a dilation, only its multiples in the window are
-// visible.
-Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o, int64_t beams = 1) {
+// positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o). A source is visible if it is in the window or at a
+// multiple of the stride. With a dilation, only its multiples in the window are visible.
+Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
-  Var source = Iota(tape, kF32, sources);
-  if (beams > 1) {
-    source = Reshape(
-        ConstantTable(tape, kF32, 1, sources, [&](int64_t, int64_t i) { return static_cast<double>(i / beams); }),
-        {sources});
-  }
+  const Var source = Iota(tape, kF32, sources);
   Var hidden;
-  if (Period(o) > 0) {
-    hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o), /*first=*/0, beams), {sources})));
-  }
+  if (Period(o) > 0) hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
   if (o.window == 0) return hidden;
   const double window = static_cast<double>(o.window * o.dilation);
   const Var near =
@@ -155,14 +146,10 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
 }
 
 // Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: positions of the targets, i32 [B, 1, T, 1] or
-// [T, 1], all below `positions`. If there are more targets than sources, the first are negative. Sources are at 0, 1,
-// ..., with `beams` sources at each position.
-Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources, const AttentionOptions& o,
-                   int64_t beams = 1) {
+// [T, 1], all below `sources`. If there are more targets than sources, the first are negative.
+Var BiasOfDistance(DType dtype, Var position, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
-  Var source = Iota(tape, kI32, sources);
-  if (beams > 1) source = source / static_cast<double>(beams);
-  const Var distance = source - position;  // [B, 1, T, S] or [T, S]
+  const Var distance = Iota(tape, kI32, sources) - position;  // [B, 1, T, S] or [T, S]
   if (o.distance_bias == DistanceBias::kAlibi) {
     const Var slopes = ConstantTable(tape, dtype, o.heads, 1, [&](int64_t head, int64_t) {
       return -std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(o.heads));
@@ -171,7 +158,7 @@ Var BiasOfDistance(DType dtype, Var position, int64_t positions, int64_t sources
   }
   const Scope scope(tape, "relative_attention_bias");
   const Var table = tape->Parameter("weight", {dtype, {o.buckets, o.heads}}, o.initializer);
-  const int64_t reach = std::max({positions, sources, position.dim(-2)});
+  const int64_t reach = std::max(sources, position.dim(-2));
   const Var bucket =
       Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
                          [&](int64_t i, int64_t) {
@@ -193,7 +180,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   if (o.distance_bias != DistanceBias::kNone) {
     const Var position = Reshape(Iota(tape, kI32, targets), {targets, 1});
     const Var at = position + static_cast<double>(first);
-    scores = scores + BiasOfDistance(scores.dtype(), at, sources, sources, o);
+    scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
   }
   if (o.window > 0 || o.stride > 0) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
@@ -203,29 +190,27 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal ? CausalMask(scores, kHidden) : scores;
 }
 
-// Like MaskScores, for the rows of a cache. Hides `cache.hidden` or, without it, rows after the target's position.
+// Like MaskScores, for the rows of a cache. Hides rows after the target's position.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
   const auto by_target = [&](Var v) { return Reshape(v, {batch, 1, length, 1}); };
   const Var position = Cast(by_target(cache.positions), kF32);
-  const bool own = cache.hidden.tape == nullptr;
   if (o.distance_bias != DistanceBias::kNone) {
     const Var at = by_target(cache.positions);
-    scores = scores + BiasOfDistance(scores.dtype(), at, cache.capacity, sources, o, cache.beams);
+    scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
   }
-  scores = MaskFill(scores, own ? Less(position, Iota(tape, kF32, sources)) : cache.hidden, kHidden);
+  scores = MaskFill(scores, Less(position, Iota(tape, kF32, sources)), kHidden);
   if (o.window == 0 && o.stride == 0) return scores;
-  const Var phase =
-      Period(o) > 0 ? by_target(Embedding(Phases(tape, cache.capacity, Period(o)), cache.positions)) : Var{};
-  return MaskFill(scores, HiddenByPattern(position, phase, sources, o, cache.beams), kHidden);
+  const Var phase = Period(o) > 0 ? by_target(Embedding(Phases(tape, sources, Period(o)), cache.positions)) : Var{};
+  return MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
 }
 
 // Rotates queries and keys by their rows' positions: `cache->positions` or, without a cache, 0, 1, ...
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
   VarList tables =
-      RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity : x.dim(2), o.key_width, o.rotary_base);
+      RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity() : x.dim(2), o.key_width, o.rotary_base);
   if (cache != nullptr) {
     for (Var& table : tables) {  // [B, 1, T, D/2]
       table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.key_width / 2});
@@ -275,15 +260,21 @@ Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
   return Dropout(y, o.residual_dropout);
 }
 
-VarList CacheState(Tape* tape, const std::string& prefix, DType dtype, int64_t batch, int64_t capacity,
-                   const AttentionOptions& o) {
-  const int64_t groups = o.key_value_heads;
-  return {
-      tape->State(absl::StrCat(prefix, ".key"), {dtype, {batch, groups, capacity, o.key_width}}, Zeros(),
-                  ParameterKind::kCache),
-      tape->State(absl::StrCat(prefix, ".value"), {dtype, {batch, groups, capacity, o.value_width}}, Zeros(),
-                  ParameterKind::kCache),
+// Returns the states of a cache: keys [N, G, page_size, d_k] and values [N, G, page_size, d_v].
+VarList CacheState(DType dtype, const AttentionOptions& o, const AttentionCache& cache) {
+  const auto state = [&](const char* name, int64_t width) {
+    return cache.positions.tape->State(cache.prefix + name,
+                                       {dtype, {cache.page_count, o.key_value_heads, cache.page_size, width}}, Zeros(),
+                                       ParameterKind::kCache);
   };
+  return {state(".key", o.key_width), state(".value", o.value_width)};
+}
+
+// Writes keys and values to the cache. Returns the next versions of its states.
+VarList Append(const Projections& p, const AttentionOptions& o, const AttentionCache& cache) {
+  const VarList state = CacheState(p.key.dtype(), o, cache);
+  return {CacheAppend(state[0], p.key, cache.positions, cache.pages),
+          CacheAppend(state[1], p.value, cache.positions, cache.pages)};
 }
 
 }  // namespace
@@ -304,16 +295,9 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   Projections p = Project(x, memory, o);
   if (o.rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
-    const AttentionCache& cache = *inputs.cache;
-    const bool paged = cache.pages.tape != nullptr;
-    const int64_t texts = paged ? cache.page_count : x.dim(0), size = paged ? kCachePage : cache.capacity * cache.beams;
-    const VarList state = CacheState(x.tape, cache.prefix, x.dtype(), texts, size, o);
-    const Var rows = cache.rows.tape != nullptr ? cache.rows : cache.positions;
-    p.key = CacheAppend(state[0], p.key, rows, cache.pages);
-    p.value = CacheAppend(state[1], p.value, rows, cache.pages);
-    if (cache.written != nullptr) cache.written->insert(cache.written->end(), {p.key, p.value});
-    if (paged) p.key = ReadPages(p.key, cache.pages);
-    if (paged) p.value = ReadPages(p.value, cache.pages);
+    const VarList written = Append(p, o, *inputs.cache);
+    p.key = ReadPages(written[0], inputs.cache->pages);
+    p.value = ReadPages(written[1], inputs.cache->pages);
   }
   Var scores = Capped(Scores(p.query, p.key, o), o);  // [B, H, T, S]
   if (inputs.cache != nullptr) {
@@ -326,27 +310,23 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
 }
 
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
-                    const std::string& prefix) {
+                    const AttentionCache& cache) {
   const Scope scope(memory.tape, name);
   TensorType x = memory.type();
   if (x.shape.rank() > 0) x.shape.set_dim(-1, width);
-  const AttentionOptions o = CheckedStored(memory.tape, x, memory.type(), options);
+  const AttentionOptions o = CheckedStored(memory.tape, x, memory.type(), options, cache);
   if (!memory.tape->status().ok()) return VarList(2, memory.tape->Poison());
-  const Projections p = Project({}, memory, o);
-  const VarList state = CacheState(memory.tape, prefix, memory.dtype(), memory.dim(0), memory.dim(1), o);
-  return {Assign(state[0], p.key), Assign(state[1], p.value)};
+  return Append(Project({}, memory, o), o, cache);
 }
 
-Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
-                   int64_t memory_length, Var mask) {
+Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const AttentionCache& cache) {
   const Scope scope(x.tape, name);
-  const AttentionOptions o = CheckedStored(x.tape, x.type(), x.type(), options);
+  const AttentionOptions o = CheckedStored(x.tape, x.type(), x.type(), options, cache);
   if (!x.tape->status().ok()) return x.tape->Poison();
-  const Projections p = Project(x, {}, o);
-  const VarList state = CacheState(x.tape, prefix, x.dtype(), x.dim(0), memory_length, o);
-  Var scores = Capped(Scores(p.query, state[0], o), o);
-  if (mask.tape != nullptr) scores = MaskFill(scores, mask, kHidden);
-  return Mix(scores, state[1], x.dim(2), o);
+  const VarList state = CacheState(x.dtype(), o, cache);
+  const Var key = ReadPages(state[0], cache.pages), value = ReadPages(state[1], cache.pages);
+  const Var scores = Capped(Scores(Project(x, {}, o).query, key, o), o);
+  return Mix(MaskCache(scores, o, cache), value, x.dim(2), o);
 }
 
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides) {

@@ -78,26 +78,20 @@ struct AttentionOptions {
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
 };
 
-// Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value: [B, G, capacity · beams, d], or
-// [page_count, G, kCachePage, d] if texts share pages.
+// Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value, [page_count, G, page_size, d].
+// Texts share the pages: position p of row b of x is in page pages[b, p / page_size], at p % page_size. Several rows
+// of x may be tokens of one text, and texts with the same beginning may have the same pages. With pages of one
+// position, the hypotheses of a beam search share each token that they have in common, and nothing is ever copied.
 struct AttentionCache {
   std::string prefix;
-  int64_t capacity = 0;  // number of positions
-  // i32 [B, T]: the position of each row of x. Without `hidden`, a row at -1 is padding: it sees nothing and is not
-  // cached. If `positions` is an Input, its InputBounds must have 0 < below <= capacity, and may have ignored = -1.
+  // i32 [B, T]: the position of each row of x. A row at -1 is padding: it sees nothing and is not cached. If
+  // `positions` is an Input, its InputBounds must have 0 < below <= capacity(), and may have ignored = -1.
   Var positions;
-  // With `pages`, i32 [B, P], texts share `page_count` pages of kCachePage positions each, and the capacity is
-  // P · kCachePage. Position p of row b of x is in page pages[b, p / kCachePage]. Several rows of x may be tokens of
-  // one text. `pages` excludes beams.
-  Var pages;
+  Var pages;  // i32 [B, P]
   int64_t page_count = 0;
-  // Beam search: `beams` hypotheses of one text share a cache, which has `beams` rows for each position. In each call
-  // of Run, x has one row for each hypothesis, all at one position. Reordering the hypotheses copies no cache rows:
-  // `hidden` masks the rows that do not belong to a hypothesis. If beams > 1, `rows` and `hidden` must be set.
-  int64_t beams = 1;
-  Var rows;    // i32 [B, T]: for each row of x its row in the cache, position · beams + beam; -1: padding
-  Var hidden;  // bool [B, 1, T, capacity · beams]: true hides a cache row from a target
-  VarList* written = nullptr;  // receives the next versions of the states, for graphs that only write the cache
+  int64_t page_size = kCachePage;  // number of positions of a page
+
+  int64_t capacity() const { return pages.dim(-1) * page_size; }  // number of positions of a text
 };
 
 struct AttentionInputs {
@@ -108,18 +102,18 @@ struct AttentionInputs {
 
 // Returns attention's result [B, T, C] for x [B, T, C]. Queries come from x; keys and values come from `memory` or,
 // without one, from x. A target that sees no source gets zeros from each head. With a cache, x's keys and values are
-// written to it. A row attends to cached rows up to its position or, with `hidden`, to those not hidden.
+// written to it, and a row attends to the rows of its pages up to its position.
 Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& options,
                        const AttentionInputs& inputs = {});
 
-// Attention to one memory in many calls of Runner::Run. StoreMemory writes the memory's keys and values [B, G, S, d] to
-// the states PREFIX.key and PREFIX.value, and returns the states' next versions. `width`: C of the x that will attend.
-// AttendToStored attends from x to these states; `memory_length` is S. A memory has no positions, so causal, window,
+// Attention to memories in many calls of Runner::Run. StoreMemory writes the keys and values of a memory [B, S, C'] to
+// `cache`, whose positions are those of the memory's rows, i32 [B, S], and returns the next versions of its states.
+// `width`: C of the x that will attend. AttendToStored attends from x [B, T, C] to `cache`; there, the position of a
+// row of x is that of the last row of the memory, i32 [B, T]. A memory has no positions beside x, so causal, window,
 // stride, distance_bias and rotary are errors.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
-                    const std::string& prefix);
-Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const std::string& prefix,
-                   int64_t memory_length, Var mask = {});
+                    const AttentionCache& cache);
+Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const AttentionCache& cache);
 
 // Returns the bucket in 0 .. buckets - 1 of a distance, for DistanceBias::kBuckets. `distance`: the source's position
 // minus the target's. `buckets` is at least 4, and `max_distance` is at least `buckets`. `both_sides`: false if causal.

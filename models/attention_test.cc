@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,7 +143,12 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
 
       Tape tape;
       const Var x = tape.Input("x", {kF32, {1, 1, kC}});
-      const AttentionCache cache = {"cache", kT + 3, tape.Input("position", {kI32, {1, 1}}, {.below = kT})};
+      // Pages of one position, pages that the last token fills, and a page that has room left.
+      const int64_t page = groups == 6 ? 1 : groups == 2 ? 3 : kCachePage, pages = (kT + page - 1) / page;
+      const AttentionCache cache = {"cache", tape.Input("position", {kI32, {1, 1}}, {.below = kT}),
+                                    tape.Input("pages", {kI32, {1, pages}}, {.below = pages}), pages, page};
+      std::vector<int32_t> order(static_cast<size_t>(pages));
+      std::iota(order.rbegin(), order.rend(), 0);
       const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
       const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
       ASSERT_TRUE(graph.ok()) << graph.status();
@@ -152,7 +158,7 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
       for (int32_t t = 0; t < kT; ++t) {
         const std::vector<float> row(all.begin() + t * kC, all.begin() + (t + 1) * kC);
         const std::vector<int32_t> position = {t};
-        const absl::StatusOr<Outputs> out = runner.Run({{x, row}, {cache.positions, position}});
+        const absl::StatusOr<Outputs> out = runner.Run({{x, row}, {cache.positions, position}, {cache.pages, order}});
         ASSERT_TRUE(out.ok()) << out.status();
         for (int64_t c = 0; c < kC; ++c) {
           ASSERT_NEAR((*out)[y].as<float>()[c], whole.values()[t * kC + c], 2e-6) << groups << " " << t;
@@ -170,13 +176,15 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
     const int64_t length = static_cast<int64_t>(positions.size());
     Tape tape;
     const Var x = tape.Input("x", {kF32, {1, length, 8}});
-    const AttentionCache cache = {"cache", 6, tape.Input("at", {kI32, {1, length}}, {.below = 6, .ignored = -1})};
+    const AttentionCache cache = {"cache", tape.Input("at", {kI32, {1, length}}, {.below = 6, .ignored = -1}),
+                                  tape.Input("pages", {kI32, {1, 1}}, {.below = 1}), /*page_count=*/1, /*page_size=*/6};
     const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
     const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
     EXPECT_TRUE(graph.ok()) << graph.status();
     Parameters parameters({.seed = 1});
     Runner runner(*graph, &parameters);
-    const absl::StatusOr<Outputs> out = runner.Run({{x, data}, {cache.positions, positions}});
+    const std::vector<int32_t> page = {0};
+    const absl::StatusOr<Outputs> out = runner.Run({{x, data}, {cache.positions, positions}, {cache.pages, page}});
     EXPECT_TRUE(out.ok()) << out.status();
     const absl::Span<const float> values = (*out)[y].span<const float>();
     return std::vector<float>(values.begin(), values.end());
@@ -193,9 +201,9 @@ TEST(AttentionTest, PaddingInACacheChangesNothing) {
   EXPECT_THAT(run({-1, 0}, both), testing::Pointwise(testing::FloatNear(1e-6f), wanted));
 }
 
-// Two texts with a common beginning share a cache as beams. Each gets the same results as it gets alone.
-TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
-  constexpr int64_t kT = 5, kC = 8, kBeams = 2;
+// Two texts share the pages of their common beginning, as hypotheses do. Each gets the same results as it gets alone.
+TEST(AttentionTest, HypothesesShareTheirBeginning) {
+  constexpr int64_t kT = 5, kC = 8, kTexts = 2;
   const AttentionOptions options = {.heads = 2,
                                     .causal = true,
                                     .window = 4,
@@ -208,49 +216,40 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
                                     .packed = nullptr};
   const std::vector<float> shared = Waves(2 * kC), own[] = {Waves(3 * kC, 1), Waves(3 * kC, 2)};
   Tape tape;
-  const Var x = tape.Input("x", {kF32, {1, kBeams, kC}});
+  const Var x = tape.Input("x", {kF32, {kTexts, 1, kC}});
   const AttentionCache cache = {.prefix = "cache",
-                                .capacity = kT,
-                                .positions = tape.Input("position", {kI32, {1, kBeams}}, {.below = kT, .ignored = -1}),
-                                .beams = kBeams,
-                                .rows = tape.Input("row", {kI32, {1, kBeams}}, {.below = kT * kBeams, .ignored = -1}),
-                                .hidden = tape.Input("hidden", {kBool, {1, 1, kBeams, kT * kBeams}})};
+                                .positions = tape.Input("position", {kI32, {kTexts, 1}}, {.below = kT, .ignored = -1}),
+                                .pages = tape.Input("pages", {kI32, {kTexts, kT}}, {.below = kT * kTexts}),
+                                .page_count = kT * kTexts,
+                                .page_size = 1};
   const Var y = MultiHeadAttention("", x, options, {.cache = &cache});
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 1});
   Runner runner(*graph, &parameters);
-  // The first two positions are in beam 0; then the two texts swap beams at each position.
-  const auto beam_of = [](int32_t text, int32_t position) { return position < 2 ? 0 : (text + position) % 2; };
-  std::vector<float> got[kBeams];
+  // The first two positions are in row 0; then the two texts swap rows at each position.
+  const auto row_of = [](int32_t text, int32_t position) { return position < 2 ? 0 : (text + position) % 2; };
+  std::vector<float> got[kTexts];
   for (int32_t t = 0; t < kT; ++t) {
     std::vector<float> rows;
-    std::vector<int32_t> positions, slots;
-    bool hidden[kBeams * kT * kBeams];
-    std::fill(std::begin(hidden), std::end(hidden), true);
-    for (int32_t k = 0; k < kBeams; ++k) {
-      const bool padding = t < 2 && k > 0;
-      const int32_t text = beam_of(k, t);  // that this row continues
+    std::vector<int32_t> positions, pages;
+    for (int32_t k = 0; k < kTexts; ++k) {
+      const int32_t text = row_of(k, t);  // that this row continues
       const float* const from = t < 2 ? &shared[t * kC] : &own[text][(t - 2) * kC];
       rows.insert(rows.end(), from, from + kC);
-      positions.push_back(padding ? -1 : t);
-      slots.push_back(padding ? -1 : t * kBeams + k);
-      if (padding) continue;
-      for (int32_t position = 0; position <= t; ++position) {
-        hidden[(k * kT + position) * kBeams + beam_of(text, position)] = false;
+      positions.push_back(t < 2 && k > 0 ? -1 : t);
+      for (int32_t position = 0; position < kT; ++position) {
+        pages.push_back(position * static_cast<int32_t>(kTexts) + row_of(text, position));
       }
     }
-    const absl::StatusOr<Outputs> out = runner.Run({{x, rows},
-                                                    {cache.positions, positions},
-                                                    {cache.rows, slots},
-                                                    {cache.hidden, absl::Span<const bool>(hidden, std::size(hidden))}});
+    const absl::StatusOr<Outputs> out = runner.Run({{x, rows}, {cache.positions, positions}, {cache.pages, pages}});
     ASSERT_TRUE(out.ok()) << out.status();
-    for (int32_t text = 0; text < kBeams; ++text) {
-      const float* const row = (*out)[y].as<float>() + beam_of(text, t) * kC;
+    for (int32_t text = 0; text < kTexts; ++text) {
+      const float* const row = (*out)[y].as<float>() + row_of(text, t) * kC;
       got[text].insert(got[text].end(), row, row + kC);
     }
   }
-  for (int32_t text = 0; text < kBeams; ++text) {
+  for (int32_t text = 0; text < kTexts; ++text) {
     Tape whole;
     const Var all = whole.Input("x", {kF32, {1, kT, kC}});
     const Var wanted = MultiHeadAttention("", all, options);
@@ -265,25 +264,34 @@ TEST(AttentionTest, BeamsOfACacheSeeTheirOwnRows) {
   }
 }
 
+// Returns a cache with one page for each of `texts` texts, each of which has `length` rows.
+AttentionCache CacheOf(Tape* tape, int64_t texts, int64_t length) {
+  return {.prefix = "cache",
+          .positions = tape->Input("at", {kI32, {texts, length}}, {.below = 6, .ignored = -1}),
+          .pages = tape->Input("pages", {kI32, {texts, 1}}, {.below = texts}),
+          .page_count = texts};
+}
+
 TEST(AttentionTest, SaysWhatIsWrongWithACache) {
-  const AttentionCache none = {"cache", 6, Var{}};
+  const AttentionCache none = {"cache"};
   EXPECT_THAT(std::string(Attention({}, {1, 2, 4}, {.cache = &none}).status().message()),
-              HasSubstr("the cache's positions are not on the tape of x"));
+              HasSubstr("the cache's positions and pages are not on the tape of x"));
   const auto error = [](auto change, AttentionOptions options = {}) {
     Tape tape;
     const Var x = tape.Input("x", {kF32, {1, 2, 4}});
-    AttentionCache cache = {"cache", 6, tape.Input("at", {kI32, {1, 2}}, {.below = 6})};
+    AttentionCache cache = CacheOf(&tape, 1, 2);
     AttentionInputs inputs = {.cache = &cache};
     change(&cache, &inputs);
     MultiHeadAttention("", x, options, inputs);
     return std::string(tape.status().message());
   };
   EXPECT_EQ(error([](auto*, auto*) {}), "");
-  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->beams = 2; }),
-              HasSubstr("a cache of 2 beams needs both"));
-  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->beams = 0; }), HasSubstr("the cache has 0 beams"));
-  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->rows = cache->positions; }),
-              HasSubstr("a cache of 1 beams needs both rows and hidden"));
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->page_count = 0; }),
+              HasSubstr("a cache of 0 pages of 64 positions, wanted at least 1 of each, and pages i32[B,P]"));
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->page_size = 0; }),
+              HasSubstr("a cache of 1 pages of 0 positions"));
+  EXPECT_THAT(error([](AttentionCache* cache, auto*) { cache->pages = Reshape(cache->pages, {1}); }),
+              HasSubstr("and pages i32[B,P]"));
   const auto with_memory = [](AttentionCache* cache, AttentionInputs* inputs) {
     inputs->memory = cache->positions.tape->Input("memory", {kF32, {1, 3, 4}});
   };
@@ -294,8 +302,8 @@ TEST(AttentionTest, AMemoryHasNoPositions) {
   const auto error = [](const AttentionOptions& options, bool stored, bool attend) {
     Tape tape;
     const Var x = tape.Input("x", {kF32, {1, 2, 4}}), memory = tape.Input("memory", {kF32, {1, 3, 6}});
-    if (stored && attend) AttendToStored("", x, options, "stored", 3);
-    if (stored && !attend) StoreMemory("", memory, 4, options, "stored");
+    if (stored && attend) AttendToStored("", x, options, CacheOf(&tape, 1, 2));
+    if (stored && !attend) StoreMemory("", memory, 4, options, CacheOf(&tape, 1, 3));
     if (!stored) MultiHeadAttention("", x, options, {.memory = memory});
     return std::string(tape.status().message());
   };
@@ -318,8 +326,9 @@ TEST(AttentionTest, AStoredMemoryGivesWhatAMemoryGives) {
   const Var x = x_of(&at_once), memory = memory_of(&at_once),
             wanted = MultiHeadAttention("", x, options, {.memory = memory});
   const Var memory_to_store = memory_of(&store);
-  const VarList stored = StoreMemory("", memory_to_store, 4, options, "stored");
-  const Var x_again = x_of(&attend), got = AttendToStored("", x_again, options, "stored", 5);
+  const AttentionCache to_store = CacheOf(&store, 2, 5), to_read = CacheOf(&attend, 2, 3);
+  const VarList stored = StoreMemory("", memory_to_store, 4, options, to_store);
+  const Var x_again = x_of(&attend), got = AttendToStored("", x_again, options, to_read);
   const absl::StatusOr<Graph> graphs[] = {Compile(at_once, {.fetch = {wanted}}), Compile(store, {.update = stored}),
                                           Compile(attend, {.fetch = {got}})};
   for (const auto& graph : graphs) ASSERT_TRUE(graph.ok()) << graph.status();
@@ -328,8 +337,9 @@ TEST(AttentionTest, AStoredMemoryGivesWhatAMemoryGives) {
   const std::vector<float> rows = Waves(24), sources = Waves(60, 1);
   const auto one = reference.Run({{x, rows}, {memory, sources}});
   ASSERT_TRUE(one.ok()) << one.status();
-  ASSERT_TRUE(storing.Run({{memory_to_store, sources}}).ok());
-  const auto two = attending.Run({{x_again, rows}});
+  const std::vector<int32_t> pages = {1, 0}, all = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4}, last(6, 4);
+  ASSERT_TRUE(storing.Run({{memory_to_store, sources}, {to_store.positions, all}, {to_store.pages, pages}}).ok());
+  const auto two = attending.Run({{x_again, rows}, {to_read.positions, last}, {to_read.pages, pages}});
   ASSERT_TRUE(two.ok()) << two.status();
   EXPECT_THAT((*two)[got].span<const float>(),
               testing::Pointwise(testing::FloatNear(2e-6f), (*one)[wanted].span<const float>()));

@@ -24,11 +24,8 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
   if (options.cross_attention) {
     const AttentionOptions cross = Ablated(*options.cross_attention, options.ablation);
     residual(options.cross_norm, [&](Var h) {
-      if (inputs.stored_memory.empty()) {
-        return MultiHeadAttention(options.cross_name, h, cross, inputs.cross);
-      }
-      return AttendToStored(options.cross_name, h, cross, inputs.stored_memory, inputs.stored_length,
-                            inputs.cross.mask);
+      return inputs.memory != nullptr ? AttendToStored(options.cross_name, h, cross, *inputs.memory)
+                                      : MultiHeadAttention(options.cross_name, h, cross, inputs.cross);
     });
   }
   if (options.ablation.feed_forward) return x;
@@ -38,9 +35,9 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
 }
 
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
-                    const std::string& prefix) {
+                    const AttentionCache& cache) {
   const Scope scope(memory.tape, name);
-  return StoreMemory(options.cross_name, memory, width, Ablated(*options.cross_attention, options.ablation), prefix);
+  return StoreMemory(options.cross_name, memory, width, Ablated(*options.cross_attention, options.ablation), cache);
 }
 
 }  // namespace weft

@@ -30,11 +30,8 @@ struct BlockOptions {
 
 struct BlockInputs {
   AttentionInputs attention;
-  AttentionInputs cross;  // set its memory for cross-attention
-  // If `stored_memory` is not empty, cross-attention reads the memory that StoreMemory wrote with this prefix. Then
-  // `stored_length` is that memory's length S, and of `cross` only the mask is used.
-  std::string stored_memory;
-  int64_t stored_length = 0;
+  AttentionInputs cross;                   // set its memory for cross-attention
+  const AttentionCache* memory = nullptr;  // not null: cross-attention reads what StoreMemory wrote here, not `cross`
 };
 
 // Returns y [B, T, C] of x [B, T, C]:
@@ -46,7 +43,7 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
 // Like StoreMemory in attention.h, for the cross-attention of the block `name`. options.cross_attention must be set.
 // `width`: C of the block's x.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
-                    const std::string& prefix);
+                    const AttentionCache& cache);
 
 }  // namespace weft
 

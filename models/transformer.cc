@@ -66,7 +66,12 @@ PositionKind PositionsOf(const TransformerConfig& config) {
 }
 
 std::string LayerName(const char* side, int64_t i) { return absl::StrCat(side, ".layers.", i); }
-std::string Numbered(const std::string& prefix, int64_t i) { return absl::StrCat(prefix, ".", i); }
+
+// Returns the cache of decoder layer `i`.
+AttentionCache LayerOf(AttentionCache cache, int64_t i) {
+  absl::StrAppend(&cache.prefix, ".", i);
+  return cache;
+}
 
 }  // namespace
 
@@ -101,8 +106,7 @@ absl::Status Validate(const TransformerConfig& config) {
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
   Tape* const tape = tokens.tape;
   if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
-  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens,
-                config_.context * (cache != nullptr ? cache->beams : 1));
+  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_.context);
   if (!tape->status().ok()) return tape->Poison();
   const DType dtype = config_.dtype;
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
@@ -148,13 +152,9 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
   Var x = Embed("decoder", target, config_.target_vocabulary, cache);
   if (!tape->status().ok()) return tape->Poison();
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
-    AttentionCache own;
     BlockInputs block = inputs(i);
-    if (cache != nullptr) {
-      own = *cache;
-      own.prefix = Numbered(cache->prefix, i);
-      block.attention.cache = &own;
-    }
+    const AttentionCache own = cache != nullptr ? LayerOf(*cache, i) : AttentionCache();
+    if (cache != nullptr) block.attention.cache = &own;
     x = Block(LayerName("decoder", i), x, BlockOf(config_, i, /*decoder=*/true), block);
   }
   if (config_.pre_norm) x = Norm("decoder.layer_norm", x, config_.norm, config_.ablation);
@@ -183,21 +183,20 @@ Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
   });
 }
 
-Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const {
-  BlockInputs inputs = {.stored_length = memory.length};
-  if (memory.lengths.tape != nullptr) inputs.cross.mask = PaddingMask(memory.lengths, memory.length);
+Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored) const {
+  AttentionCache layer;
   return RunDecoder(target, &cache, [&](int64_t i) {
-    inputs.stored_memory = Numbered(memory.prefix, i);
-    return inputs;
+    layer = LayerOf(stored, i);
+    return BlockInputs{.memory = &layer};
   });
 }
 
-VarList Transformer::StoreMemory(VarSpan memory, const std::string& prefix) const {
+VarList Transformer::StoreMemory(VarSpan memory, const AttentionCache& cache) const {
   VarList states;
   if (memory.empty() || !CheckMemory(memory[0].tape, memory)) return states;
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
     const VarList stored = weft::StoreMemory(LayerName("decoder", i), memory[static_cast<size_t>(i)], config_.width,
-                                             BlockOf(config_, i, /*decoder=*/true), Numbered(prefix, i));
+                                             BlockOf(config_, i, /*decoder=*/true), LayerOf(cache, i));
     states.insert(states.end(), stored.begin(), stored.end());
   }
   return states;

@@ -77,16 +77,11 @@ class Transformer {
   VarList Encode(Var source, Var source_lengths = {}) const;
   Var Decode(Var target, VarSpan memory, Var source_lengths = {}) const;
 
-  // The decoder over many calls of Runner::Run. StoreMemory writes the keys and values of each block's memory to
-  // states, and returns the states' next versions. DecodeNext reads these states and returns logits [B, T, V] of
-  // `target`, i32 [B, T] at the cache's positions.
-  struct StoredMemory {
-    std::string prefix;
-    int64_t length = 0;  // S
-    Var lengths;         // i32 [B], lengths of the sources; null: all have S tokens
-  };
-  VarList StoreMemory(VarSpan memory, const std::string& prefix) const;
-  Var DecodeNext(Var target, const AttentionCache& cache, const StoredMemory& memory) const;
+  // The decoder over many calls of Runner::Run. StoreMemory writes the keys and values of each block's memory to a
+  // cache, and returns the next versions of its states. DecodeNext returns logits [B, T, V] of `target`, i32 [B, T],
+  // which it adds to `cache`. `stored`: the cache of the memory, whose positions are those of the memory's last rows.
+  VarList StoreMemory(VarSpan memory, const AttentionCache& cache) const;
+  Var DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored) const;
 
   const TransformerConfig& config() const { return config_; }
 

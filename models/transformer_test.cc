@@ -160,7 +160,7 @@ TEST(TransformerTest, EachDecoderLayerNeedsItsMemory) {
     const Transformer model(Small());
     const VarList memory = {model.Encode(tokens)[0]};
     if (store) {
-      model.StoreMemory(memory, "memory");
+      model.StoreMemory(memory, {});
     } else {
       model.Decode(tokens, memory);
     }

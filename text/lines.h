@@ -64,7 +64,7 @@ class LineReader {
 
 // Number of batches of lines to read at once. Models run lines of similar length together; from fewer lines they could
 // not fill their batches.
-inline constexpr size_t kBatchesAtOnce = 8;
+inline constexpr size_t kBatchesAtOnce = 32;
 
 using TokenIds = std::vector<int32_t>;
 using LineEncoder = absl::FunctionRef<absl::StatusOr<TokenIds>(absl::string_view line)>;

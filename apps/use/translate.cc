@@ -35,9 +35,7 @@ Hyperparameters Table(TranslateFlags* flags) {
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"beam",
-       absl::StrCat("number of hypotheses of beam search; 1: greedy. If batch * beam^2 * the maximum length of a "
-                    "translation, rounded up, exceeds ",
-                    kMaxBeamPositions, ", fewer lines are translated at once"),
+       "number of hypotheses of beam search; 1: greedy",
        &search.beam,
        {.low = 1, .high = 1024, .group = "Search"}},
       {"n-best",
