@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "weft/bench/command_line.h"
+#include "weft/bench/inference/row.h"
 #include "weft/core/cores.h"
+#include "weft/core/status.h"
 #include "weft/inference/generate.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/models.h"
@@ -77,35 +79,29 @@ int64_t WeightBytes(const Parameters& parameters) {
   return bytes;
 }
 
-int Measure(Options options) {
+absl::Status Measure(Options options) {
   if (options.threads == 0) options.threads = Cores();
   GeneratorOptions how = {.batch = options.batch, .threads = options.threads};
   ParseDType(options.precision, &how.weights);
   const GptConfig config = ConfigOf(options);
   Parameters parameters({.seed = 1});
-  const auto generator = Generator::Create(config, &parameters, how);
-  const auto fail = [](const absl::Status& status) {
-    std::fprintf(stderr, "generate_bench: %s\n", std::string(status.message()).c_str());
-    return 1;
-  };
-  if (!generator.ok()) return fail(generator.status());
+  WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(config, &parameters, how));
   std::vector<double> first, speed;
   const bool decode = options.mode == "decode";
   for (int64_t i = 0; i <= options.repeats; ++i) {
-    const absl::StatusOr<Timing> timing = Generate(generator->get(), options, config.vocabulary);
-    if (!timing.ok()) return fail(timing.status());
+    WEFT_ASSIGN_OR_RETURN(const Timing timing, Generate(generator.get(), options, config.vocabulary));
     if (i == 0) continue;  // compiles the graphs
     const double batch = static_cast<double>(options.batch);
-    first.push_back(timing->first);
-    speed.push_back(decode ? batch * static_cast<double>(options.length - 1) / timing->others
-                           : batch * static_cast<double>(options.length) / timing->first);
+    first.push_back(timing.first);
+    speed.push_back(decode ? batch * static_cast<double>(options.length - 1) / timing.others
+                           : batch * static_cast<double>(options.length) / timing.first);
   }
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);  // before the arrays whose reading is measured exist
   Team team(options.threads);
   const Bandwidth bandwidth = PeakBandwidth(&team, size_t{256} << 20, 0.3);
   const double tokens = Median(speed);
-  const Generator::Counts& counts = (*generator)->counts();
+  const Generator::Counts& counts = generator->counts();
   const double right = static_cast<double>(counts.accepted) / static_cast<double>(counts.executions);
   const double batch = static_cast<double>(options.batch);
   const double executions = decode ? tokens / (batch + right) : tokens / (batch * static_cast<double>(options.length));
@@ -122,15 +118,8 @@ int Measure(Options options) {
       {"read_gb_per_second", bandwidth.read * 1e-9},
       {"first_token_ms", Median(first) * 1e3},
       {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024}};
-  if (options.json) {
-    std::printf("%s\n", row.dump().c_str());
-    return 0;
-  }
-  for (const auto& [key, value] : row.items()) {
-    value.is_number_float() ? std::printf("%-22s %.2f\n", key.c_str(), value.get<double>())
-                            : std::printf("%-22s %s\n", key.c_str(), value.dump().c_str());
-  }
-  return 0;
+  PrintRow(row, options.json);
+  return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
@@ -151,7 +140,7 @@ int Main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
   app.add_option("--repeats", options.repeats, "texts of which the median is taken")->check(CLI::Range(1, 1000));
   app.add_flag("--json", options.json, "print one JSON object");
-  return RunProgram(&app, argc, argv, [&] { return Measure(options); });
+  return RunProgram(&app, argc, argv, [&] { return ExitCode("generate_bench", Measure(options)); });
 }
 
 }  // namespace
