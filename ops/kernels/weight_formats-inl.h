@@ -47,6 +47,7 @@ struct F32Format {
   static int64_t Stride(int64_t inner) { return inner; }
   static int64_t RowBytes(int64_t inner) { return inner * static_cast<int64_t>(sizeof(float)); }
   static int64_t Steps(int64_t inner) { return inner / static_cast<int64_t>(hn::Lanes(D<float>())); }
+  static int64_t StepBytes() { return static_cast<int64_t>(hn::Lanes(D<float>()) * sizeof(float)); }
 
   template <int kCols, int kRows>
   static HWY_INLINE void Step(const std::byte* const* w, const float* a, int64_t stride, int64_t step,
@@ -86,6 +87,7 @@ struct BF16Format {
   static int64_t Stride(int64_t inner) { return inner; }
   static int64_t RowBytes(int64_t inner) { return inner * static_cast<int64_t>(sizeof(BF16)); }
   static int64_t Steps(int64_t inner) { return inner / (2 * Lanes()); }
+  static int64_t StepBytes() { return 2 * Lanes() * static_cast<int64_t>(sizeof(BF16)); }
 
   static void Prepare(const float* a, int64_t inner, float* to) {
     for (int64_t k = 0; k < inner; k += 2 * Lanes()) {
@@ -190,6 +192,7 @@ struct BlockFormat {
   static int64_t Stride(int64_t inner) { return (inner / kBlockElements + 1) / 2; }
   static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
   static int64_t Steps(int64_t inner) { return inner / kBlockElements / 2; }
+  static int64_t StepBytes() { return 2 * kBytes; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedPair* to) {
     for (int64_t k = 0; k < inner; k += 2 * kBlockElements)
@@ -299,6 +302,7 @@ struct BlockFormat {
   static int64_t Stride(int64_t inner) { return inner / kBlockElements; }
   static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
   static int64_t Steps(int64_t inner) { return inner / kBlockElements; }
+  static int64_t StepBytes() { return kBytes; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
     for (int64_t k = 0; k < inner; k += kBlockElements) QuantizeBlock(a + k, to++);

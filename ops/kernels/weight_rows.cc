@@ -59,9 +59,13 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 #endif
 
-// Computes kCols columns, 1 or kColumns, and kRows rows of y.
-template <class Format, int kCols, int kRows>
-HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y) {
+// Begins to read the cache line at `bytes` into the L2 cache. Any address is allowed.
+HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
+
+// Computes kCols columns, 1 or kColumns, and kRows rows of y. If `ahead` is not 0, prefetches the bytes of W that
+// follow `ahead` bytes after those that it reads.
+template <class Format, int kCols, int kRows, bool kAhead>
+HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y, int64_t ahead) {
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
   const std::byte* rows[kCols];
   const std::byte* row = w.data + col * bytes;
@@ -77,7 +81,13 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
     HWY_UNROLL(6)
     for (int r = 0; r < kRows; ++r) sums[j][r] = hn::Zero(d);
   }
-  for (int64_t s = 0; s < steps; ++s) Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
+  for (int64_t s = 0; s < steps; ++s) {
+    if constexpr (kAhead) {
+      for (int j = 0; j < kCols; ++j) Prefetch(rows[j] + ahead);
+      ahead += Format::StepBytes();
+    }
+    Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
+  }
   Format::template Rest<kCols, kRows>(rows, a, stride, w.inner, sums);
   HWY_UNROLL(6)
   for (int r = 0; r < kRows; ++r) {
@@ -86,44 +96,40 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   }
 }
 
-// Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time.
-template <class Format, int kCols, int kRows>
-HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, float* y) {
+// Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time. `ahead`: as for Block.
+template <class Format, int kCols, int kRows, bool kAhead>
+HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, float* y,
+                     int64_t ahead) {
   int64_t col = first;
-  for (; col + kCols <= last; col += kCols) Block<Format, kCols, kRows>(w, col, a, y);
+  for (; col + kCols <= last; col += kCols) Block<Format, kCols, kRows, kAhead>(w, col, a, y, ahead);
   if constexpr (kCols > 1) {
-    for (; col < last; ++col) Block<Format, 1, kRows>(w, col, a, y);
+    for (; col < last; ++col) Block<Format, 1, kRows, kAhead>(w, col, a, y, ahead);
   }
 }
 
-// Computes columns `first` .. `last` - 1 for `rows` rows, at most Format::kMaxRows. Returns the number of rows that it
-// computed: the largest for which there is code.
-template <class Format, int kCols>
+// Computes columns `first` .. `last` - 1 for some of `rows` rows. Returns their number: the largest for which there is
+// code.
+template <class Format, int kCols, bool kAhead>
 HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a,
-                            int64_t rows, float* y) {
+                            int64_t rows, float* y, int64_t ahead = 0) {
   if constexpr (Format::kMaxRows >= 6) {
-    if (rows >= 6) return Rows<Format, kCols, 6>(w, first, last, a, y), 6;
+    if (rows >= 6) return Rows<Format, kCols, 6, kAhead>(w, first, last, a, y, ahead), 6;
   }
   if constexpr (Format::kMaxRows >= 4) {
-    if (rows >= 4) return Rows<Format, kCols, 4>(w, first, last, a, y), 4;
+    if (rows >= 4) return Rows<Format, kCols, 4, kAhead>(w, first, last, a, y, ahead), 4;
   }
-  if (rows >= 2) return Rows<Format, kCols, 2>(w, first, last, a, y), 2;
-  return Rows<Format, kCols, 1>(w, first, last, a, y), 1;
+  if (rows >= 2) return Rows<Format, kCols, 2, kAhead>(w, first, last, a, y, ahead), 2;
+  return Rows<Format, kCols, 1, kAhead>(w, first, last, a, y, ahead), 1;
 }
 
 // A panel of W has this many bytes, so that it stays in the L1 cache beside the rows of a that multiply it.
 constexpr int64_t kPanelBytes = 24 << 10;
-// With at least this many rows, a panel takes longer to multiply than the next panel takes to be read.
-constexpr int64_t kPrefetchRows = 24;
+// With at least this many rows, arithmetic takes about as long as reading W.
+constexpr int64_t kManyRows = 12;
 
-// Begins to read bytes into the L2 cache.
-HWY_INLINE void Prefetch(const std::byte* begin, const std::byte* end) {
-  constexpr int64_t kLine = 64;
-  for (; begin < end; begin += kLine) __builtin_prefetch(begin, /*rw=*/0, /*locality=*/2);
-}
-
-// The first rows of a read one row of W after the other, which is the order in which the memory is fastest. After that,
-// the panel of W is in the cache, and arithmetic limits the speed. So several rows of W then share the loads of a.
+// One row of a reads one row of W after the other, which is the order in which the memory is fastest. Otherwise, the
+// first rows of a prefetch the next panel of W while they multiply this one. Unless they are few, several rows of W
+// share the loads of a, because arithmetic then limits the speed. The other rows of a find the panel in the cache.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
@@ -132,9 +138,14 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
   const int64_t panel = std::max<int64_t>(kColumns, fit / kColumns * kColumns);
   for (int64_t col = first; col < last; col += panel) {
     const int64_t end = std::min(col + panel, last);
-    if (rows >= kPrefetchRows) Prefetch(w.data + end * bytes, w.data + std::min(end + panel, last) * bytes);
-    int64_t r = rows > 0 && rows < kPrefetchRows ? SomeRows<Format, 1>(w, col, end, a, rows, y) : 0;
-    while (r < rows) r += SomeRows<Format, kColumns>(w, col, end, a + r * stride, rows - r, y + r * w.cols);
+    if (rows == 1) {
+      Rows<Format, 1, 1, false>(w, col, end, a, y, 0);
+      continue;
+    }
+    int64_t r = 0;
+    if (rows >= kManyRows) r = SomeRows<Format, kColumns, true>(w, col, end, a, rows, y, panel * bytes);
+    if (rows > 1 && r == 0) r = SomeRows<Format, 1, true>(w, col, end, a, rows, y, panel * bytes);
+    while (r < rows) r += SomeRows<Format, kColumns, false>(w, col, end, a + r * stride, rows - r, y + r * w.cols);
   }
 }
 
