@@ -39,10 +39,12 @@ esac
 )");
 }
 
-std::string FakeBench() {
-  return WriteProgram("fake_bench",
-                      "echo '{\"tokens_per_second\": 2, \"weight_gb_per_second\": 3, "
-                      "\"read_gb_per_second\": 4, \"peak_rss_mb\": 50}'");
+// Returns a folder with a fake generate_bench.
+std::string FakePrograms() {
+  const std::string path = WriteProgram("generate_bench",
+                                        "echo '{\"tokens_per_second\": 2, \"weight_gb_per_second\": 3, "
+                                        "\"read_gb_per_second\": 4, \"peak_rss_mb\": 50}'");
+  return path.substr(0, path.rfind('/'));
 }
 
 // A fake mpirun, which runs the program alone, and a fake step with MPI_Allreduce.
@@ -326,12 +328,31 @@ TEST(GenerateBenchTest, PrintsOneObject) {
   EXPECT_EQ(RunBench("inference/generate_bench --precision=q5_0").exit_code, 2);
 }
 
+TEST(TranslateBenchTest, SaysWhichModelIsMissing) {
+  const CommandResult result = RunBench("inference/translate_bench --model=/nowhere --source=/nowhere/file");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, StartsWith("translate_bench: cannot find /nowhere"));
+  EXPECT_EQ(RunBench("inference/translate_bench --model=/nowhere").exit_code, 2);
+}
+
+TEST(EncodeBenchTest, PrintsOneObject) {
+  for (const char* precision : {"f32", "q8_0"}) {
+    const CommandResult result = RunBench(
+        std::string("inference/encode_bench --json --batch=1 --length=4 --repeats=1 --precision=") + precision);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_GT(nlohmann::json::parse(result.out).at("texts_per_second").get<double>(), 0);
+  }
+}
+
 TEST(CompareInferenceTest, LeavesOutWhatIsMissing) {
-  const std::string flags = " --repeats=1 --rounds=1 --generate-bench=" + FakeBench();
+  const std::string flags = " --repeats=1 --rounds=1 --programs=" + FakePrograms();
   const CommandResult result = RunBench("compare_inference --rows=decode-f32 --python=" + FakePython() + flags);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("\n| decode-f32 | 2.0 | 75% | 0.5 | 4.00x |  |  |\n"));
+  EXPECT_THAT(result.out, HasSubstr("\n| decode-f32 | tokens/s | 2.0 | 75% | 0.5 | 4.00x |\n"));
   EXPECT_THAT(result.err, HasSubstr("decode-f32 without pytorch: "));
+  const CommandResult no_run = RunBench("compare_inference --rows=greedy-f32 --python=" + FakePython() + flags);
+  EXPECT_EQ(no_run.exit_code, 1);
+  EXPECT_THAT(no_run.err, HasSubstr("greedy-f32 is left out: it needs --run and --source"));
   EXPECT_EQ(RunBench("compare_inference --rows=decode-f16").exit_code, 2);
 }
 
@@ -365,7 +386,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
-      {"compare_inference", " --rows=decode-f32 --rounds=1 --generate-bench=" + FakeBench()},
+      {"compare_inference", " --rows=decode-f32 --rounds=1 --programs=" + FakePrograms()},
       {"generate_bench", " --model=charcpu --layers=1 --length=4 --repeats=1"},
       {"compare_ranks", " --model=charcpu --batch=1 --length=8 --rounds=1 --steps=3 --ranks-bench=bench/ranks_bench" +
                             (" --mpirun=" + FakeMpirun()) + " --mpi-allreduce-bench=" + FakeAllreduce()},
@@ -388,7 +409,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     flags = std::regex_replace(flags, std::regex("TEXT"), text);
     flags = std::regex_replace(flags, std::regex("--json=\\w+.json"), "--json=" + testing::TempDir() + "/c.json");
     flags = std::regex_replace(flags, std::regex("--svg=scaling.svg"), "--svg=" + testing::TempDir() + "/s.svg");
-    const std::string folder = program == "generate_bench" ? "inference/" : "";
+    const std::string folder = std::filesystem::exists("bench/inference/" + program) ? "inference/" : "";
     const CommandResult result = RunBench(folder + program + flags + quick.at(program));
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
     ++commands[program];

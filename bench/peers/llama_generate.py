@@ -12,8 +12,8 @@ import statistics
 import time
 
 import gguf
+import llama_cpp
 import numpy
-from llama_cpp import Llama
 
 VOCABULARY, CONTEXT, LAYERS, HEADS, WIDTH = 50257, 1024, 12, 12, 768  # gpt2
 PROMPT = 16  # tokens of a prompt in mode decode
@@ -68,10 +68,37 @@ def write_model(path, precision):
     writer.close()
 
 
+class Model:
+    """A model and a context for `batch` texts."""
+
+    def __init__(self, path, batch, length, threads):
+        llama_cpp.llama_backend_init()
+        self.model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
+        params = llama_cpp.llama_context_default_params()
+        params.n_ctx, params.n_batch, params.n_ubatch, params.n_seq_max = batch * CONTEXT, 512, 512, batch
+        params.n_threads = params.n_threads_batch = threads
+        self.context = llama_cpp.llama_init_from_model(self.model, params)
+        self.batch = llama_cpp.llama_batch_init(512, 0, 1)
+
+    def forget(self):
+        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), True)
+
+    def read(self, rows):
+        """Reads rows (token, position, text, whether its logits are wanted), at most 512."""
+        for i, (token, position, text, wanted) in enumerate(rows):
+            self.batch.token[i], self.batch.pos[i], self.batch.n_seq_id[i] = token, position, 1
+            self.batch.seq_id[i][0], self.batch.logits[i] = text, wanted
+        self.batch.n_tokens = len(rows)
+        if llama_cpp.llama_decode(self.context, self.batch) != 0:
+            raise RuntimeError("llama_decode failed")
+        llama_cpp.llama_synchronize(self.context)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=("decode", "prefill"), default="decode")
     parser.add_argument("--precision", choices=FORMATS, default="f32")
+    parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
@@ -82,21 +109,24 @@ def main():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_model(path.with_suffix(".tmp"), flags.precision)
         path.with_suffix(".tmp").rename(path)
-    model = Llama(model_path=str(path), n_ctx=CONTEXT, n_threads=flags.threads, n_threads_batch=flags.threads,
-                  n_batch=512, verbose=False)
-    prompt = list(range(100, 100 + (PROMPT if flags.mode == "decode" else flags.length)))
+    callback = llama_cpp.llama_log_callback(lambda level, text, data: None)
+    llama_cpp.llama_log_set(callback, None)
+    model = Model(path, flags.batch, flags.length, flags.threads)
+    size = PROMPT if flags.mode == "decode" else flags.length
     speeds = []
     for repeat in range(flags.repeats + 1):
-        model.reset()
+        model.forget()
+        rows = [(100 + i, i, text, i + 1 == size) for text in range(flags.batch) for i in range(size)]
         start = time.perf_counter()
-        model.eval(prompt)
+        for first in range(0, len(rows), 512):
+            model.read(rows[first:first + 512])
         if flags.mode == "decode":
             start = time.perf_counter()
             for i in range(flags.length - 1):
-                model.eval([1000 + i])
+                model.read([(1000 + i, size + i, text, True) for text in range(flags.batch)])
         tokens = flags.length - 1 if flags.mode == "decode" else flags.length
         if repeat > 0:  # the first repeat reads the file
-            speeds.append(tokens / (time.perf_counter() - start))
+            speeds.append(flags.batch * tokens / (time.perf_counter() - start))
     print(json.dumps({"tokens_per_second": statistics.median(speeds),
                       "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
