@@ -51,8 +51,8 @@ class Tape {
   // Records a weight. Its full name has the scopes around it: "h.0.mlp.c_fc.weight". Initial values depend on
   // `initializer`, the full name, and the seed of Parameters. It is an error if another parameter has this name.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // Keeps the dtype of a parameter of this tape, whatever CompileOptions::weights is. For a table that is small, but
-  // that all results depend on.
+  // Keeps the dtype of a parameter of this tape, whatever CompileOptions::weights is. Use it for a small table on
+  // which all results depend, such as positions.
   void KeepExact(Var parameter);
   // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);

@@ -1,5 +1,5 @@
 // For each of its tokens, a hypothesis also keeps the index of the beam that the token extended. This path tells which
-// rows of the decoder's cache hold the hypothesis's keys.
+// pages of the decoder's cache hold the hypothesis's keys and values.
 #include "weft/inference/beam_search.h"
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 #include <bit>
 #include <deque>
 #include <numeric>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,9 +24,9 @@ namespace weft {
 namespace {
 
 constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 50 tokens more than its source
-constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this
-constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to few multiples of this
-constexpr int64_t kMaxRows = 160;      // 32 sentences with 5 hypotheses each: reading the weights takes little time
+constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this, or the context
+constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, ... times this
+constexpr int64_t kMaxRows = 160;      // 32 sentences with 5 hypotheses each; more rows would hardly be faster
 constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are encoded at once
 // Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
 constexpr int64_t kMemoryPage = 32;
@@ -97,9 +96,9 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
   if (options.batch < 1) return InvalidArgument("translate: batch ", options.batch, " must be at least 1");
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
   const int64_t shortest = std::min(kLengthStep, config.context);
-  const Caches caches = translator->CachesOf(shortest, {});
+  const Caches caches = translator->CachesOf(shortest, /*sentences=*/1, {});
   WEFT_RETURN_IF_ERROR(translator->EncoderOf(1, shortest, caches).status());
-  WEFT_RETURN_IF_ERROR(translator->DecoderOf(1, caches, /*candidates=*/1).status());
+  WEFT_RETURN_IF_ERROR(translator->DecoderOf(1, caches).status());
   return translator;
 }
 
@@ -122,9 +121,9 @@ absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t
   return encoder.get();
 }
 
-absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, const Caches& caches, int64_t candidates) {
+absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, const Caches& caches) {
   const auto [memories, pages, searches, hypotheses, capacity] = caches.Key();
-  std::unique_ptr<Decoder>& decoder = decoders_[{rows, candidates, memories, pages, searches, hypotheses, capacity}];
+  std::unique_ptr<Decoder>& decoder = decoders_[{rows, memories, pages, searches, hypotheses, capacity}];
   if (decoder != nullptr) return decoder.get();
   auto made = std::make_unique<Decoder>();
   Tape& tape = made->tape;
@@ -138,7 +137,8 @@ absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, const C
   made->memory_pages = input("memory_pages", pages, {.below = memories * pages});
   const Var logits = Transformer(config_).DecodeNext(made->token, caches.Search(made->position, made->pages),
                                                      caches.Memory(made->memory_last, made->memory_pages));
-  const VarList best = TopK(LogSoftmax(Cast(logits, kF32)), std::min(candidates, config_.target_vocabulary));
+  const int64_t candidates = std::min(BeamSearch::Candidates({.beam = hypotheses}), config_.target_vocabulary);
+  const VarList best = TopK(LogSoftmax(Cast(logits, kF32)), candidates);
   made->log_probability = best[0];
   made->next = best[1];
   WEFT_ASSIGN_OR_RETURN(
@@ -159,7 +159,7 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   }
   size_t longest = 1;
   for (const Tokens& source : sources) longest = std::max(longest, source.size());
-  const int64_t capacity = CachesOf(static_cast<int64_t>(longest), options).capacity;
+  const int64_t capacity = CachesOf(static_cast<int64_t>(longest), sources.size(), options).capacity;
   if (search.beam > kMaxBeamPositions / capacity) {
     return invalid("beam ", search.beam, " with caches of ", capacity, " tokens: beam * tokens may be at most ",
                    kMaxBeamPositions);
@@ -180,10 +180,12 @@ int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& opt
   return options.max_length > 0 ? options.max_length : std::min(source_length + kMaxLonger, config_.context);
 }
 
-Translator::Caches Translator::CachesOf(int64_t source_length, const TranslateOptions& options) const {
+Translator::Caches Translator::CachesOf(int64_t source_length, size_t sentences,
+                                        const TranslateOptions& options) const {
   const int64_t beam = options.search.beam;
-  const int64_t searches = std::max<int64_t>(1, std::min(options_.batch, kMaxRows / beam));
-  return {.memories = searches + std::min(options_.batch, kMaxEncoded),
+  const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxRows)));
+  const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxRows / beam, wanted}));
+  return {.memories = searches + std::min({options_.batch, kMaxEncoded, wanted}),
           .pages = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(PagesOf(source_length)))),
           .searches = searches,
           .hypotheses = beam,
@@ -200,9 +202,12 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   std::vector<std::vector<Hypothesis>> translations(sources.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     const auto length = [&](size_t i) { return static_cast<int64_t>(sources[order[i]].size()); };
-    const Caches caches = CachesOf(length(begin), options);
-    // Much shorter sentences get caches of their own, because their graphs are faster.
-    const auto fits = [&](size_t i) { return 4 * CachesOf(length(i), options).capacity > caches.capacity; };
+    const Caches caches = CachesOf(length(begin), order.size(), options);
+    // Sentences with a quarter of the capacity or less get caches of their own, because their graphs have fewer
+    // positions.
+    const auto fits = [&](size_t i) {
+      return 4 * CachesOf(length(i), order.size(), options).capacity > caches.capacity;
+    };
     Sentences sentences;
     for (end = begin; end < order.size() && fits(end); ++end) {
       sentences.push_back(std::make_unique<Sentence>(
@@ -300,9 +305,9 @@ absl::Status Translator::Extend(const Sentences& live, const Caches& caches, con
   for (const auto& sentence : live) wanted += sentence->search.live().size();
   // A sentence with more hypotheses than kMaxRows always has the same graph, and so the same bits.
   const int64_t used = static_cast<int64_t>(wanted);
-  const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 8, 1)));
+  const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 4, 1)));
   const int64_t rows = options.beam > kMaxRows ? options.beam : (used + step - 1) / step * step;
-  WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, caches, BeamSearch::Candidates(options)));
+  WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, caches));
   const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
   const size_t memory_pages = static_cast<size_t>(caches.pages);
   Tokens token(count), position(count, -1), pages(count * capacity);

@@ -27,7 +27,7 @@
 namespace weft {
 
 struct TranslatorOptions {
-  int64_t batch = 32;    // maximum number of sentences at once
+  int64_t batch = 32;    // maximum number of sentences at once; fewer if batch · beam exceeds 160
   int64_t threads = 0;   // 0: one for each core
   DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
 };
@@ -39,8 +39,9 @@ struct TranslateOptions {
   int64_t max_length = 0;
 };
 
-// Maximum of beam * capacity, where `capacity` is the maximum length of a translation, rounded up. It is the number of
-// tokens that the cache keeps for one sentence. In a model of 6 layers and the width 512, a token takes 24 KB.
+// Maximum of beam · capacity, the tokens that the cache keeps for one sentence; `capacity` is the maximum length of a
+// translation, rounded up. The limit keeps page numbers small. In a model of 6 layers and the width 512 a token takes
+// 24 KB, so memory usually ends first.
 inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 22;
 
 class Translator {
@@ -68,9 +69,9 @@ class Translator {
   Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options);
   absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const;
   int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
-  Caches CachesOf(int64_t source_length, const TranslateOptions& options) const;
+  Caches CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const;
   absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length, const Caches& caches);
-  absl::StatusOr<Decoder*> DecoderOf(int64_t rows, const Caches& caches, int64_t candidates);
+  absl::StatusOr<Decoder*> DecoderOf(int64_t rows, const Caches& caches);
   absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches);
   absl::Status Extend(const Sentences& live, const Caches& caches, const BeamSearchOptions& options);
   absl::Status TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
@@ -80,7 +81,7 @@ class Translator {
   Parameters* const parameters_;
   const TranslatorOptions options_;
   std::map<std::array<int64_t, 4>, std::unique_ptr<Encoder>> encoders_;
-  std::map<std::array<int64_t, 7>, std::unique_ptr<Decoder>> decoders_;
+  std::map<std::array<int64_t, 6>, std::unique_ptr<Decoder>> decoders_;
 };
 
 }  // namespace weft

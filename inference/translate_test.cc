@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -197,12 +198,16 @@ TEST(TranslateTest, ASentenceHasTheSameTranslationsInAnyCompany) {
   TransformerConfig wide = Small();  // with weights that may be stored in other formats, and sources of many tokens
   wide.width = 64;
   wide.feed_forward = 96;
-  wide.context = 100;
+  wide.context = 260;
   std::vector<Tokens> sources = Sources(13, 20);
-  sources.push_back(Sources(2, 90)[1]);
-  for (int i = 0; i < 70; ++i) sources.back().push_back(i % 11);
+  for (const size_t length : {70, 200}) {
+    sources.emplace_back(length);
+    std::iota(sources.back().begin(), sources.back().end(), 0);
+    for (int32_t& token : sources.back()) token %= 11;
+  }
   for (const int64_t beam : {1, 4, 170}) {
-    const TranslateOptions options = {{.beam = beam, .n_best = std::min<int64_t>(beam, 4)}, /*max_length=*/9};
+    const TranslateOptions options = {{.beam = beam, .n_best = std::min<int64_t>(beam, 4)},
+                                      /*max_length=*/beam == 4 ? 0 : 9};
     for (const DType weights : {kF32, kBF16, kQ8_0}) {
       const Translations together = Translate(wide, sources, options, {.weights = weights});
       ASSERT_EQ(together.size(), sources.size());
@@ -250,11 +255,11 @@ TEST(TranslateTest, CachesAreOfFewSizes) {
     const Tokens source(static_cast<size_t>(length), 3);
     ASSERT_TRUE((*translator)->Translate({source}, {{}, /*max_length=*/1}).ok());
   }
-  // A batch of 32 sentences has 48 slots for memories, of 1, 2, 4 or 8 pages.
-  for (const int pages : {48, 96, 192, 384}) {
+  // A sentence alone has 2 slots for memories, of 1, 2, 4 or 8 pages.
+  for (const int pages : {2, 4, 8, 16}) {
     EXPECT_TRUE(parameters.Find("translate.memory." + std::to_string(pages) + ".0.key").ok()) << pages;
   }
-  EXPECT_FALSE(parameters.Find("translate.memory.144.0.key").ok());
+  EXPECT_FALSE(parameters.Find("translate.memory.6.0.key").ok());
 }
 
 TEST(TranslateTest, SaysWhatDoesNotFit) {

@@ -6,7 +6,6 @@
 #define WEFT_MODELS_BLOCK_H_
 
 #include <optional>
-#include <string>
 
 #include "weft/models/ablation.h"
 #include "weft/models/attention.h"

@@ -2,11 +2,11 @@
 //
 //   bazel run -c opt //bench:encode_bench -- --batch=32 --length=128 --precision=q8_0 --threads=2
 //
-// The time is the median of the repeats. A forward pass before the first of them draws the weights.
+// The time is the median of the repeats. A forward pass before them is not counted, because it touches all memory for
+// the first time.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
-// PrintRow prints the result of a benchmark of inference, as one JSON object or as a line for each figure.
+// PrintRow prints the result of a benchmark of inference, as one JSON object or as a line for each figure. ExitCode
+// prints an error and returns a program's exit code.
 #ifndef WEFT_BENCH_INFERENCE_ROW_H_
 #define WEFT_BENCH_INFERENCE_ROW_H_
 

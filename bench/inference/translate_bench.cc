@@ -7,9 +7,7 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -22,6 +22,7 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 KINDS = {"f32": "float32", "q8_0": "int8"}
+MAX_POSITIONS = 512  # CTranslate2 stops a translation at 256 tokens
 
 
 def sinusoids(positions, width):
@@ -56,7 +57,7 @@ def specification(run):
         embeddings = stack.embeddings[0] if isinstance(stack.embeddings, list) else stack.embeddings
         embeddings.weight = weights["shared.weight"]
         stack.scale_embeddings = True
-        stack.position_encodings.encodings = sinusoids(config["max_position_embeddings"], config["d_model"])
+        stack.position_encodings.encodings = sinusoids(MAX_POSITIONS, config["d_model"])
         set_norm(stack.layer_norm, f"{side}.layer_norm")
         for i, layer in enumerate(stack.layer):
             name = f"{side}.layers.{i}"

@@ -71,7 +71,7 @@ def write_model(path, precision):
 class Model:
     """A model and a context for `batch` texts."""
 
-    def __init__(self, path, batch, length, threads):
+    def __init__(self, path, batch, threads):
         llama_cpp.llama_backend_init()
         self.model = llama_cpp.llama_model_load_from_file(str(path).encode(), llama_cpp.llama_model_default_params())
         params = llama_cpp.llama_context_default_params()
@@ -111,7 +111,7 @@ def main():
         path.with_suffix(".tmp").rename(path)
     callback = llama_cpp.llama_log_callback(lambda level, text, data: None)
     llama_cpp.llama_log_set(callback, None)
-    model = Model(path, flags.batch, flags.length, flags.threads)
+    model = Model(path, flags.batch, flags.threads)
     size = PROMPT if flags.mode == "decode" else flags.length
     speeds = []
     for repeat in range(flags.repeats + 1):

@@ -98,6 +98,9 @@ TEST(StoreWeightsTest, FewRowsOfF32HaveTheirOwnOp) {
     Model model(rows);
     return OpNames(Compile(model.tape, {.fetch = {model.logits}, .mode = kEval, .without = without})->program());
   };
+  Model model(49);
+  const CompileOptions more = {.fetch = {model.logits}, .mode = kEval, .few_rows = 49};
+  EXPECT_THAT(OpNames(Compile(model.tape, more)->program()), Contains("weight_matmul"));
   EXPECT_THAT(ops(48, {}), Contains("weight_matmul"));
   EXPECT_THAT(ops(49, {}), Not(Contains("weight_matmul")));
   EXPECT_THAT(ops(16, {Pass::kStoreWeights}), Not(Contains("weight_matmul")));
@@ -114,6 +117,22 @@ TEST(StoreWeightsTest, WeightsWithOtherReadersStay) {
   ASSERT_TRUE(runner.status().ok());
   EXPECT_EQ(parameters.Find("other")->type.dtype, kF32);
   EXPECT_EQ(parameters.Find("up")->type.dtype, kQ8_0);
+}
+
+TEST(StoreWeightsTest, TablesAreStoredUnlessTheyAreExact) {
+  for (const bool exact : {false, true}) {
+    Tape tape;
+    const Var table = tape.Parameter("table", {kF32, {64, 64}}, Gaussian(1));
+    if (exact) tape.KeepExact(table);
+    const Var ids = tape.Input("ids", {kI32, {2}}, {.below = 64});
+    const absl::StatusOr<Graph> graph =
+        Compile(tape, {.fetch = {Embedding(table, ids)}, .mode = kEval, .weights = kQ8_0});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters;
+    Runner runner(*graph, &parameters);
+    ASSERT_TRUE(runner.status().ok());
+    EXPECT_EQ(parameters.Find("table")->type.dtype, exact ? kF32 : kQ8_0);
+  }
 }
 
 TEST(StoreWeightsTest, TrainedWeightsStay) {

@@ -7,9 +7,9 @@
 // pages[b, p / S]. Row b sees positions up to positions[b]; below 0, it sees nothing and gets zeros. The output is
 // [B, 1, H · value_width].
 //
-// With at most kFewRows rows, or with small pages, each row reads its keys and values in place. Otherwise, neighbouring
-// rows that are consecutive positions of one text share copies. In all cases, the bits of a row depend on its own
-// operands only.
+// With at most kFewRows rows, or with pages of less than kCachePage positions, each row reads its keys and values in
+// place. Otherwise, neighbouring rows that are consecutive positions of one text share copies. In all cases, the bits
+// of a row depend on its own operands only.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

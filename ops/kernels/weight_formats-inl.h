@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Registers of the instruction set.
+// Vector registers on which kernels may rely: 32 with AVX-512, otherwise 16.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 constexpr int kRegisters = 32;
 #else
@@ -104,7 +104,7 @@ struct BF16Format {
     const hn::RebindToUnsigned<D<float>> d32;
     const int64_t k = step * 2 * Lanes();
     V<float> even[kRows], odd[kRows];
-    HWY_UNROLL(6)
+    HWY_UNROLL(4)
     for (int r = 0; r < kRows; ++r) {
       even[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k));
     }
@@ -113,17 +113,17 @@ struct BF16Format {
     for (int j = 0; j < kCols; ++j) {
       words[j] = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(w[j]) + step * Lanes());
       const V<float> low = hn::BitCast(d, hn::ShiftLeft<16>(words[j]));
-      HWY_UNROLL(6)
+      HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(low, even[r], sums[j][r]);
     }
-    HWY_UNROLL(6)
+    HWY_UNROLL(4)
     for (int r = 0; r < kRows; ++r) {
       odd[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes()));
     }
     HWY_UNROLL(4)
     for (int j = 0; j < kCols; ++j) {
       const V<float> high = hn::BitCast(d, hn::And(words[j], hn::Set(d32, 0xffff0000u)));
-      HWY_UNROLL(6)
+      HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(high, odd[r], sums[j][r]);
     }
   }
@@ -230,7 +230,7 @@ struct BlockFormat {
         low = _mm256_and_si256(pairs, mask);
         high = _mm256_and_si256(_mm256_srli_epi16(pairs, 4), mask);
       }
-      HWY_UNROLL(6)
+      HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) {
         const QuantizedPair& x = a[r * stride + block / 2];
         const auto load = [](const void* p) { return _mm256_load_si256(static_cast<const __m256i*>(p)); };

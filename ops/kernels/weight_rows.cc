@@ -122,17 +122,19 @@ HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, co
   return Rows<Format, kCols, 1, kAhead>(w, first, last, a, y, ahead), 1;
 }
 
-// A panel of W has this many bytes, so that it stays in the L1 cache beside the rows of a that multiply it.
+// Bytes of a panel of W, which then stays in the L1 cache beside the rows of a that multiply it. A panel has at least
+// kColumns rows, so it may be larger.
 constexpr int64_t kPanelBytes = 24 << 10;
 // With at least this many rows, arithmetic takes about as long as reading W.
 constexpr int64_t kManyRows = 12;
 
-// One row of a reads one row of W after the other, which is the order in which the memory is fastest. Otherwise, the
-// first rows of a prefetch the next panel of W while they multiply this one. Unless they are few, several rows of W
-// share the loads of a, because arithmetic then limits the speed. The other rows of a find the panel in the cache.
+// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. If there are
+// more, the first rows of a prefetch the next panel of W while they multiply this one, and the others find the panel in
+// the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits the speed.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
+  if (rows == 0) return;
   const int64_t stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
   const int64_t fit = kPanelBytes / std::max<int64_t>(bytes, 1);
   const int64_t panel = std::max<int64_t>(kColumns, fit / kColumns * kColumns);
@@ -142,9 +144,9 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
       Rows<Format, 1, 1, false>(w, col, end, a, y, 0);
       continue;
     }
-    int64_t r = 0;
-    if (rows >= kManyRows) r = SomeRows<Format, kColumns, true>(w, col, end, a, rows, y, panel * bytes);
-    if (rows > 1 && r == 0) r = SomeRows<Format, 1, true>(w, col, end, a, rows, y, panel * bytes);
+    const int64_t ahead = panel * bytes;
+    int64_t r = rows >= kManyRows ? SomeRows<Format, kColumns, true>(w, col, end, a, rows, y, ahead)
+                                  : SomeRows<Format, 1, true>(w, col, end, a, rows, y, ahead);
     while (r < rows) r += SomeRows<Format, kColumns, false>(w, col, end, a + r * stride, rows - r, y + r * w.cols);
   }
 }

@@ -1,5 +1,6 @@
-// MultiplyWeightRows computes y = a Wᵀ for few rows of a. The memory limits such a product, so each byte of W is read
-// once, in the order of the memory, and is prefetched.
+// MultiplyWeightRows computes y = a Wᵀ for 1 to about 160 rows of a. It reads W from memory once, in the order of the
+// memory. With one row, memory limits the speed. With more rows, panels of W stay in the L1 cache while all rows of a
+// multiply them, and the next panel is prefetched.
 //
 // W [cols, inner] is stored by rows in f32, bf16 or a block format (core/block_formats.h), and is decoded in registers.
 // For a block format, a is rounded to 8 bits, by blocks of 32 elements with a scale each. The products of a block are

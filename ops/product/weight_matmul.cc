@@ -1,5 +1,6 @@
 // weight_matmul computes y = a wᵀ for a weight w that is stored by rows, in f32, bf16 or a block format
-// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y.
+// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y. From 80 rows of a on,
+// it is also a range of rows of a.
 #include "weft/ops/product/weight_matmul.h"
 
 #include <algorithm>
@@ -18,8 +19,8 @@ namespace {
 // A tile has about this many bytes of w, which hides the start of a task. A smaller weight has about kMinTiles tiles,
 // so that several threads share it.
 constexpr int64_t kTileBytes = 256 << 10, kMinTiles = 4;
-// With so many rows, arithmetic takes longer than reading w. So more rows are cut into several tiles. Neighbouring
-// nodes then have the same rows in a tile, and rows stay in the cache of one core.
+// Minimum rows of a tile, so that arithmetic outweighs reading w again for each tile. From 80 rows on, tiles cut rows
+// first. Neighbouring nodes then have the same rows in a tile, and these rows stay in the cache of one core.
 constexpr int64_t kTileRows = 40;
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {

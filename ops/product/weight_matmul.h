@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// With more rows than this, arithmetic takes longer than reading a weight from memory, and packed_matmul is faster.
+// Default of CompileOptions::few_rows. With more rows, packed_matmul is faster for weights that come from memory.
 inline constexpr int64_t kFewRows = 48;
 
 }  // namespace weft
