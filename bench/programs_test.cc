@@ -315,35 +315,6 @@ TEST(CompareTest, UsageErrors) {
   }
 }
 
-TEST(GenerateBenchTest, PrintsOneObject) {
-  const std::string small = "inference/generate_bench --json --model=charcpu --layers=1 --length=4 --repeats=1 ";
-  for (const char* flags : {"--mode=decode --precision=q8_0 --batch=2", "--mode=prefill --precision=f32"}) {
-    const CommandResult result = RunBench(small + flags);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    const nlohmann::json row = nlohmann::json::parse(result.out);
-    for (const char* key : {"tokens_per_second", "weight_gb_per_second", "first_token_ms", "peak_rss_mb"}) {
-      EXPECT_GT(row.at(key).get<double>(), 0) << key;
-    }
-  }
-  EXPECT_EQ(RunBench("inference/generate_bench --precision=q5_0").exit_code, 2);
-}
-
-TEST(TranslateBenchTest, SaysWhichModelIsMissing) {
-  const CommandResult result = RunBench("inference/translate_bench --model=/nowhere --source=/nowhere/file");
-  EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, StartsWith("translate_bench: cannot find /nowhere"));
-  EXPECT_EQ(RunBench("inference/translate_bench --model=/nowhere").exit_code, 2);
-}
-
-TEST(EncodeBenchTest, PrintsOneObject) {
-  for (const char* precision : {"f32", "q8_0"}) {
-    const CommandResult result = RunBench(
-        std::string("inference/encode_bench --json --batch=1 --length=4 --repeats=1 --precision=") + precision);
-    ASSERT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_GT(nlohmann::json::parse(result.out).at("texts_per_second").get<double>(), 0);
-  }
-}
-
 TEST(CompareInferenceTest, LeavesOutWhatIsMissing) {
   const std::string flags = " --repeats=1 --rounds=1 --programs=" + FakePrograms();
   const CommandResult result = RunBench("compare_inference --rows=decode-f32 --python=" + FakePython() + flags);

@@ -69,24 +69,6 @@ void CapRow(double cap, int64_t n, W* row, W* slopes) {
   }
 }
 
-// Returns row `s` of the keys or values `all`. `page`: elements between pages.
-template <class T>
-HWY_INLINE const T* RowOf(const AttentionHead<T>& head, Positions<const T> all, int64_t page, int64_t s) {
-  if (head.pages == nullptr) return all[s];
-  return all[s % head.page_size] + head.pages[s / head.page_size] * page;
-}
-
-// Sets `rows` to the rows of a block of sources.
-template <class T>
-void FindRows(const AttentionHead<T>& head, Positions<const T> all, int64_t page, const Block& block, const T** rows) {
-  const T* row = nullptr;
-  for (int64_t j = 0; j < block.cols; ++j) {
-    const bool begins = j == 0 || (head.pages != nullptr && (block.s + j) % head.page_size == 0);
-    row = begins ? RowOf(head, all, page, block.s + j) : row + all.stride;
-    rows[j] = row;
-  }
-}
-
 // Computes the products of one query with the first `count` of `keys`, which have `width` columns.
 template <class T, class W>
 void ScoreOneTarget(const T* const* keys, int64_t width, const W* q, int64_t count, W* scores) {

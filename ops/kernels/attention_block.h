@@ -1,4 +1,5 @@
-// These functions tell which sources of a block of scores are visible, and how masks and dropout change the block.
+// These functions tell where the keys and values of a block of scores are, which sources are visible, and how masks and
+// dropout change the block.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 
@@ -81,6 +82,25 @@ void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
   std::fill_n(keep, block.cols, W{1});
   Drop(dropout.random, static_cast<uint64_t>(first), dropout.rate, keep, keep, block.cols);
   std::fill(keep + block.cols, keep + kAttentionBlock, W{0});
+}
+
+// Returns row `s` of the keys or values `all`. `page`: elements between pages.
+template <class T>
+const T* RowOf(const AttentionHead<T>& head, Positions<const T> all, int64_t page, int64_t s) {
+  if (head.pages == nullptr) return all[s];
+  return all[s % head.page_size] + head.pages[s / head.page_size] * page;
+}
+
+// Sets `rows` to the rows of a block of sources.
+template <class T>
+void FindRows(const AttentionHead<T>& head, Positions<const T> all, int64_t page, const AttentionBlock& block,
+              const T** rows) {
+  const T* row = nullptr;
+  for (int64_t j = 0; j < block.cols; ++j) {
+    const bool begins = j == 0 || (head.pages != nullptr && (block.s + j) % head.page_size == 0);
+    row = begins ? RowOf(head, all, page, block.s + j) : row + all.stride;
+    rows[j] = row;
+  }
 }
 
 }  // namespace weft
