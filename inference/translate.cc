@@ -218,7 +218,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   return translations;
 }
 
-// Translates sentences that share caches, the longest of which is the first.
+// Translates sentences that share caches. The first sentence must be the longest.
 absl::Status Translator::TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
                                       std::vector<std::vector<Hypothesis>>* translations) {
   std::vector<int32_t> memories(static_cast<size_t>(caches.memories)), slots(static_cast<size_t>(caches.searches));
@@ -266,7 +266,7 @@ absl::Status Translator::TranslateAll(Sentences sentences, const Caches& caches,
   }
 }
 
-// Encodes sentences, the longest of which is the first.
+// Encodes sentences. The first sentence must be the longest.
 absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches) {
   const int64_t longest = static_cast<int64_t>(sentences[0]->source->size());
   int64_t length = RoundUp(longest, kLengthStep);
