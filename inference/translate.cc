@@ -4,8 +4,8 @@
 //
 // A hypothesis has one page of one position for each of its tokens. So hypotheses share the tokens that they have in
 // common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxRows rows, unless
-// one sentence needs more. Products of so many rows read the weights as they are stored, so a row's bits do not depend
-// on other rows.
+// one sentence needs more. Up to kMaxRows rows, products read the weights as they are stored. The bits of a row then do
+// not depend on other rows.
 #include "weft/inference/translate.h"
 
 #include <algorithm>

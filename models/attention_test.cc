@@ -264,7 +264,7 @@ TEST(AttentionTest, HypothesesShareTheirBeginning) {
   }
 }
 
-// Returns a cache with one page for each of `texts` texts, each of which has `length` rows.
+// Returns a cache for `texts` texts of `length` rows, with one page for each text.
 AttentionCache CacheOf(Tape* tape, int64_t texts, int64_t length) {
   return {.prefix = "cache",
           .positions = tape->Input("at", {kI32, {texts, length}}, {.below = 6, .ignored = -1}),
