@@ -68,6 +68,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kEvaluate, EvaluateCommand)       \
   COMMAND(kConvert, ImportCommand)          \
   COMMAND(kConvert, ExportCommand)          \
+  COMMAND(kConvert, QuantizeCommand)        \
   COMMAND(kInspect, SummaryCommand)         \
   COMMAND(kInspect, AttentionCommand)       \
   COMMAND(kInspect, GraphCommand)           \

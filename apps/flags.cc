@@ -2,6 +2,7 @@
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/help.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/option_names.h"
+#include "weft/core/resident_bytes.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -67,6 +70,7 @@ int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInva
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about) {
   const std::vector<std::string> words = absl::StrSplit(name, ' ');
   for (size_t i = 0; i + 1 < words.size(); ++i) parent = parent->get_subcommand(words[i]);
+  parent->require_subcommand(0, 1);  // a later argument with a command's name is a file or a model
   return parent->add_subcommand(words.back(), about);
 }
 
@@ -79,13 +83,17 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
   app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-Hyperparameter WeightsRow(DType* weights) {
-  static constexpr std::pair<const char*, DType> kFormats[] = {
-      {"f32", kF32}, {"bf16", kBF16}, {"q8_0", kQ8_0}, {"q4_0", kQ4_0}};
-  return ChoiceRow<DType>("weights",
-                          "format in which weights are held: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes each; "
-                          "fewer bytes are faster and less exact",
-                          kFormats, weights, {.group = "Run"});
+Hyperparameter WeightsRow(std::optional<DType>* weights) {
+  const auto get = [weights] { return weights->has_value() ? std::string(Name(**weights)) : ""; };
+  const auto set = [weights](absl::string_view name) {
+    ParseDType(name, &weights->emplace());
+    return absl::OkStatus();
+  };
+  return {"weights",
+          "format in which weights are held: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes each; fewer bytes are "
+          "faster and less exact. Without this flag, the format that weft quantize wrote, or f32",
+          Hyperparameter::Text{get, set},
+          {.choices = {"f32", "bf16", "q8_0", "q4_0"}, .group = "Run"}};
 }
 
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
@@ -107,7 +115,9 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
   for (const Hyperparameter& parameter : table) {
     const auto found = given.find(parameter.flag);
     const std::string type = TypeName(parameter);
-    if (found == given.end() || found->second != kStandardStream) continue;
+    if (found == given.end()) continue;
+    if (type == "MODEL") std::fputs(MemoryNote(found->second, UsableBytes()).c_str(), stderr);
+    if (found->second != kStandardStream) continue;
     if (type == "MODEL" || absl::StrContains(type, "FOLDER")) {
       return InvalidArgument(parameter.flag, ": '-' is standard input or output, wanted ", type);
     }

@@ -3,6 +3,7 @@
 #include "weft/core/block_formats.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -164,6 +165,20 @@ void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) 
     for (size_t i = 0; i < values.size(); i += kBlockElements, bytes += BlockBytes(from)) {
       from == kQ8_0 ? DecodeQ8(bytes, &values[i]) : DecodeQ4(bytes, &values[i]);
     }
+  }
+}
+
+void ConvertWeight(DType from, const std::byte* bytes, int64_t elements, DType to, std::byte* out) {
+  if (from == to) {
+    std::memcpy(out, bytes, BytesOf(from, elements));
+    return;
+  }
+  std::array<float, 128 * kBlockElements> values;
+  for (int64_t begin = 0; begin < elements; begin += static_cast<int64_t>(values.size())) {
+    const auto count = std::min(elements - begin, static_cast<int64_t>(values.size()));
+    const auto part = absl::MakeSpan(values).first(static_cast<size_t>(count));
+    DecodeWeight(from, bytes + BytesOf(from, begin), part);
+    EncodeWeight(part, to, out + BytesOf(to, begin));
   }
 }
 

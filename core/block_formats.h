@@ -31,6 +31,11 @@ void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 // Reads `values.size()` elements of the dtype `from`: f32, bf16, or a block format.
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
 
+// Reports whether `dtype` is one that EncodeWeight writes.
+constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
+// Copies `elements` elements from one of these dtypes to another. Equal dtypes keep their bits.
+void ConvertWeight(DType from, const std::byte* bytes, int64_t elements, DType to, std::byte* out);
+
 }  // namespace weft
 
 #endif  // WEFT_CORE_BLOCK_FORMATS_H_

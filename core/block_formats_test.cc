@@ -92,6 +92,24 @@ TEST(BlockFormatsTest, BytesAreThoseOfGguf) {
   EXPECT_EQ(q8[2 + 17], 3);
 }
 
+TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
+  std::vector<float> values;
+  for (int i = 0; i < 96 * 64; ++i) values.push_back(static_cast<float>(i % 15 - 7));  // within 7 steps of each format
+  constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0};
+  const auto count = static_cast<int64_t>(values.size());
+  for (DType from : kFormats) {
+    std::vector<std::byte> bytes(BytesOf(from, count));
+    EncodeWeight(values, from, bytes.data());
+    for (DType to : kFormats) {
+      std::vector<std::byte> converted(BytesOf(to, count));
+      ConvertWeight(from, bytes.data(), count, to, converted.data());
+      std::vector<float> back(values.size());
+      DecodeWeight(to, converted.data(), absl::MakeSpan(back));
+      for (size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(back[i], values[i], 0.05) << Name(from) << " " << Name(to);
+    }
+  }
+}
+
 TEST(BlockFormatsTest, ANaNSpoilsItsBlockOnly) {
   for (float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
     std::vector<float> values(64, 1);

@@ -35,10 +35,15 @@ const char* Name(ParameterKind kind) {
   return "cache";
 }
 
-// Reports whether a parameter of type `stored` can hold a tensor of type `given`: in f32, of the same shape.
-bool Stores(const TensorType& stored, const TensorType& given) {
-  const bool encodes = stored.dtype == kBF16 || IsBlockFormat(stored.dtype);
-  return encodes && given.dtype == kF32 && given.shape == stored.shape;
+// Reports whether a tensor of type `given` can be converted to a parameter of type `wanted`: only its dtype differs.
+bool Converts(const TensorType& given, const TensorType& wanted) {
+  const bool formats = IsWeightFormat(given.dtype) && IsWeightFormat(wanted.dtype);
+  const bool blocks = !IsBlockFormat(wanted.dtype) || wanted.shape.cols() % kBlockElements == 0;
+  return formats && blocks && given.shape == wanted.shape;
+}
+
+void Convert(const Tensor& from, const Tensor& to) {
+  ConvertWeight(from.type.dtype, from.data, from.type.shape.elements(), to.type.dtype, to.data);
 }
 
 }  // namespace
@@ -66,7 +71,7 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
     if (entries_.contains(spec.name)) continue;
     const auto given = provided_.find(spec.name);
     if (given != provided_.end() && given->second.type == spec.type) continue;  // it is used where it is
-    if (given != provided_.end() && !Stores(spec.type, given->second.type)) {
+    if (given != provided_.end() && !Converts(given->second.type, spec.type)) {
       return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is given as ",
                                                         ToString(given->second.type), ", but the graph wants ",
                                                         ToString(spec.type)));
@@ -85,7 +90,7 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
     }
     const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
     if (given != provided_.end()) {
-      EncodeWeight(given->second.span<float>(), spec.type.dtype, tensor.data);
+      Convert(given->second, tensor);
       entries_.emplace(spec.name, Entry{tensor, spec.kind});
       continue;
     }
@@ -200,7 +205,7 @@ absl::Status Parameters::Set(const std::string& path, absl::Span<const NamedTens
     if (from.type == spec.type) {
       std::memcpy(to.data, from.data, spec.type.bytes());
     } else {
-      EncodeWeight(from.span<float>(), spec.type.dtype, to.data);
+      Convert(from, to);
     }
   }
   return absl::OkStatus();
@@ -215,7 +220,7 @@ absl::Status Parameters::Check(const std::string& path, absl::Span<const NamedTe
     const auto it = found.find(spec.name);
     if (it == found.end()) {
       problems.push_back(absl::StrCat("missing '", spec.name, "' ", ToString(spec.type)));
-    } else if (it->second != spec.type && !Stores(spec.type, it->second)) {
+    } else if (it->second != spec.type && !Converts(it->second, spec.type)) {
       problems.push_back(absl::StrCat("'", spec.name, "' is ", ToString(it->second), ", wanted ", ToString(spec.type)));
     }
   }

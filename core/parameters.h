@@ -57,8 +57,8 @@ class Parameters {
   // ElementCount counts the whole weight in place of its pieces. Errors are those of Create.
   absl::Status CreatePieces(const ParameterSpec& whole, absl::Span<const ParameterPiece> pieces);
   // Makes Create take the values of new parameters from `tensors`, by name. If the types are equal, the parameter is
-  // the tensor itself, which `owner` keeps; nothing is copied. If the parameter is in bf16 or a block format and the
-  // tensor in f32, the values are converted. Other differences are an error of Create. Until then, Find finds the
+  // the tensor itself, which `owner` keeps; nothing is copied. If only the dtypes differ, and both are f32, bf16 or a
+  // block format, the values are converted. Other differences are an error of Create. Until then, Find finds the
   // tensors.
   void Provide(absl::Span<const NamedTensor> tensors, std::shared_ptr<const void> owner);
   // Reports whether weights are divided (CreatePieces).
@@ -71,9 +71,10 @@ class Parameters {
   int64_t ElementCount(Selection selection = kWeights) const;
 
   // Save writes the selected parameters to a safetensors file (see WriteFile). Load replaces the values of the selected
-  // parameters from such a file. The file must have all of them with their types; other tensors are an error
-  // unless `others` is kMayHaveMore. After an error nothing has changed; the message lists at most 8 missing,
-  // unexpected or differing tensors. During a call of Runner::Run, Save, Load or Set, both return FailedPrecondition.
+  // parameters from such a file. The file must have all of them with their shapes; where dtypes differ, it converts as
+  // Provide does. Other tensors are an error unless `others` is kMayHaveMore. After an error nothing has changed; the
+  // message lists at most 8 missing, unexpected or differing tensors. During a call of Runner::Run, Save, Load or Set,
+  // both return FailedPrecondition.
   // `checksum`: whether the file must hold its checksum, which Save writes and Load verifies.
   absl::Status Save(const std::string& path, Selection selection = kWeights) const;
   absl::Status Load(const std::string& path, Selection selection = kWeights, Others others = kNothingElse,

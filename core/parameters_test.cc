@@ -182,7 +182,10 @@ TEST(ParametersTest, ProvidedTensorsAreUsedWithoutACopyOrConverted) {
   EXPECT_EQ(parameters.Find("same")->data, tensor.data);
   EXPECT_EQ(parameters.Find("stored")->type.dtype, kQ8_0);
   EXPECT_NE(parameters.Find("stored")->data, tensor.data);
-  EXPECT_THAT(parameters.Names(), ElementsAre("same", "stored"));
+  parameters.Provide({{"decoded", *parameters.Find("stored")}}, values);
+  ASSERT_TRUE(parameters.Create({{{"decoded", {kF32, {2, 64}}}}}).ok());
+  EXPECT_NEAR(parameters.Find("decoded")->as<float>()[70], 0.5, 1e-3);
+  EXPECT_THAT(parameters.Names(), ElementsAre("decoded", "same", "stored"));
   const absl::Status status = parameters.Create({{{"new", {kF32, {3}}}, {"other", {kF32, {3}}}}});
   EXPECT_THAT(std::string(status.message()), HasSubstr("'other' is given as f32[2,64], but the graph wants f32[3]"));
   EXPECT_FALSE(parameters.Find("new").ok());

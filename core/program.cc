@@ -24,6 +24,13 @@ constexpr OpDef kGradientOp = {.name = "gradient",
                                .no_gradient = "it is expanded before it is differentiated",
                                .attrs = AttrOpsOf<GradientAttrs>()};
 
+bool MayHoldFewerBytes(const ParameterSpec& spec) {
+  constexpr int64_t kMinAxis = 64;  // smaller weights are not worth a format
+  const TensorType& type = spec.type;
+  return spec.kind <= ParameterKind::kFrozen && !spec.exact && type.dtype == kF32 && type.shape.rank() == 2 &&
+         type.shape.dim(0) >= kMinAxis && type.shape.dim(1) >= kMinAxis && type.shape.dim(1) % kBlockElements == 0;
+}
+
 absl::InlinedVector<ValueId, 2> Node::outputs() const {
   absl::InlinedVector<ValueId, 2> ids;
   for (uint32_t i = 0; i < output_count; ++i) ids.push_back(output(i));

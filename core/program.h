@@ -69,6 +69,10 @@ struct ParameterSpec {
   bool exact = false;  // true: keeps its dtype with any CompileOptions::weights
 };
 
+// Reports whether a weight may be held in fewer bytes (CompileOptions::weights): it is an f32 matrix that is not exact,
+// of at least 64 rows and 64 columns, and its rows are whole blocks of the block formats.
+bool MayHoldFewerBytes(const ParameterSpec& spec);
+
 struct ConstantData {
   TensorType type;
   std::shared_ptr<const std::vector<std::byte>> bytes;

@@ -230,6 +230,18 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(std::move(bert));
 }
 
+absl::StatusOr<Json> ToRun(const PublishedModel& model) {
+  const auto& bert = std::get<PublishedBert>(model);
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(bert.config));
+  if (!bert.labels.empty()) AddLabels(bert.labels, &config);
+  Json run = {{"model", std::move(config)}};
+  for (const auto& [name, task] : kTextTaskNames) {
+    if (task == bert.task) run["task"] = name;
+  }
+  if (bert.pairs) run["text_pair_column"] = "text_pair";
+  return run;
+}
+
 }  // namespace
 
 const ModelFamily PublishedBert::kFamily = {
@@ -238,6 +250,7 @@ const ModelFamily PublishedBert::kFamily = {
     .read = Read,
     .write = Write,
     .from_run = FromRun,
+    .to_run = ToRun,
     .parameters = SpecsOf,
     .vocabulary = [](const PublishedModel& model) { return std::get<PublishedBert>(model).config.vocabulary; },
 };

@@ -92,7 +92,7 @@ absl::StatusOr<const Format*> FormatToWrite(const std::string& name, const Model
   for (const Format* const format : Formats()) {
     if (format->writes == nullptr || !format->writes(family)) continue;
     if (format->name == name) return format;
-    possible.push_back(format->name);
+    if (!format->is_own) possible.push_back(format->name);
   }
   return InvalidArgument(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", "));
 }
@@ -138,6 +138,8 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model));
   WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
+  const auto convert = [](auto& published) { return published.weights.ConvertToF32(); };
+  WEFT_RETURN_IF_ERROR(Annotate(std::visit(convert, model), options.model));
   return ModelConversion(options, format, std::move(files), std::move(model));
 }
 

@@ -131,6 +131,11 @@ absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& ru
   return PublishedModel(PublishedGpt{config, {}});
 }
 
+absl::StatusOr<Json> ToRun(const PublishedModel& model) {
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(std::get<PublishedGpt>(model).config));
+  return Json{{"model", std::move(config)}};
+}
+
 }  // namespace
 
 absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
@@ -253,6 +258,7 @@ const ModelFamily PublishedGpt::kFamily = {
     .read = Read,
     .write = Write,
     .from_run = FromRun,
+    .to_run = ToRun,
     .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedGpt>(model).config); },
     .vocabulary = [](const PublishedModel& model) { return std::get<PublishedGpt>(model).config.vocabulary; },
 };

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // A model has the first of these formats that recognizes it.
-constexpr const Format* kFormats[] = {&kRunFormat,     &kPeftFormat,    &kHuggingFaceFormat,
+constexpr const Format* kFormats[] = {&kRunFormat,     &kWeftFormat,    &kPeftFormat,       &kHuggingFaceFormat,
                                       &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
 
 template <class... Models>

@@ -37,6 +37,8 @@ struct ModelFamily {
   // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
   // head that the run trained has one tensor of zeros. Null if no training makes such a model.
   absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
+  // The inverse of from_run: returns the keys of a run's config.json that describe `model`. Null as from_run is.
+  absl::StatusOr<nlohmann::ordered_json> (*to_run)(const PublishedModel& model);
   // Returns the weights that a checkpoint of the model holds.
   std::vector<ParameterSpec> (*parameters)(const PublishedModel& model);
   // Returns the number of rows of the token table, which the tokenizer must fit (CheckVocabulary). The function pointer
@@ -45,6 +47,7 @@ struct ModelFamily {
 };
 
 struct WriteModelOptions {
+  DType weights = kF32;     // in the format weft: the dtype of the weights that may have fewer bytes than f32
   int llama2c_version = 0;  // version of a llama2.c file: 0 or 1
   // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
   // this project's own model_type "transformer" (false).
@@ -67,6 +70,7 @@ struct Format {
   bool (*writes)(const ModelFamily& family);
   absl::Status (*write)(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
+  bool is_own = false;                        // true: only Weft reads the format, so it is none to export to
 };
 
 absl::Span<const ModelFamily* const> ModelFamilies();

@@ -81,6 +81,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kAdapterWeights);
   WEFT_ASSIGN_OR_RETURN(const Weights adapter, Weights::ReadSafetensors(path));
   Weights& weights = std::visit([](auto& published) -> Weights& { return published.weights; }, model);
+  WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), config.base));
   WEFT_RETURN_IF_ERROR(Annotate(MergeInto(adapter, config.scale, &weights), path));
   if (auto* const bert = std::get_if<PublishedBert>(&model)) NameLabels(bert);
   WEFT_RETURN_IF_ERROR(Parameters::Check(path, weights.tensors(), ParametersOf(model)));

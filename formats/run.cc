@@ -1,5 +1,5 @@
-// This file defines the format of training runs, which is only read. config.json describes the model. LoadRunWeights
-// reads the weights from model.safetensors or a checkpoint.
+// This file defines the format of training runs, which is only read. config.json describes the model. The weights are
+// mapped from their file or, if they must be put together, loaded by LoadRunWeights.
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -36,6 +36,18 @@ absl::StatusOr<PublishedModel> Read(const std::string& path) {
   if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
 
   const std::vector<ParameterSpec> specs = (*family)->parameters(*model);
+  const auto with = [&](Weights weights) {
+    std::visit([&](auto& published) { published.weights = std::move(weights); }, *model);
+    return std::move(model);
+  };
+  if (const std::string file = RunWeightsFile(path); !file.empty()) {
+    absl::StatusOr<Weights> mapped = Weights::ReadStored(file, WantedChecksum::kOfRun);
+    // LoadRunWeights below tells more about a damaged file.
+    if (mapped.ok()) {
+      WEFT_RETURN_IF_ERROR(Parameters::Check(file, mapped->tensors(), specs));
+      return with(*std::move(mapped));
+    }
+  }
   Parameters parameters({.draw = false});
   WEFT_RETURN_IF_ERROR(parameters.Create(specs));
   WEFT_RETURN_IF_ERROR(LoadRunWeights(path, &parameters));
@@ -44,8 +56,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path) {
     WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(spec.name, spec.type));
     std::memcpy(to.data, parameters.Find(spec.name)->data, spec.type.bytes());
   }
-  std::visit([&](auto& published) { published.weights = std::move(weights); }, *model);
-  return model;
+  return with(std::move(weights));
 }
 
 }  // namespace

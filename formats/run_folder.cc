@@ -148,6 +148,14 @@ absl::Status LoadMean(const std::string& run, absl::Span<const int64_t> steps, P
 
 }  // namespace
 
+std::string RunWeightsFile(const std::string& path) {
+  const auto [run, weights] = ParseRunPath(path);
+  const bool last = weights.empty() || weights == "last";
+  const char* const name = last ? kLastWeights : weights == "best" ? kBestWeights : weights == "ema" ? kEmaWeights : "";
+  const std::string file = absl::StrCat(run, "/", name);
+  return *name != '\0' && Exists(file) && AdapterScale(run) == 0 ? file : "";
+}
+
 absl::Status LoadRunWeights(const std::string& path, Parameters* parameters) {
   const auto [run, weights] = ParseRunPath(path);
   const std::vector<int64_t> steps = ListCheckpoints(run + "/checkpoints");

@@ -37,6 +37,9 @@ std::vector<int64_t> ListCheckpoints(const std::string& checkpoints);
 // trains adapters, merges them. Returns NotFound if the run lacks the wanted weights, and InvalidArgument if WEIGHTS
 // has no meaning.
 absl::Status LoadRunWeights(const std::string& path, Parameters* parameters);
+// Returns the file whose tensors are just the weights that LoadRunWeights would load, so that it can be mapped. Returns
+// "" if there is no such file, because the weights are in a checkpoint, are a mean or must be merged with adapters.
+std::string RunWeightsFile(const std::string& path);
 
 }  // namespace weft
 

@@ -167,6 +167,11 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(PublishedTransformer{config, {}});
 }
 
+absl::StatusOr<Json> ToRun(const PublishedModel& model) {
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(std::get<PublishedTransformer>(model).config));
+  return Json{{"model", std::move(config)}};
+}
+
 }  // namespace
 
 const ModelFamily PublishedTransformer::kFamily = {
@@ -175,6 +180,7 @@ const ModelFamily PublishedTransformer::kFamily = {
     .read = Read,
     .write = Write,
     .from_run = FromRun,
+    .to_run = ToRun,
     .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedTransformer>(model).config); },
     .vocabulary = nullptr,
 };

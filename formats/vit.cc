@@ -171,6 +171,18 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(std::move(vit));
 }
 
+absl::StatusOr<Json> ToRun(const PublishedModel& model) {
+  const auto& vit = std::get<PublishedVit>(model);
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(vit.config));
+  if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &config);
+  SetVitTask(vit.task, &config);
+  Json run = {{"model", std::move(config)}};
+  for (const auto& [name, task] : kVitTaskNames) {
+    if (task == vit.task) run["task"] = name;
+  }
+  return run;
+}
+
 }  // namespace
 
 const ModelFamily PublishedVit::kFamily = {
@@ -179,6 +191,7 @@ const ModelFamily PublishedVit::kFamily = {
     .read = Read,
     .write = Write,
     .from_run = FromRun,
+    .to_run = ToRun,
     .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedVit>(model)); },
     .vocabulary = nullptr,
 };

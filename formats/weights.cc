@@ -3,16 +3,18 @@
 #include "weft/formats/weights.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
 #include "weft/core/status.h"
 
@@ -35,11 +37,6 @@ absl::Status NoMemory(absl::string_view name, const TensorType& type) {
       absl::StrCat("no memory for the ", type.bytes(), " bytes of '", name, "' ", ToString(type)));
 }
 
-template <class T>
-void CopyToF32(const Tensor& from, const Tensor& to) {
-  for (int64_t i = 0; i < from.type.shape.elements(); ++i) to.as<float>()[i] = static_cast<float>(from.as<T>()[i]);
-}
-
 void Transpose(const Tensor& from, const Tensor& to) {
   const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
   constexpr int64_t kBlock = 16;  // rows and columns of a block that stays in the L1 cache
@@ -52,31 +49,56 @@ void Transpose(const Tensor& from, const Tensor& to) {
   }
 }
 
-// Returns the first of `values` that is NaN or infinite, or the end. Examines 64 values at a time, which the compiler
-// turns into vector instructions.
-absl::Span<const float>::iterator FindNotFinite(absl::Span<const float> values) {
+// Returns the index of the first of `numbers`, the bits of floating-point numbers, whose exponent has all bits of
+// `exponent`. Such a number is NaN or infinite. Returns the size of `numbers` if there is none. Examines 64 numbers at
+// a time, which the compiler turns into vector instructions.
+template <class Bits>
+size_t FindNotFinite(absl::Span<const Bits> numbers, Bits exponent) {
   constexpr size_t kAtOnce = 64;
-  constexpr uint32_t kExponent = 0x7f800000u;
   size_t i = 0;
-  for (; i + kAtOnce <= values.size(); i += kAtOnce) {
-    uint32_t largest = 0;
+  for (; i + kAtOnce <= numbers.size(); i += kAtOnce) {
+    Bits largest = 0;
     for (size_t k = 0; k < kAtOnce; ++k) {
-      largest = std::max(largest, std::bit_cast<uint32_t>(values[i + k]) & kExponent);
+      largest = std::max(largest, static_cast<Bits>(numbers[i + k] & exponent));
     }
-    if (largest == kExponent) break;
+    if (largest == exponent) break;
   }
-  return std::find_if_not(values.begin() + static_cast<std::ptrdiff_t>(i), values.end(),
-                          [](float x) { return std::isfinite(x); });
+  while (i < numbers.size() && (numbers[i] & exponent) != exponent) ++i;
+  return i;
+}
+
+// Returns the index of the first element that is NaN or infinite, or the number of elements if there is none. All
+// elements of a block whose scale is not finite count as not finite.
+int64_t FindNotFinite(const Tensor& tensor) {
+  const int64_t elements = tensor.type.shape.elements();
+  const auto count = static_cast<size_t>(elements);
+  if (tensor.type.dtype == kF32) {
+    const absl::Span<const uint32_t> bits(reinterpret_cast<const uint32_t*>(tensor.data), count);
+    return static_cast<int64_t>(FindNotFinite(bits, uint32_t{0x7f800000}));
+  }
+  if (tensor.type.dtype == kBF16) {
+    const absl::Span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(tensor.data), count);
+    return static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
+  }
+  if (!IsBlockFormat(tensor.type.dtype)) return elements;
+  for (int64_t i = 0; i < elements; i += kBlockElements) {
+    uint16_t scale;
+    std::memcpy(&scale, tensor.data + BytesOf(tensor.type.dtype, i), sizeof(scale));
+    if (!std::isfinite(FromHalfBits(scale))) return i;
+  }
+  return elements;
 }
 
 absl::Status CheckFinite(const std::string& path, const Weights& weights) {
   for (const auto& [name, tensor] : weights.tensors()) {
-    if (tensor.type.dtype != kF32) continue;
-    const absl::Span<const float> values = tensor.span<float>();
-    const auto found = FindNotFinite(values);
-    if (found == values.end()) continue;
-    return absl::DataLossError(absl::StrCat(path, ": element ", found - values.begin(), " of '", name, "' ",
-                                            ToString(tensor.type), " is ", std::isnan(*found) ? "NaN" : "infinite"));
+    const int64_t found = FindNotFinite(tensor);
+    if (found == tensor.type.shape.elements()) continue;
+    std::array<float, kBlockElements> values;
+    const DType dtype = tensor.type.dtype;
+    const size_t count = IsBlockFormat(dtype) ? values.size() : 1;
+    DecodeWeight(dtype, tensor.data + BytesOf(dtype, found), absl::MakeSpan(values).first(count));
+    return absl::DataLossError(absl::StrCat(path, ": element ", found, " of '", name, "' ", ToString(tensor.type),
+                                            " is ", std::isnan(values[0]) ? "NaN" : "infinite"));
   }
   return absl::OkStatus();
 }
@@ -84,17 +106,23 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
 }  // namespace
 
 absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadStored(path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), path));
+  return weights;
+}
+
+absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedChecksum checksum) {
+  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path, checksum));
   Weights weights;
   weights.file_ = std::make_shared<const SafetensorsFile>(std::move(file));
   for (const auto& [name, tensor] : weights.file_->tensors()) {
-    if (tensor.type.dtype != kBF16 && tensor.type.dtype != kF64) {
+    if (tensor.type.dtype != kF64) {
       weights.tensors_.push_back({name, tensor});
       continue;
     }
-    const absl::StatusOr<Tensor> converted = weights.Add(name, {kF32, tensor.type.shape});
-    if (!converted.ok()) return Annotate(converted.status(), path);
-    tensor.type.dtype == kF64 ? CopyToF32<double>(tensor, *converted) : CopyToF32<BF16>(tensor, *converted);
+    const absl::StatusOr<Tensor> rounded = weights.Add(name, {kF32, tensor.type.shape});
+    if (!rounded.ok()) return Annotate(rounded.status(), path);
+    absl::c_copy(tensor.span<const double>(), rounded->as<float>());
   }
   return weights;
 }
@@ -121,6 +149,24 @@ const Tensor* Weights::Find(absl::string_view name) const {
 bool Weights::Has(absl::string_view prefix) const {
   return std::any_of(tensors_.begin(), tensors_.end(),
                      [&](const NamedTensor& named) { return absl::StartsWith(named.name, prefix); });
+}
+
+DType Weights::dtype() const {
+  for (const auto& [name, tensor] : tensors_) {
+    if (tensor.type.dtype != kF32 && IsWeightFormat(tensor.type.dtype)) return tensor.type.dtype;
+  }
+  return kF32;
+}
+
+absl::Status Weights::ConvertToF32() {
+  for (auto& [name, tensor] : tensors_) {
+    if (tensor.type.dtype == kF32 || !IsWeightFormat(tensor.type.dtype)) continue;
+    const Tensor to = {{kF32, tensor.type.shape}, arena_->Allocate(TensorType{kF32, tensor.type.shape}.bytes())};
+    if (to.data == nullptr) return NoMemory(name, to.type);
+    ConvertWeight(tensor.type.dtype, tensor.data, tensor.type.shape.elements(), kF32, to.data);
+    tensor = to;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {

@@ -34,14 +34,21 @@ namespace weft {
 // A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Reads a safetensors file. Floating-point tensors become f32: f16 and bf16 exactly, f64 rounded.
+  // Reads a safetensors file. Floating-point tensors become f32: all exactly but f64, which is rounded.
   static absl::StatusOr<Weights> ReadSafetensors(const std::string& path);
+  // The same, but tensors of bf16 and of block formats stay as they are in the file.
+  static absl::StatusOr<Weights> ReadStored(const std::string& path,
+                                            WantedChecksum checksum = WantedChecksum::kIfPresent);
 
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
   // Returns the tensor called `name`, or null.
   const Tensor* Find(absl::string_view name) const;
   // Reports whether the name of any tensor begins with `prefix`.
   bool Has(absl::string_view prefix) const;
+  // Returns bf16 or the block format if any tensor has it, otherwise f32.
+  DType dtype() const;
+  // Makes tensors of bf16 and of block formats f32. Returns ResourceExhausted if there is no memory.
+  absl::Status ConvertToF32();
   // Adds a tensor of zeros.
   absl::StatusOr<Tensor> Add(const std::string& name, TensorType type);
 
@@ -108,8 +115,8 @@ struct PublishedVit {
 // A model of any family.
 using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
-// Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, Hugging
-// Face, nanoGPT or CTranslate2, or a file of llama2.c.
+// Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, weft
+// quantize, Hugging Face, nanoGPT or CTranslate2, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
 
 // Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/eval_runner.h"
@@ -29,6 +30,7 @@ struct BertEncoder::Bucket {
 
 BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, bool pairs, RecordPairs record)
     : options_(options),
+      weights_(options.weights.value_or(bert.model.weights.dtype())),
       pairs_(pairs),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
@@ -138,11 +140,13 @@ absl::Span<const float> BertEncoder::HiddenState(absl::Span<const float> hidden,
   return hidden.subspan((before_ + position) * width, width);
 }
 
-absl::Span<const float> BertEncoder::TokenEmbedding(int32_t id) const {
+std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
   const absl::StatusOr<Tensor> table = parameters_.Find("embeddings.word_embeddings.weight");
   WEFT_CHECK(table.ok());
-  const size_t width = static_cast<size_t>(config_.width);
-  return table->span<const float>().subspan(static_cast<size_t>(id) * width, width);
+  std::vector<float> row(static_cast<size_t>(config_.width));
+  const DType dtype = table->type.dtype;
+  DecodeWeight(dtype, table->data + BytesOf(dtype, id * config_.width), absl::MakeSpan(row));
+  return row;
 }
 
 int64_t BertEncoder::BucketLength(int64_t tokens) const {
@@ -155,7 +159,7 @@ absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t
   std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
     auto made = std::make_unique<Bucket>(config_, rows, length, pairs_, record_);
-    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}, .weights = options_.weights},
+    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}, .weights = weights_},
                                                    &parameters_, options_.threads));
     bucket = std::move(made);
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,8 @@ struct BertEncoderOptions {
   bool truncate = false;  // true: cuts texts that exceed the context; false: they are errors
   int64_t batch = 1;      // maximum number of texts in one execution
   int64_t threads = 0;    // 0: one for each core
-  DType weights = kF32;   // the dtype in which weights are stored (CompileOptions::weights)
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
 };
 
 class BertEncoder {
@@ -66,7 +68,7 @@ class BertEncoder {
   // Run for this text, [T, C], if the graph records HiddenStates.
   absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;
   // Returns the row of an id in the table of token embeddings: [C].
-  absl::Span<const float> TokenEmbedding(int32_t id) const;
+  std::vector<float> TokenEmbedding(int32_t id) const;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const BertConfig& config() const { return config_; }
@@ -82,6 +84,7 @@ class BertEncoder {
   int64_t BucketLength(int64_t tokens) const;
 
   const BertEncoderOptions options_;
+  const DType weights_;
   const bool pairs_;  // whether graphs have an input for segments
   const RecordPairs record_;
   const std::unique_ptr<Tokenizer> tokenizer_;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,9 @@ struct ClassifierOptions {
   bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
   int64_t batch = 32;     // maximum number of examples in one execution
   int64_t threads = 0;    // 0: one for each core
-  DType weights = kF32;   // the dtype in which weights are stored (CompileOptions::weights)
-  bool pairs = false;     // texts are pairs, also if the model does not say so, as published models do not
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
+  bool pairs = false;  // texts are pairs, also if the model does not say so, as published models do not
   // The format of labelled texts. Its task is not used.
   LabelledDataOptions data = {};
 };

@@ -9,6 +9,7 @@
 #define WEFT_INFERENCE_EVALUATION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -30,9 +31,10 @@ struct LanguageModelScore {
   double bits_per_byte = 0;  // the logarithm of `byte_perplexity` to base 2
 };
 struct LanguageModelOptions {
-  int64_t stride = 0;    // number of tokens from one window to the next, at most the context; 0: the context
-  int64_t threads = 0;   // 0: one for each core
-  DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
+  int64_t stride = 0;   // number of tokens from one window to the next, at most the context; 0: the context
+  int64_t threads = 0;  // 0: one for each core
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
 };
 // Predicts each token of the files' texts once, from the tokens before it in its window. A window has as many tokens as
 // the context. By default, windows do not overlap. With a stride, each window after a text's first one predicts only
@@ -46,7 +48,8 @@ struct MaskedTokensOptions {
   uint64_t seed = 1;       // chooses the masked tokens, together with the window's number
   int64_t batch = 32;      // maximum number of windows in one execution; the score does not depend on it
   int64_t threads = 0;     // 0: one for each core
-  DType weights = kF32;    // the dtype in which weights are stored (CompileOptions::weights)
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
 };
 // Masks `fraction` of the tokens in each window of the files' texts, at least one, and predicts them. With its special
 // tokens, a window fills the context; windows do not overlap. Returns InvalidArgument if CheckGuessesMasked does.

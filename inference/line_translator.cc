@@ -25,7 +25,9 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
   WEFT_ASSIGN_OR_RETURN(
       translator->translator_,
       Translator::Create(translator->opened_.model.config, &translator->parameters_,
-                         {.batch = options.batch, .threads = options.threads, .weights = options.weights}));
+                         {.batch = options.batch,
+                          .threads = options.threads,
+                          .weights = options.weights.value_or(translator->opened_.model.weights.dtype())}));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
   return translator;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct LineTranslatorOptions {
   bool truncate = false;  // true: cuts lines that exceed the context; false: they are errors
   int64_t batch = 32;     // maximum number of lines in one execution
   int64_t threads = 0;    // 0: one for each core
-  DType weights = kF32;   // the dtype in which weights are stored (CompileOptions::weights)
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
 };
 
 class LineTranslator {

@@ -15,15 +15,15 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
                                                              const BertEncoderOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
   WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
+  const DType weights = options.weights.value_or(bert.model.weights.dtype());
   auto filler = std::unique_ptr<MaskFiller>(new MaskFiller(top_k, *bert.tokenizer->special_tokens().mask));
   const BertConfig& config = bert.model.config;
   filler->hidden_ = filler->tape_.Input("hidden", {kF32, {1, config.width}});
   EmbeddingTable("embeddings.word_embeddings", &filler->tape_, config.vocabulary, config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
   WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
-  WEFT_ASSIGN_OR_RETURN(filler->runner_,
-                        EvalRunner(filler->tape_, {.fetch = {filler->logits_}, .weights = options.weights},
-                                   filler->encoder_->parameters(), options.threads));
+  WEFT_ASSIGN_OR_RETURN(filler->runner_, EvalRunner(filler->tape_, {.fetch = {filler->logits_}, .weights = weights},
+                                                    filler->encoder_->parameters(), options.threads));
   return filler;
 }
 

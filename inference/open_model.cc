@@ -53,9 +53,10 @@ absl::Status CheckId(const nlohmann::ordered_json& config, const char* key, int3
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
+  WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
   // Open would not name the model_type of another family; the error of ReadHuggingFace does.
-  WEFT_ASSIGN_OR_RETURN(
-      bert.model, IsRun(path) || IsAdapter(path) ? Open<PublishedBert>(path) : ReadHuggingFace<PublishedBert>(path));
+  const bool published = format->name == "huggingface";
+  WEFT_ASSIGN_OR_RETURN(bert.model, published ? ReadHuggingFace<PublishedBert>(path) : Open<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(BaseOf(path)));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));

@@ -27,10 +27,11 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit->weights, &classifier->parameters_));
+  const DType weights = options.weights.value_or(vit->weights.dtype());
   WEFT_ASSIGN_OR_RETURN(classifier->runner_,
-                        EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}, .weights = options.weights},
+                        EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}, .weights = weights},
                                    &classifier->parameters_, options.threads));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, vit->weights, &classifier->parameters_));
   return classifier;
 }
 

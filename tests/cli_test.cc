@@ -81,8 +81,8 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       word = std::regex_replace(word, std::regex("=WORD$"), "=a");
       arguments.push_back(std::regex_replace(word, std::regex("(^|=)TEXT$"), "$1line "));
     }
-    if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "tokenize" ||
-        arguments[0] == "tokenizer") {
+    if (arguments[0] == "import" || arguments[0] == "export" || arguments[0] == "quantize" ||
+        arguments[0] == "tokenize" || arguments[0] == "tokenizer") {
       std::replace(arguments.begin(), arguments.end(), std::string("--out=run"), "--out=" + arguments[0] + "ed");
     }
     const bool trains = arguments[0] == "train";

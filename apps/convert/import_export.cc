@@ -23,7 +23,7 @@ struct ConvertFlags {
 std::vector<std::string> FormatsToWrite() {
   std::vector<std::string> names;
   for (const Format* const format : Formats()) {
-    if (format->write != nullptr) names.emplace_back(format->name);
+    if (format->write != nullptr && !format->is_own) names.emplace_back(format->name);
   }
   return names;
 }

@@ -21,7 +21,7 @@ struct EvaluateFlags {
   double masked = 0.15;
   uint64_t seed = 1;
   int64_t beam = 4, batch = 32, threads = 0, stride = 0, resamples = 1000;
-  DType weights = kF32;
+  std::optional<DType> weights;
   bool lowercase = false, truncate = false, json = false;
   LabelledDataOptions data;
   bool pairs = false;

@@ -34,7 +34,7 @@ struct Options {
 absl::Status Measure(const Options& options) {
   LineTranslatorOptions how = {.translate = {{.beam = options.beam}}, .batch = options.batch};
   how.threads = options.threads == 0 ? Cores() : options.threads;
-  ParseDType(options.precision, &how.weights);
+  ParseDType(options.precision, &how.weights.emplace());
   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Open(options.model, how));
   LineReader reader({options.source});
   WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(/*max_lines=*/size_t{1} << 20));

@@ -1,8 +1,8 @@
 // Stores weights in CompileOptions::weights, and gives products of few rows their own op.
 //
 // A tape records weights in f32. This pass changes the dtype of parameters, and replaces the ops that read them. The
-// pass stores a weight in CompileOptions::weights if all of its readers are products and embeddings, unless the weight
-// is marked as exact. The number of rows of a product has no influence on this choice, nor has the kind of the readers.
+// pass stores a weight in CompileOptions::weights if MayHoldFewerBytes says so and all of its readers are products and
+// embeddings. The number of rows of a product has no influence on this choice, nor has the kind of the readers.
 // So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only looks up a
 // table, and a decoder, which also multiplies it.
 #include "weft/core/status.h"
@@ -13,8 +13,6 @@
 
 namespace weft {
 namespace {
-
-constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: smaller ones are not worth a format
 
 // Reports whether `node` is a product a wᵀ of f32, where w is a parameter of two axes.
 bool IsWeightProduct(const Program& program, const Node& node) {
@@ -38,11 +36,7 @@ std::vector<bool> StoredWeights(const Rewrite& rewrite) {
   std::vector<bool> stored(program.values.size(), false);
   if (rewrite.options.weights == kF32) return stored;
   for (const Node& node : program.nodes) {
-    if (node.op != &kParameterOp || program.parameter(node).kind > ParameterKind::kFrozen) continue;
-    const TensorType& type = program.parameter(node).type;
-    stored[node.output(0)] = type.dtype == kF32 && type.shape.rank() == 2 && type.shape.dim(0) >= kMinWeightAxis &&
-                             type.shape.dim(1) >= kMinWeightAxis && type.shape.dim(1) % kBlockElements == 0 &&
-                             !program.parameter(node).exact;
+    if (node.op == &kParameterOp) stored[node.output(0)] = MayHoldFewerBytes(program.parameter(node));
   }
   for (const Node& node : program.nodes) {
     const bool product = IsWeightProduct(program, node);

@@ -1,0 +1,120 @@
+// This file defines Weft's own format for models that are used and no longer trained. Its weights may have fewer bytes
+// than f32, and inference maps them from the file as they are.
+//
+// config.json has the keys of a run's config.json that describe the model, and:
+//
+//   "format": "weft"     marks the format
+//   "version": 1         the version of this format
+//   "weights": "q8_0"    the dtype of the weights for which MayHoldFewerBytes holds; all others are f32
+//
+// model.safetensors has the weights under the names and with the shapes of the model's parameters.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/core/arena.h"
+#include "weft/core/block_formats.h"
+#include "weft/core/safetensors.h"
+#include "weft/core/status.h"
+#include "weft/formats/published.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kMark[] = "format", kName[] = "weft", kVersionKey[] = "version";
+constexpr int kVersion = 1;
+
+bool Recognizes(const Json& config) { return config.is_object() && config.value(kMark, Json()) == kName; }
+
+// Returns the family of the model. Errors do not name the file.
+absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
+  const Json version = config.value(kVersionKey, Json());
+  if (version != kVersion) {
+    return InvalidArgument("version is ", version.dump(), ", but this program reads version ", kVersion,
+                           "; weft quantize writes the model anew");
+  }
+  const auto model = config.find("model");
+  const Json* const type = model != config.end() && model->is_object() ? FindModelType(*model) : nullptr;
+  const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
+  if (family != nullptr && family->from_run != nullptr) return family;
+  return InvalidArgument("model.model_type is ", type == nullptr ? "missing" : type->dump(),
+                         ", wanted the model_type of a model that weft train makes");
+}
+
+Weights& WeightsOf(PublishedModel* model) {
+  return std::visit([](auto& published) -> Weights& { return published.weights; }, *model);
+}
+
+// Returns the model that `config` describes, with `weights`. Errors do not name the file.
+absl::StatusOr<PublishedModel> Describe(const std::string& folder, const Json& config, Weights weights) {
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FamilyOfConfig(config));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, family->from_run(folder, config));
+  WeightsOf(&model) = std::move(weights);
+  return model;
+}
+
+absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+  WEFT_RETURN_IF_ERROR(Annotate(FamilyOfConfig(config).status(), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadStored(WeightsPath(folder)));
+  absl::StatusOr<PublishedModel> model = Describe(folder, config, std::move(weights));
+  if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
+  WEFT_RETURN_IF_ERROR(
+      Parameters::Check(WeightsPath(folder), WeightsOf(&*model).tensors(), FamilyOf(*model).parameters(*model)));
+  return model;
+}
+
+// Writes one weight after the other, so that weights of any size take the memory of the largest.
+absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSpec>& specs, const Weights& weights,
+                          DType dtype) {
+  std::vector<SafetensorsWriter::NamedType> types;
+  for (const ParameterSpec& spec : specs) {
+    TensorType type = spec.type;
+    if (MayHoldFewerBytes(spec)) type.dtype = dtype;
+    types.emplace_back(spec.name, type);
+  }
+  WEFT_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, types));
+  for (const auto& [name, type] : types) {
+    const Tensor& from = *weights.Find(name);
+    Arena arena;
+    const Tensor to = {type, arena.Allocate(type.bytes())};
+    if (to.data == nullptr) return absl::ResourceExhaustedError("no memory for the weight '" + name + "'");
+    ConvertWeight(from.type.dtype, from.data, type.shape.elements(), type.dtype, to.data);
+    WEFT_RETURN_IF_ERROR(writer.Add(to));
+  }
+  return writer.Finish();
+}
+
+absl::Status Write(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
+  const ModelFamily& family = FamilyOf(model);
+  WEFT_ASSIGN_OR_RETURN(const Json described, family.to_run(model));
+  Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(options.weights))}};
+  config.update(described);
+  const Weights& weights = std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
+  // The configuration must describe the same model when it is read.
+  WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
+  const std::vector<ParameterSpec> specs = family.parameters(same);
+  WEFT_RETURN_IF_ERROR(Parameters::Check("the model", weights.tensors(), specs));
+  WEFT_RETURN_IF_ERROR(WriteWeights(WeightsPath(folder), specs, weights, options.weights));
+  return WriteJson(ConfigPath(folder), config);
+}
+
+}  // namespace
+
+constexpr Format kWeftFormat = {
+    .name = kName,
+    .mark = "",
+    .recognizes = Recognizes,
+    .family = FamilyOfConfig,
+    .read = Read,
+    .writes = [](const ModelFamily& family) { return family.to_run != nullptr; },
+    .write = Write,
+    .files = kFolderFiles,
+    .is_own = true,
+};
+
+}  // namespace weft
