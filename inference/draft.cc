@@ -1,8 +1,27 @@
+// A ModelDraft reads what its cache lacks of each text, and then adds the likeliest token to each text, one execution
+// for one token of all texts.
 #include "weft/inference/draft.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+constexpr int64_t kChunk = 512;  // maximum number of rows of an execution
+
+// Returns the number of tokens at the beginning of a text of `size` tokens that a GPT with `context` positions leaves
+// out. It changes only each time that half a context has been added, so that a cache stays of use.
+size_t LeftOut(size_t size, size_t context) {
+  if (size <= context) return 0;
+  const size_t half = std::max<size_t>(context / 2, 1);
+  return (size - context + half - 1) / half * half;
+}
+
+}  // namespace
 
 std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count) {
   constexpr size_t kLongest = 3, kShortest = 2;
@@ -16,6 +35,99 @@ std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count)
     }
   }
   return {};
+}
+
+absl::StatusOr<std::vector<std::vector<int32_t>>> LookupDraft::Guess(absl::Span<const DraftRequest> requests) {
+  std::vector<std::vector<int32_t>> guesses;
+  for (const DraftRequest& request : requests) guesses.push_back(DraftByLookup(request.tokens, request.count));
+  return guesses;
+}
+
+ModelDraft::ModelDraft(const GptConfig& config, const Options& options, int64_t pages)
+    : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(kCachePage)) {}
+
+absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& config, Parameters* parameters,
+                                                               const Options& options) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  if (options.batch < 1) return InvalidArgument("draft: batch is ", options.batch, ", wanted at least 1");
+  const int64_t pages = options.batch * CachePagesOf(config.context);
+  auto draft = std::unique_ptr<ModelDraft>(new ModelDraft(config, options, pages));
+  WEFT_ASSIGN_OR_RETURN(
+      draft->gpt_,
+      CachedGpt::Create(config, parameters, {.pages = pages, .threads = options.threads, .weights = options.weights}));
+  return draft;
+}
+
+// Returns the text of `request`, with the request's tokens, of which those that the cache has are kept. If the cache is
+// full, drops a text that no request names.
+ModelDraft::Text* ModelDraft::TextOf(const DraftRequest& request, absl::Span<const DraftRequest> requests) {
+  if (!texts_.contains(request.text) && static_cast<int64_t>(texts_.size()) == options_.batch) {
+    const auto unused = std::find_if(texts_.begin(), texts_.end(), [&](const auto& text) {
+      return std::none_of(requests.begin(), requests.end(),
+                          [&](const DraftRequest& each) { return each.text == text.first; });
+    });
+    WEFT_CHECK(unused != texts_.end());
+    pool_.Release(&unused->second.table);
+    texts_.erase(unused);
+  }
+  const auto [it, is_new] = texts_.try_emplace(request.text);
+  Text& text = it->second;
+  const size_t context = static_cast<size_t>(config_.context);
+  if (is_new) WEFT_CHECK(pool_.Admit({}, 0, pool_.PagesOf(context), &text.table));
+  const size_t count = std::min(request.count, context / 2);
+  const absl::Span<const int32_t> tokens = request.tokens.subspan(LeftOut(request.tokens.size() + count, context));
+  const auto differs = std::mismatch(tokens.begin(), tokens.end(), text.tokens.begin(), text.tokens.end()).first;
+  const auto same = static_cast<size_t>(differs - tokens.begin());
+  text.kept = std::min({text.kept, same, tokens.size() - 1});  // the last token's logits are needed
+  text.tokens.assign(tokens.begin(), tokens.end());
+  text.wanted = tokens.size() + count;
+  while (text.table.pages.size() < pool_.PagesOf(text.wanted)) pool_.Add(&text.table);
+  return &text;
+}
+
+// Reads tokens in one execution, and adds a guess to each text whose tokens are then all read.
+absl::Status ModelDraft::Read(const std::vector<Text*>& texts) {
+  const auto left = [](const Text* text) { return text->tokens.size() - text->kept; };
+  CachedGpt::Rows rows;
+  rows.chunk =
+      std::any_of(texts.begin(), texts.end(), [&](const Text* text) { return left(text) > CachedGpt::kStepRows; });
+  const size_t limit = rows.chunk ? kChunk : CachedGpt::kStepRows;
+  const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : CachedGpt::kStepRows;
+  std::vector<Text*> complete;
+  for (Text* const text : texts) {
+    if (text->tokens.size() == text->wanted || complete.size() == ends) continue;
+    const size_t end = text->kept + std::min(left(text), limit - rows.tokens.size());
+    for (; text->kept < end; ++text->kept) rows.Add(text->tokens[text->kept], text->kept, &text->table);
+    if (end < text->tokens.size()) continue;
+    rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
+    complete.push_back(text);
+  }
+  WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
+  for (Text* const text : complete) {
+    text->tokens.push_back(static_cast<int32_t>(std::max_element(logits, logits + config_.vocabulary) - logits));
+    logits += config_.vocabulary;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<int32_t>>> ModelDraft::Guess(absl::Span<const DraftRequest> requests) {
+  if (static_cast<int64_t>(requests.size()) > options_.batch) {
+    return InvalidArgument("draft: ", requests.size(), " texts, wanted at most batch, ", options_.batch);
+  }
+  std::vector<Text*> texts;
+  std::vector<size_t> sizes;  // of the texts without guesses
+  for (const DraftRequest& request : requests) {
+    texts.push_back(TextOf(request, requests));
+    sizes.push_back(texts.back()->tokens.size());
+  }
+  const auto incomplete = [](const Text* text) { return text->tokens.size() < text->wanted; };
+  while (std::any_of(texts.begin(), texts.end(), incomplete)) WEFT_RETURN_IF_ERROR(Read(texts));
+  std::vector<std::vector<int32_t>> guesses;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<int32_t>& tokens = texts[i]->tokens;
+    guesses.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(sizes[i]), tokens.end());
+  }
+  return guesses;
 }
 
 }  // namespace weft

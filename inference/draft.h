@@ -1,21 +1,86 @@
-// DraftByLookup guesses the next tokens of a text, so that a generator can check several of them in one execution
-// (Leviathan et al., "Fast inference from Transformers via speculative decoding", 2023). It looks up where the text's
-// last tokens occurred before, as prompt look-up decoding does (Saxena, 2023). This pays off for texts that repeat
-// names and phrases.
+// A Drafter guesses the next tokens of texts, so that a Generator can check several of them in one execution (Leviathan
+// et al., "Fast inference from Transformers via speculative decoding", 2023). Guesses change no token: the generator
+// draws each token from its own model's logits, and keeps a guess only if it is the token that was drawn.
+//
+//   LookupDraft lookup;
+//   WEFT_ASSIGN_OR_RETURN(auto small, ModelDraft::Create(config, &parameters, {.batch = 8}));
+//   generator->Generate(prompts, {.draft = 4, .drafter = small.get()});
 #ifndef WEFT_INFERENCE_DRAFT_H_
 #define WEFT_INFERENCE_DRAFT_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/inference/cached_gpt.h"
+#include "weft/inference/page_pool.h"
+#include "weft/models/gpt.h"
 
 namespace weft {
+
+struct DraftRequest {
+  size_t text = 0;                        // a number that tells texts apart
+  absl::Span<const int32_t> tokens = {};  // all tokens in the generator's context, at least one
+  size_t count = 0;                       // maximum number of guesses
+};
+
+class Drafter {
+ public:
+  virtual ~Drafter() = default;
+  // Returns guesses of the tokens that follow each text.
+  virtual absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) = 0;
+};
+
+// Guesses what followed the text's last tokens before, as prompt look-up decoding does (Saxena, 2023). This pays off
+// for texts that repeat names and phrases.
+class LookupDraft : public Drafter {
+ public:
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
+};
 
 // Returns up to `count` tokens that followed the latest earlier occurrence of the last three tokens of `text`. If these
 // did not occur, looks up the last two. Returns no tokens if these did not occur either.
 std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count);
+
+// Guesses what a smaller GPT with the same tokens finds most likely. The GPT keeps its own cache, from which only
+// tokens that turned out wrong are dropped.
+class ModelDraft : public Drafter {
+ public:
+  struct Options {
+    int64_t batch = 8;     // maximum number of texts whose tokens are cached, and of requests in one call
+    int64_t threads = 0;   // 0: one for each core
+    DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
+  };
+  // Adds missing weights and caches to `parameters`, which must outlive the drafter.
+  static absl::StatusOr<std::unique_ptr<ModelDraft>> Create(const GptConfig& config, Parameters* parameters,
+                                                            const Options& options);
+
+  // Guesses of a text that is longer than the GPT's context depend on at least half a context.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
+
+ private:
+  struct Text {
+    std::vector<int32_t> tokens;  // the end of the text that fits the context, and guesses
+    size_t kept = 0;              // number of these tokens that are in the cache
+    size_t wanted = 0;            // number of tokens that `tokens` should have
+    PageTable table;
+  };
+
+  ModelDraft(const GptConfig& config, const Options& options, int64_t pages);
+  Text* TextOf(const DraftRequest& request, absl::Span<const DraftRequest> requests);
+  absl::Status Read(const std::vector<Text*>& texts);
+
+  const GptConfig config_;
+  const Options options_;
+  std::unique_ptr<CachedGpt> gpt_;
+  PagePool pool_;
+  std::map<size_t, Text> texts_;  // by DraftRequest::text
+};
 
 }  // namespace weft
 

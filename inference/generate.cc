@@ -1,8 +1,7 @@
 // Each execution reads tokens that the cache lacks, and draws a token for each text whose tokens are then all read.
 //
-// The graph's rows are tokens of any texts. A text with many unread tokens reads them in executions of many rows, which
-// multiply packed weights; other tokens are read in executions of few rows, which read the weights as they are. Both
-// kinds of product give different bits. So the text alone decides which kind reads a token, and how many tokens of
+// A text with many unread tokens reads them in chunks; other tokens are read in executions of few rows. Both give
+// different bits (inference/cached_gpt.h). So the text alone decides which kind reads a token, and how many tokens of
 // other texts are beside it has no influence.
 #include "weft/inference/generate.h"
 
@@ -15,32 +14,15 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/core/tape.h"
-#include "weft/inference/draft.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 
 namespace weft {
 namespace {
 
-constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
-constexpr int64_t kMinChunk = 64;        // rows of the smallest chunk
-constexpr int64_t kChunkEnds = 16;       // maximum number of texts that end in a chunk
+constexpr int64_t kStepRows = CachedGpt::kStepRows;
 constexpr int64_t kLongText = 2048;
 
-int64_t PagesOf(int64_t tokens) { return (tokens + kCachePage - 1) / kCachePage; }
-
 }  // namespace
-
-// A graph for `rows` tokens.
-struct Generator::Part {
-  Tape tape;
-  Var token, position;  // i32 [rows, 1]
-  Var pages;            // i32 [rows, P]
-  Var last;             // i32 [L]: the rows whose logits are computed
-  Var logits;           // f32 [L, V]
-  std::unique_ptr<Runner> runner;
-};
 
 struct Generator::Text {
   std::vector<int32_t> tokens;  // tokens in the context, newest last
@@ -50,8 +32,9 @@ struct Generator::Text {
   size_t shared = 0;          // number of its first pages that another text fills
   std::vector<int32_t> seen;  // distinct tokens of prompt and continuation, for a repetition penalty
   std::vector<int32_t> continuation;
-  size_t prompt = 0;     // the index of the prompt
-  bool rereads = false;  // true: its older half was dropped, so nothing that is in the cache is of use
+  std::vector<int32_t> draft;  // guesses of its next tokens
+  size_t prompt = 0;           // the index of the prompt
+  bool rereads = false;        // true: its older half was dropped, so nothing that is in the cache is of use
   bool done = false;
 };
 
@@ -61,27 +44,14 @@ struct Generator::Newest {
   std::vector<int32_t> draft;
 };
 
-// The tokens of one execution.
-struct Generator::Rows {
-  std::vector<int32_t> tokens, positions;
-  std::vector<const Text*> texts;  // of each token
-  std::vector<int32_t> last;       // rows whose logits are wanted: of each element of `newest`, and of its draft
+// The tokens of one execution. `last` has a row for each element of `newest`, and after it one for each of its guesses.
+struct Generator::Step {
+  CachedGpt::Rows rows;
   std::vector<Newest> newest;
-  bool chunk = false;
-
-  void Add(const Text* text, int32_t token, size_t position) {
-    tokens.push_back(token);
-    positions.push_back(static_cast<int32_t>(position));
-    texts.push_back(text);
-  }
 };
 
-Generator::Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages)
-    : config_(config),
-      parameters_(parameters),
-      options_(options),
-      pages_(static_cast<int64_t>(pages)),
-      pool_(pages, static_cast<size_t>(kCachePage)) {}
+Generator::Generator(const GptConfig& config, const GeneratorOptions& options, size_t pages)
+    : config_(config), options_(options), pool_(pages, static_cast<size_t>(kCachePage)) {}
 
 Generator::~Generator() = default;
 
@@ -89,7 +59,7 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
                                                              const GeneratorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   constexpr int64_t kMaxPages = 1 << 24;
-  const int64_t context = PagesOf(config.context);
+  const int64_t context = CachePagesOf(config.context);
   if (options.batch < 1 || options.chunk < 1) {
     return InvalidArgument("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1");
   }
@@ -97,31 +67,14 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
     return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ", kMaxPages,
                            ", because a context of ", config.context, " tokens takes ", context);
   }
-  const int64_t usual = std::min(options.batch, kMaxPages / kLongText) * PagesOf(std::min(config.context, kLongText));
+  const int64_t usual =
+      std::min(options.batch, kMaxPages / kLongText) * CachePagesOf(std::min(config.context, kLongText));
   const int64_t pages = options.pages != 0 ? options.pages : std::max(context, usual);
-  auto generator = std::unique_ptr<Generator>(new Generator(config, parameters, options, static_cast<size_t>(pages)));
-  WEFT_RETURN_IF_ERROR(generator->PartOf(1).status());
+  auto generator = std::unique_ptr<Generator>(new Generator(config, options, static_cast<size_t>(pages)));
+  WEFT_ASSIGN_OR_RETURN(
+      generator->gpt_,
+      CachedGpt::Create(config, parameters, {.pages = pages, .threads = options.threads, .weights = options.weights}));
   return generator;
-}
-
-absl::StatusOr<Generator::Part*> Generator::PartOf(int64_t rows) {
-  std::unique_ptr<Part>& part = parts_[rows];
-  if (part != nullptr) return part.get();
-  auto made = std::make_unique<Part>();
-  const int64_t pages = PagesOf(config_.context), ends = rows <= kStepRows ? rows : kChunkEnds;
-  made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
-  made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
-  made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = pages_});
-  made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
-  const AttentionCache cache = {.prefix = absl::StrCat("generate.", pages_),
-                                .positions = made->position,
-                                .pages = made->pages,
-                                .page_count = pages_};
-  made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
-  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
-                                                 parameters_, options_.threads));
-  part = std::move(made);
-  return part.get();
 }
 
 absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
@@ -153,7 +106,7 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
 bool Generator::Admit(Text* text, int64_t length) {
   const size_t page = pool_.page_size(), size = text->tokens.size();
   const size_t longest = static_cast<size_t>(std::min(length, config_.context));
-  text->chunked = static_cast<int64_t>(size) > kStepRows && options_.chunk >= kMinChunk ? size : 0;
+  text->chunked = static_cast<int64_t>(size) > kStepRows && options_.chunk >= CachedGpt::kMinChunk ? size : 0;
   // Only pages that are read in chunks are shared. The newest token is never shared, because its logits are needed.
   const size_t whole = text->chunked > 0 ? (size - 1) / page : 0;
   if (!pool_.Admit(text->tokens, whole, pool_.PagesOf(std::max(longest, size)), &text->table)) return false;
@@ -173,37 +126,64 @@ size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) c
   return static_cast<size_t>(std::max<int64_t>(limit, 0));
 }
 
-// Returns the rows of the next execution, and counts them as kept.
-Generator::Rows Generator::Collect(const GenerateOptions& options) {
-  Rows rows;
+// Guesses the next tokens of the texts whose newest token alone is unread, unless texts read chunks.
+absl::Status Generator::Guess(const GenerateOptions& options) {
+  if (options.draft == 0) return absl::OkStatus();
+  std::vector<Text*> texts;
+  std::vector<DraftRequest> requests;
+  for (const std::unique_ptr<Text>& text : texts_) {
+    text->draft.clear();
+    if (text->kept < text->chunked) return absl::OkStatus();
+    const size_t count = text->kept + 1 == text->tokens.size() ? DraftLimit(*text, options) : 0;
+    if (count == 0) continue;
+    texts.push_back(text.get());
+    requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = count});
+  }
+  if (texts.empty()) return absl::OkStatus();
+  LookupDraft lookup;
+  Drafter& drafter = options.drafter != nullptr ? *options.drafter : lookup;
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> guesses, drafter.Guess(requests));
+  WEFT_CHECK(guesses.size() == texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::vector<int32_t>& draft = guesses[i];
+    draft.resize(std::min(draft.size(), requests[i].count));
+    const auto is_unknown = [&](int32_t token) { return token < 0 || token >= config_.vocabulary; };
+    draft.erase(std::find_if(draft.begin(), draft.end(), is_unknown), draft.end());
+    texts[i]->draft = std::move(draft);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the tokens of the next execution, and counts them as kept.
+Generator::Step Generator::Collect() {
+  Step step;
+  CachedGpt::Rows& rows = step.rows;
   rows.chunk = std::any_of(texts_.begin(), texts_.end(), [](const auto& text) { return text->kept < text->chunked; });
   const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
-  const size_t ends = rows.chunk ? kChunkEnds : kStepRows, page = pool_.page_size();
+  const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : kStepRows, page = pool_.page_size();
   std::vector<bool> served;
   for (const std::unique_ptr<Text>& text : texts_) {
     const size_t size = text->tokens.size();
     bool reads = rows.chunk ? text->kept < text->chunked : text->kept < size;
     for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
-    const size_t room = rows.newest.size() < ends ? limit - rows.tokens.size() : 0;
+    const size_t room = step.newest.size() < ends ? limit - rows.tokens.size() : 0;
     const size_t end = reads ? text->kept + std::min(room, size - text->kept) : text->kept;
     served.push_back(end > text->kept || !reads);
     if (end == text->kept) continue;
-    Newest newest = {.text = text.get()};
-    if (!rows.chunk && text->kept + 1 == size) {
-      newest.draft = DraftByLookup(text->tokens, std::min(DraftLimit(*text, options), room - 1));
-    }
+    Newest newest = {.text = text.get(), .draft = std::exchange(text->draft, {})};
+    newest.draft.resize(std::min(newest.draft.size(), room - (end - text->kept)));
     while (text->table.pages.size() < pool_.PagesOf(end + newest.draft.size())) pool_.Add(&text->table);
     for (; text->kept < end; ++text->kept) {
-      rows.Add(text.get(), text->tokens[text->kept], text->kept);
+      rows.Add(text->tokens[text->kept], text->kept, &text->table);
       ++pool_.filled(text->table.pages[text->kept / page]);
     }
     if (end < size) continue;
     rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
     for (const int32_t guess : newest.draft) {
       rows.last.push_back(static_cast<int32_t>(rows.tokens.size()));
-      rows.Add(text.get(), guess, text->kept++);
+      rows.Add(guess, text->kept++, &text->table);
     }
-    rows.newest.push_back(std::move(newest));
+    step.newest.push_back(std::move(newest));
   }
   counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
   // Texts for which no row was left come first next time.
@@ -218,30 +198,7 @@ Generator::Rows Generator::Collect(const GenerateOptions& options) {
     }
   }
   texts_.insert(texts_.begin(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
-  return rows;
-}
-
-// Runs one graph, which adds the rows' tokens to the cache. Returns logits [rows.last.size(), V].
-absl::StatusOr<const float*> Generator::Read(const Rows& rows) {
-  const size_t wanted = std::bit_ceil(rows.tokens.size());
-  const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
-  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count)));
-  ++counts_.executions;
-  std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
-  tokens.resize(count);
-  positions.resize(count, -1);
-  last.resize(static_cast<size_t>(part->last.dim(0)));
-  const size_t width = static_cast<size_t>(part->pages.dim(1));
-  std::vector<int32_t> pages(count * width);
-  for (size_t row = 0; row < rows.texts.size(); ++row) {
-    const std::vector<int32_t>& own = rows.texts[row]->table.pages;
-    std::copy(own.begin(), own.end(), pages.begin() + static_cast<std::ptrdiff_t>(row * width));
-  }
-  WEFT_ASSIGN_OR_RETURN(
-      const Outputs out,
-      part->runner->Run(
-          {{part->token, tokens}, {part->position, positions}, {part->pages, pages}, {part->last, last}}));
-  return out[part->logits].as<float>();
+  return step;
 }
 
 // Draws the next token of a text whose tokens are all read.
@@ -306,9 +263,11 @@ absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> promp
       waiting.pop_front();
     }
     if (texts_.empty()) return absl::OkStatus();
-    const Rows rows = Collect(options);
-    WEFT_ASSIGN_OR_RETURN(const float* logits, Read(rows));
-    for (const auto& [text, draft] : rows.newest) {
+    WEFT_RETURN_IF_ERROR(Guess(options));
+    const Step step = Collect();
+    ++counts_.executions;
+    WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(step.rows));
+    for (const auto& [text, draft] : step.newest) {
       // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
       size_t right = 0;
       Draw({logits, vocabulary}, options, sink, text);

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +22,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/inference/cached_gpt.h"
+#include "weft/inference/draft.h"
 #include "weft/inference/page_pool.h"
 #include "weft/inference/sampling.h"
 #include "weft/models/gpt.h"
@@ -45,9 +46,10 @@ struct GenerateOptions {
   // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
   // model, which the sampling options do not change.
   int64_t logprobs = -1;
-  // Guesses up to this many tokens of each text (draft.h), which the next execution checks. It changes no token, and is
-  // faster where guesses are often right.
+  // Guesses up to this many tokens of each text, which the next execution checks. It changes no token, and is faster
+  // where guesses are often right.
   int64_t draft = 0;
+  Drafter* drafter = nullptr;  // makes the guesses; null: a LookupDraft
 };
 
 // The next token of a continuation.
@@ -83,29 +85,25 @@ class Generator {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Part;
   struct Text;
   struct Newest;
-  struct Rows;
+  struct Step;
 
-  Generator(const GptConfig& config, Parameters* parameters, const GeneratorOptions& options, size_t pages);
+  Generator(const GptConfig& config, const GeneratorOptions& options, size_t pages);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
-  absl::StatusOr<Part*> PartOf(int64_t rows);
   bool Admit(Text* text, int64_t length);
   size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
-  Rows Collect(const GenerateOptions& options);
-  absl::StatusOr<const float*> Read(const Rows& rows);
+  absl::Status Guess(const GenerateOptions& options);
+  Step Collect();
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text);
   absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options, Sink sink,
                            std::vector<std::vector<int32_t>>* continuations);
 
   const GptConfig config_;
-  Parameters* const parameters_;
   const GeneratorOptions options_;
-  const int64_t pages_;  // size of the cache
+  std::unique_ptr<CachedGpt> gpt_;
   PagePool pool_;
-  std::map<int64_t, std::unique_ptr<Part>> parts_;  // by rows
-  std::deque<std::unique_ptr<Text>> texts_;         // admitted texts
+  std::deque<std::unique_ptr<Text>> texts_;  // admitted texts
   Counts counts_;
 };
 

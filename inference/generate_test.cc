@@ -269,6 +269,40 @@ TEST_F(GeneratorTest, DraftsChangeNoToken) {
   }
 }
 
+// The same for guesses of a model: of the same weights, whose guesses are right if the most likely token is drawn, and
+// of another one, with a shorter context and a larger vocabulary.
+TEST_F(GeneratorTest, GuessesOfAModelChangeNoToken) {
+  GptConfig config = Gpt2();
+  config.context = 40;
+  GptConfig small = Gpt2();
+  small.layers = 1;
+  small.vocabulary = 13;
+  std::vector<Tokens> prompts = {{1}, Tokens(40, 2)};
+  for (int32_t i = 0; i < 10; ++i) prompts.push_back({i % 11, 2, 3, i % 5, 2, 3});
+  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4}}) {
+    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.batch = 8});
+    for (const GptConfig& guessing : {config, small}) {
+      for (const int64_t batch : {1, 5}) {
+        Parameters parameters({.seed = 3}), others({.seed = 3});
+        const auto generator = Generator::Create(config, &parameters, {.batch = batch});
+        const auto draft = ModelDraft::Create(guessing, &others, {.batch = batch});
+        ASSERT_TRUE(generator.ok() && draft.ok()) << generator.status() << draft.status();
+        Spread(&parameters);
+        Spread(&others);
+        const auto texts =
+            (*generator)->Generate(prompts, {.sampling = sampling, .length = 120, .draft = 5, .drafter = draft->get()});
+        ASSERT_TRUE(texts.ok()) << texts.status();
+        EXPECT_EQ(*texts, wanted) << "batch " << batch;
+        const Generator::Counts& counts = (*generator)->counts();
+        EXPECT_GT(counts.drafted, 100);
+        if (sampling.temperature == 0 && guessing.layers == config.layers) {
+          EXPECT_EQ(counts.accepted, counts.drafted);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(GeneratorTest, DependsOnTheSeedAlone) {
   const GenerateOptions options = {{.seed = 5}, 60};
   const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2}, {3}}, options);

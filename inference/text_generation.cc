@@ -9,6 +9,26 @@
 
 namespace weft {
 
+namespace {
+
+// Returns InvalidArgument unless both tokenizers have the same tokens with the same ids.
+absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft, const std::string& path) {
+  const int32_t tokens = tokenizer.vocabulary_size(), others = draft.vocabulary_size();
+  if (tokens != others) {
+    return InvalidArgument("draft-model: ", path, " has a tokenizer of ", others, " tokens, but the model's has ",
+                           tokens, "; wanted a model with the same tokens");
+  }
+  for (int32_t id = 0; id < tokens; ++id) {
+    const auto text = tokenizer.DecodeWithSpecial({id}), other = draft.DecodeWithSpecial({id});
+    if (!text.ok() || !other.ok() || *text == *other) continue;
+    return InvalidArgument("draft-model: ", path, " has '", *other, "' as token ", id, ", but the model has '", *text,
+                           "'; wanted a model with the same tokens");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
     : options_(options), gpt_(std::move(gpt)) {
   const SpecialTokens& special = gpt_.tokenizer->special_tokens();
@@ -25,8 +45,26 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
   WEFT_ASSIGN_OR_RETURN(
       generator->generator_,
       Generator::Create(generator->gpt_.model.config, &generator->parameters_,
-                        {.batch = options.batch, .threads = options.threads, .weights = options.weights}));
+                        {.batch = options.batch,
+                         .threads = options.threads,
+                         .weights = options.weights.value_or(generator->gpt_.model.weights.dtype())}));
+  if (!options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
   return generator;
+}
+
+absl::Status TextGenerator::OpenDraft() {
+  constexpr int64_t kUsualDraft = 4;
+  const std::string& path = options_.draft_model;
+  WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, ""), "draft-model"));
+  WEFT_RETURN_IF_ERROR(CheckSameTokens(*gpt_.tokenizer, *draft.tokenizer, path));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, draft.model.weights, &draft_parameters_));
+  const DType weights = options_.weights.value_or(draft.model.weights.dtype());
+  WEFT_ASSIGN_OR_RETURN(draft_,
+                        ModelDraft::Create(draft.model.config, &draft_parameters_,
+                                           {.batch = options_.batch, .threads = options_.threads, .weights = weights}));
+  options_.generate.drafter = draft_.get();
+  if (options_.generate.draft == 0) options_.generate.draft = kUsualDraft;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,15 @@ namespace weft {
 struct TextGeneratorOptions {
   // A text also ends at the tokenizer's begin and end tokens, which are added to `generate.stop`.
   GenerateOptions generate = {};
-  std::string tokenizer = "";     // a file or folder to read instead of the model's own tokenizer
+  std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
+  // A smaller GPT that guesses the next tokens (ModelDraft), as for OpenGpt; empty: none. It must have the same tokens.
+  // If `generate.draft` is 0, it guesses 4.
+  std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
   int64_t batch = 8;              // maximum number of texts in one execution
   int64_t threads = 0;            // 0: one for each core
-  DType weights = kF32;           // the dtype in which weights are stored (CompileOptions::weights)
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
+  std::optional<DType> weights;
 };
 
 class TextGenerator {
@@ -56,11 +61,13 @@ class TextGenerator {
 
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
+  absl::Status OpenDraft();
 
   TextGeneratorOptions options_;
   const OpenedGpt gpt_;
-  Parameters parameters_{{.draw = false}};
+  Parameters parameters_{{.draw = false}}, draft_parameters_{{.draw = false}};
   std::unique_ptr<Generator> generator_;
+  std::unique_ptr<ModelDraft> draft_;
 };
 
 }  // namespace weft

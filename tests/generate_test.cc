@@ -63,6 +63,17 @@ TEST_F(GenerateTest, DraftsChangeNoText) {
   EXPECT_EQ(Generated(how + Arguments{"--draft=6"}), Generated(how));
 }
 
+TEST_F(GenerateTest, ASmallModelGuesses) {
+  MakeRun("small", {"--layers=1", "--width=8"});
+  const Arguments how = {"--prompt=a", "--length=200", "--temperature=0.3"};
+  EXPECT_EQ(Generated(how + Arguments{"--draft-model=small"}), Generated(how));
+  EXPECT_EQ(Generated(how + Arguments{"--draft-model=small", "--draft=9"}), Generated(how));
+  Write("other.txt", "abcdefghijklmnopqrstuvwxyz#" + std::string(100, '.'));
+  MakeRun("fewer", {"--data=other.txt"});
+  EXPECT_TRUE(Fails(Generate({"--draft-model=fewer"}), 2, "--draft-model: fewer has"));
+  EXPECT_TRUE(Fails(Generate({"--draft-model=nothing"}), 2, "--draft-model: "));
+}
+
 TEST_F(GenerateTest, LogprobsAreThoseOfTheModel) {
   const std::string out = Generated({"--prompt=a", "--length=20", "--json", "--logprobs=3", "--top-k=2", "--seed=4"});
   const auto json = nlohmann::json::parse(out);

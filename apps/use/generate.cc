@@ -142,9 +142,16 @@ Hyperparameters Table(GenerateFlags* flags) {
        "maximum number of prompts continued at once; it changes no text",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
+      {"draft-model",
+       "a smaller GPT with the same tokens, which guesses the next tokens; it changes no text, and is faster if it is "
+       "often right",
+       &options.draft_model,
+       {.group = "Run", .type = "MODEL"}},
       {"draft",
-       "guess up to this many tokens from what followed the last tokens before, and check them at once; it changes no "
-       "text, and is faster for texts that repeat themselves",
+       "guess up to this many tokens and check them at once; it changes no text. Without --draft-model, the guesses "
+       "are "
+       "what followed the last tokens before, which is faster for texts that repeat themselves; with it, 0 stands for "
+       "4",
        &options.generate.draft,
        {.low = 0, .high = 47, .group = "Run"}},
       WeightsRow(&options.weights),

@@ -1,0 +1,84 @@
+#include "weft/inference/cached_gpt.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
+#include "weft/graph/runner.h"
+#include "weft/inference/eval_runner.h"
+
+namespace weft {
+
+// A graph for `rows` tokens.
+struct CachedGpt::Part {
+  Tape tape;
+  Var token, position;  // i32 [rows, 1]
+  Var pages;            // i32 [rows, P]
+  Var last;             // i32 [L]: the rows whose logits are computed
+  Var logits;           // f32 [L, V]
+  std::unique_ptr<Runner> runner;
+};
+
+CachedGpt::CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options)
+    : config_(config), parameters_(parameters), options_(options) {}
+
+CachedGpt::~CachedGpt() = default;
+
+void CachedGpt::Rows::Add(int32_t token, size_t position, const PageTable* table) {
+  tokens.push_back(token);
+  positions.push_back(static_cast<int32_t>(position));
+  tables.push_back(table);
+}
+
+absl::StatusOr<std::unique_ptr<CachedGpt>> CachedGpt::Create(const GptConfig& config, Parameters* parameters,
+                                                             const Options& options) {
+  auto gpt = std::unique_ptr<CachedGpt>(new CachedGpt(config, parameters, options));
+  WEFT_RETURN_IF_ERROR(gpt->PartOf(1).status());
+  return gpt;
+}
+
+absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows) {
+  std::unique_ptr<Part>& part = parts_[rows];
+  if (part != nullptr) return part.get();
+  auto made = std::make_unique<Part>();
+  const int64_t pages = CachePagesOf(config_.context), ends = rows <= kStepRows ? rows : kChunkEnds;
+  made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
+  made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
+  made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
+  made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
+  const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages),
+                                .positions = made->position,
+                                .pages = made->pages,
+                                .page_count = options_.pages};
+  made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
+  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
+                                                 parameters_, options_.threads));
+  part = std::move(made);
+  return part.get();
+}
+
+absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
+  const size_t wanted = std::bit_ceil(rows.tokens.size());
+  const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
+  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count)));
+  std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
+  tokens.resize(count);
+  positions.resize(count, -1);
+  last.resize(static_cast<size_t>(part->last.dim(0)));
+  const size_t width = static_cast<size_t>(part->pages.dim(1));
+  std::vector<int32_t> pages(count * width);
+  for (size_t row = 0; row < rows.tables.size(); ++row) {
+    const std::vector<int32_t>& own = rows.tables[row]->pages;
+    std::copy(own.begin(), own.end(), pages.begin() + static_cast<std::ptrdiff_t>(row * width));
+  }
+  WEFT_ASSIGN_OR_RETURN(
+      const Outputs out,
+      part->runner->Run(
+          {{part->token, tokens}, {part->position, positions}, {part->pages, pages}, {part->last, last}}));
+  return out[part->logits].as<float>();
+}
+
+}  // namespace weft

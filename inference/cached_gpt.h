@@ -1,0 +1,77 @@
+// A CachedGpt computes the logits of a GPT for tokens of any texts. The keys and values of earlier tokens are in a
+// cache of pages, which a PagePool hands out.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto gpt, CachedGpt::Create(config, &parameters, {.pages = 64}));
+//   CachedGpt::Rows rows;
+//   rows.Add(token, position, &table);   // table.pages holds the positions 0 .. position
+//   rows.last = {0};
+//   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt->Run(rows));   // [1, V]
+//
+// There is a graph for each number of rows, rounded up to a power of two. Executions of many rows, which read chunks of
+// prompts, multiply packed weights; those of few rows read the weights as they are. Both kinds of product give
+// different bits.
+#ifndef WEFT_INFERENCE_CACHED_GPT_H_
+#define WEFT_INFERENCE_CACHED_GPT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/core/parameters.h"
+#include "weft/graph/compile.h"
+#include "weft/inference/page_pool.h"
+#include "weft/models/gpt.h"
+
+namespace weft {
+
+class CachedGpt {
+ public:
+  static constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
+  static constexpr int64_t kMinChunk = 64;        // rows of the smallest chunk
+  static constexpr int64_t kChunkEnds = 16;       // maximum number of rows of a chunk whose logits are computed
+
+  struct Options {
+    int64_t pages = 0;     // size of the cache, at least one context
+    int64_t threads = 0;   // 0: one for each core
+    DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
+  };
+
+  // The tokens of one execution.
+  struct Rows {
+    std::vector<int32_t> tokens, positions;
+    std::vector<const PageTable*> tables;  // the pages of each token's text
+    std::vector<int32_t> last;             // rows whose logits are wanted
+    bool chunk = false;                    // whether the rows are a chunk; otherwise there are at most kStepRows
+
+    void Add(int32_t token, size_t position, const PageTable* table);
+  };
+
+  // Adds missing weights and caches to `parameters`, which must outlive the result.
+  static absl::StatusOr<std::unique_ptr<CachedGpt>> Create(const GptConfig& config, Parameters* parameters,
+                                                           const Options& options);
+  ~CachedGpt();
+
+  // Adds the rows' tokens to the cache. Returns logits [rows.last.size(), V], valid until the next call.
+  absl::StatusOr<const float*> Run(const Rows& rows);
+
+ private:
+  struct Part;
+
+  CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options);
+  absl::StatusOr<Part*> PartOf(int64_t rows);
+
+  const GptConfig config_;
+  Parameters* const parameters_;
+  const Options options_;
+  std::map<int64_t, std::unique_ptr<Part>> parts_;  // by rows
+};
+
+// Returns the number of pages that `tokens` tokens of a text take.
+inline int64_t CachePagesOf(int64_t tokens) { return (tokens + kCachePage - 1) / kCachePage; }
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_CACHED_GPT_H_
