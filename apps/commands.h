@@ -46,46 +46,47 @@ struct Command {
 // The groups of `weft --help`.
 enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect, kLearn, kShell };
 
-#define WEFT_COMMANDS(COMMAND)              \
-  COMMAND(kTrain, TrainGptCommand)          \
-  COMMAND(kTrain, TrainBertCommand)         \
-  COMMAND(kTrain, TrainTranslateCommand)    \
-  COMMAND(kTrain, TrainClassifyCommand)     \
-  COMMAND(kTrain, TrainVitCommand)          \
-  COMMAND(kTrain, TokenizerTrainCommand)    \
-  COMMAND(kTrain, EstimateGptCommand)       \
-  COMMAND(kTrain, EstimateBertCommand)      \
-  COMMAND(kTrain, EstimateTranslateCommand) \
-  COMMAND(kTrain, EstimateClassifyCommand)  \
-  COMMAND(kTrain, EstimateVitCommand)       \
-  COMMAND(kUse, GenerateCommand)            \
-  COMMAND(kUse, TranslateCommand)           \
-  COMMAND(kUse, ClassifyCommand)            \
-  COMMAND(kUse, EmbedCommand)               \
-  COMMAND(kUse, FillMaskCommand)            \
-  COMMAND(kUse, WordVectorsCommand)         \
-  COMMAND(kUse, TokenizeCommand)            \
-  COMMAND(kEvaluate, EvaluateCommand)       \
-  COMMAND(kConvert, ImportCommand)          \
-  COMMAND(kConvert, ExportCommand)          \
-  COMMAND(kConvert, QuantizeCommand)        \
-  COMMAND(kInspect, SummaryCommand)         \
-  COMMAND(kInspect, AttentionCommand)       \
-  COMMAND(kInspect, GraphCommand)           \
-  COMMAND(kInspect, ProfileCommand)         \
-  COMMAND(kInspect, ReportCommand)          \
-  COMMAND(kInspect, SimulateCommand)        \
-  COMMAND(kInspect, CalibrateCommand)       \
-  COMMAND(kLearn, DemoScaleCommand)         \
-  COMMAND(kLearn, DemoHeadsCommand)         \
-  COMMAND(kLearn, DemoMasksCommand)         \
-  COMMAND(kLearn, DemoPatternsCommand)      \
-  COMMAND(kLearn, DemoPositionsCommand)     \
-  COMMAND(kLearn, DemoNormsCommand)         \
-  COMMAND(kLearn, DemoDepthCommand)         \
-  COMMAND(kShell, CompletionCommand)
+// The group, name and function of each command.
+#define WEFT_COMMANDS(COMMAND)                                          \
+  COMMAND(kTrain, "train gpt", TrainGptCommand)                         \
+  COMMAND(kTrain, "train bert", TrainBertCommand)                       \
+  COMMAND(kTrain, "train translate", TrainTranslateCommand)             \
+  COMMAND(kTrain, "train classify", TrainClassifyCommand)               \
+  COMMAND(kTrain, "train vit", TrainVitCommand)                         \
+  COMMAND(kTrain, "tokenizer train", TokenizerTrainCommand)             \
+  COMMAND(kTrain, "estimate train gpt", EstimateGptCommand)             \
+  COMMAND(kTrain, "estimate train bert", EstimateBertCommand)           \
+  COMMAND(kTrain, "estimate train translate", EstimateTranslateCommand) \
+  COMMAND(kTrain, "estimate train classify", EstimateClassifyCommand)   \
+  COMMAND(kTrain, "estimate train vit", EstimateVitCommand)             \
+  COMMAND(kUse, "generate", GenerateCommand)                            \
+  COMMAND(kUse, "translate", TranslateCommand)                          \
+  COMMAND(kUse, "classify", ClassifyCommand)                            \
+  COMMAND(kUse, "embed", EmbedCommand)                                  \
+  COMMAND(kUse, "fill-mask", FillMaskCommand)                           \
+  COMMAND(kUse, "word-vectors", WordVectorsCommand)                     \
+  COMMAND(kUse, "tokenize", TokenizeCommand)                            \
+  COMMAND(kEvaluate, "evaluate", EvaluateCommand)                       \
+  COMMAND(kConvert, "import", ImportCommand)                            \
+  COMMAND(kConvert, "export", ExportCommand)                            \
+  COMMAND(kConvert, "quantize", QuantizeCommand)                        \
+  COMMAND(kInspect, "summary", SummaryCommand)                          \
+  COMMAND(kInspect, "attention", AttentionCommand)                      \
+  COMMAND(kInspect, "graph", GraphCommand)                              \
+  COMMAND(kInspect, "profile", ProfileCommand)                          \
+  COMMAND(kInspect, "report", ReportCommand)                            \
+  COMMAND(kInspect, "simulate", SimulateCommand)                        \
+  COMMAND(kInspect, "calibrate", CalibrateCommand)                      \
+  COMMAND(kLearn, "demo scale", DemoScaleCommand)                       \
+  COMMAND(kLearn, "demo heads", DemoHeadsCommand)                       \
+  COMMAND(kLearn, "demo masks", DemoMasksCommand)                       \
+  COMMAND(kLearn, "demo patterns", DemoPatternsCommand)                 \
+  COMMAND(kLearn, "demo positions", DemoPositionsCommand)               \
+  COMMAND(kLearn, "demo norms", DemoNormsCommand)                       \
+  COMMAND(kLearn, "demo depth", DemoDepthCommand)                       \
+  COMMAND(kShell, "completion", CompletionCommand)
 
-#define WEFT_DECLARE_COMMAND(group, function) Command function(CLI::App* parent);
+#define WEFT_DECLARE_COMMAND(group, name, function) Command function(CLI::App* parent);
 WEFT_COMMANDS(WEFT_DECLARE_COMMAND)
 #undef WEFT_DECLARE_COMMAND
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/command_line.h"
@@ -145,20 +147,33 @@ constexpr std::pair<const char*, const char*> kParents[] = {
     {"estimate", "Estimates a training's memory and time."},
     {"estimate train", "Takes a training command's flags, and trains nothing."}};
 
-// Adds all commands to `weft`, and returns them.
-std::vector<Command> AddCommands(CLI::App* weft) {
+// Reports whether the arguments begin with the words of `name`, a command's.
+bool Names(absl::string_view name, absl::Span<char* const> arguments) {
+  const std::vector<absl::string_view> words = absl::StrSplit(name, ' ');
+  return arguments.size() > words.size() && std::equal(words.begin(), words.end(), arguments.begin() + 1);
+}
+
+// Adds commands to `weft`, and returns them: the one that the arguments name or, if they name none, all. To add all
+// takes longer than to generate a token. A shell's script needs all, too.
+std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* weft) {
   for (const auto& [name, about] : kParents) AddCommand(weft, name, about);
   const struct {
     CommandGroup group;
+    const char* name;
     Command (*add)(CLI::App* parent);
   } kRows[] = {
-#define WEFT_COMMAND_ROW(group, function) {CommandGroup::group, function},
+#define WEFT_COMMAND_ROW(group, name, function) {CommandGroup::group, name, function},
       WEFT_COMMANDS(WEFT_COMMAND_ROW)
 #undef WEFT_COMMAND_ROW
   };
+  const bool one = std::any_of(std::begin(kRows), std::end(kRows), [&](const auto& row) {
+    return row.group != CommandGroup::kShell && Names(row.name, arguments);
+  });
   std::vector<Command> commands;
-  for (const auto& [group, add] : kRows) {
+  for (const auto& [group, name, add] : kRows) {
+    if (one && !Names(name, arguments)) continue;
     commands.push_back(add(weft));
+    WEFT_CHECK(commands.back().name == absl::StrCat("weft ", name));
     CLI::App* top = commands.back().app;
     while (top->get_parent() != weft) top = top->get_parent();
     top->group(Title(group));
@@ -196,7 +211,7 @@ int Main(int argc, char** argv) {
   bool version = false;
   app.add_flag("-v,--version", version, "print version, compiler and CPU features");
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
-  commands = AddCommands(&app);
+  commands = AddCommands(absl::MakeConstSpan(argv, static_cast<size_t>(argc)), &app);
   AllowExtras(&app);
   uint64_t max_bytes = ReadLimit();
   GivenFlags given;

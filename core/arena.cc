@@ -24,7 +24,7 @@ std::byte* Arena::NewBlock(size_t bytes) {
     if (before > 0) munmap(block, before);
     block += before;
     munmap(block + bytes, spare - before);
-    madvise(block, bytes, MADV_HUGEPAGE);  // only advice: failure is harmless
+    madvise(block, bytes, pages_ == Pages::kHuge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // failure is harmless
   }
   blocks_.emplace_back(block, Unmap{bytes});
   return block;

@@ -17,6 +17,11 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 class Arena {
  public:
+  // kHuge: asks the system for huge pages for blocks of 2 MB or more. kSmall: does not, so that memory of which only
+  // parts are used takes little more than these parts.
+  enum class Pages { kHuge, kSmall };
+  explicit Arena(Pages pages = Pages::kHuge) : pages_(pages) {}
+
   // Returns `bytes` zeroed bytes at a multiple of kAlignment, or null if the system gives no more memory.
   std::byte* Allocate(size_t bytes);
   // Makes the next allocations contiguous, up to `bytes` bytes in total, where each size is rounded up to kAlignment.
@@ -29,9 +34,10 @@ class Arena {
     void operator()(std::byte* block) const;
   };
 
-  // Returns a new zeroed block, or null. For a block of 2 MB or more, asks the system for huge pages.
+  // Returns a new zeroed block, or null.
   std::byte* NewBlock(size_t bytes);
 
+  Pages pages_;
   std::vector<std::unique_ptr<std::byte[], Unmap>> blocks_;
   std::byte* next_ = nullptr;  // the first free byte of the current block
   size_t left_ = 0;            // free bytes from there on

@@ -2,11 +2,11 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/file.h"
@@ -70,7 +70,7 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   }
 
   size_t max_keys_, key_count_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of each object that is open; arrays have none
+  std::vector<absl::flat_hash_set<std::string>> keys_;  // of each object that is open; arrays have none
   std::string problem_;
 };
 

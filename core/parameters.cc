@@ -66,7 +66,7 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
                                                       ToString(it->second.tensor.type), " here, but the graph wants ",
                                                       ToString(spec.type)));
   }
-  size_t bytes = 0;
+  size_t bytes = 0, cache_bytes = 0;
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
     const auto given = provided_.find(spec.name);
@@ -76,10 +76,10 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
                                                         ToString(given->second.type), ", but the graph wants ",
                                                         ToString(spec.type)));
     }
-    bytes += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
+    (spec.kind == ParameterKind::kCache ? cache_bytes : bytes) += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
   }
-  if (!arena_.Reserve(bytes)) {
-    return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes, " bytes"));
+  if (!arena_.Reserve(bytes) || !caches_.Reserve(cache_bytes)) {
+    return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes + cache_bytes, " bytes"));
   }
   for (const ParameterSpec& spec : specs) {
     if (entries_.contains(spec.name)) continue;
@@ -88,7 +88,8 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
       entries_.emplace(spec.name, Entry{given->second, spec.kind});
       continue;
     }
-    const Tensor tensor = {spec.type, arena_.Allocate(spec.type.bytes())};
+    Arena& arena = spec.kind == ParameterKind::kCache ? caches_ : arena_;
+    const Tensor tensor = {spec.type, arena.Allocate(spec.type.bytes())};
     if (given != provided_.end()) {
       Convert(given->second, tensor);
       entries_.emplace(spec.name, Entry{tensor, spec.kind});

@@ -110,7 +110,8 @@ class Parameters {
 
   Options options_;
   Arena arena_;
-  mutable std::mutex mutex_;  // guards entries_ and divided_, which only grow; names and types never change
+  Arena caches_{Arena::Pages::kSmall};  // a cache fills up bit by bit
+  mutable std::mutex mutex_;            // guards entries_ and divided_, which only grow; names and types never change
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, ParameterSpec, std::less<>>
       divided_;  // types of the whole weights whose pieces are in entries_

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -67,40 +70,69 @@ size_t FindNotFinite(absl::Span<const Bits> numbers, Bits exponent) {
   return i;
 }
 
-// Returns the index of the first element that is NaN or infinite, or the number of elements if there is none. All
+// Elements `begin` to `end` - 1 of a tensor, in whole blocks.
+struct Part {
+  const NamedTensor* named;
+  int64_t begin, end;
+};
+
+// Returns the index of the first element of `part` that is NaN or infinite, or `part.end` if there is none. All
 // elements of a block whose scale is not finite count as not finite.
-int64_t FindNotFinite(const Tensor& tensor) {
-  const int64_t elements = tensor.type.shape.elements();
-  const auto count = static_cast<size_t>(elements);
-  if (tensor.type.dtype == kF32) {
-    const absl::Span<const uint32_t> bits(reinterpret_cast<const uint32_t*>(tensor.data), count);
-    return static_cast<int64_t>(FindNotFinite(bits, uint32_t{0x7f800000}));
+int64_t FindNotFinite(const Part& part) {
+  const DType dtype = part.named->tensor.type.dtype;
+  const std::byte* const data = part.named->tensor.data;
+  const auto count = static_cast<size_t>(part.end - part.begin);
+  if (dtype == kF32) {
+    const absl::Span<const uint32_t> bits(reinterpret_cast<const uint32_t*>(data) + part.begin, count);
+    return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint32_t{0x7f800000}));
   }
-  if (tensor.type.dtype == kBF16) {
-    const absl::Span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(tensor.data), count);
-    return static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
+  if (dtype == kBF16) {
+    const absl::Span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(data) + part.begin, count);
+    return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
   }
-  if (!IsBlockFormat(tensor.type.dtype)) return elements;
-  for (int64_t i = 0; i < elements; i += kBlockElements) {
+  for (int64_t i = part.begin; i < part.end; i += kBlockElements) {
     uint16_t scale;
-    std::memcpy(&scale, tensor.data + BytesOf(tensor.type.dtype, i), sizeof(scale));
+    std::memcpy(&scale, data + BytesOf(dtype, i), sizeof(scale));
     if (!std::isfinite(FromHalfBits(scale))) return i;
   }
-  return elements;
+  return part.end;
 }
 
+// Returns DataLoss for the first weight that is not finite. All cores search, because a command that generates a few
+// tokens would otherwise wait for this longer than for the tokens.
 absl::Status CheckFinite(const std::string& path, const Weights& weights) {
-  for (const auto& [name, tensor] : weights.tensors()) {
-    const int64_t found = FindNotFinite(tensor);
-    if (found == tensor.type.shape.elements()) continue;
-    std::array<float, kBlockElements> values;
-    const DType dtype = tensor.type.dtype;
-    const size_t count = IsBlockFormat(dtype) ? values.size() : 1;
-    DecodeWeight(dtype, tensor.data + BytesOf(dtype, found), absl::MakeSpan(values).first(count));
-    return absl::DataLossError(absl::StrCat(path, ": element ", found, " of '", name, "' ", ToString(tensor.type),
-                                            " is ", std::isnan(values[0]) ? "NaN" : "infinite"));
+  constexpr int64_t kPart = 1 << 20;  // elements
+  std::vector<Part> parts;
+  for (const NamedTensor& named : weights.tensors()) {
+    if (!IsWeightFormat(named.tensor.type.dtype)) continue;
+    const int64_t elements = named.tensor.type.shape.elements();
+    for (int64_t begin = 0; begin < elements; begin += kPart) {
+      parts.push_back({&named, begin, std::min(begin + kPart, elements)});
+    }
   }
-  return absl::OkStatus();
+  std::atomic<size_t> next = 0, first = parts.size();  // the next part to search, and the first that is not finite
+  const auto search = [&] {
+    for (size_t i = next++; i < first; i = next++) {
+      if (FindNotFinite(parts[i]) == parts[i].end) continue;
+      size_t known = first;
+      while (i < known && !first.compare_exchange_weak(known, i)) {
+      }
+    }
+  };
+  std::vector<std::future<void>> others;
+  const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
+  for (size_t i = 1; i < std::min(cores, parts.size()); ++i) others.push_back(std::async(std::launch::async, search));
+  search();
+  others.clear();  // waits for them
+  if (first == parts.size()) return absl::OkStatus();
+  const auto& [name, tensor] = *parts[first].named;
+  const int64_t found = FindNotFinite(parts[first]);
+  std::array<float, kBlockElements> values;
+  const DType dtype = tensor.type.dtype;
+  const size_t count = IsBlockFormat(dtype) ? values.size() : 1;
+  DecodeWeight(dtype, tensor.data + BytesOf(dtype, found), absl::MakeSpan(values).first(count));
+  return absl::DataLossError(absl::StrCat(path, ": element ", found, " of '", name, "' ", ToString(tensor.type), " is ",
+                                          std::isnan(values[0]) ? "NaN" : "infinite"));
 }
 
 }  // namespace

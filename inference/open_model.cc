@@ -2,6 +2,7 @@
 #include "weft/inference/open_model.h"
 
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -74,15 +75,17 @@ absl::Status CheckGuessesMasked(const OpenedBert& bert) {
 }
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
-  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
   std::string beside = BaseOf(path);
   std::error_code error;
   if (fs::is_regular_file(beside, error)) {
     const std::string folder = fs::path(beside).parent_path().string();
     beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
   }
+  // A large tokenizer takes as long to read as the weights.
+  auto loaded = std::async(std::launch::async, LoadTokenizer, tokenizer.empty() ? beside : tokenizer);
+  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
   OpenedGpt gpt = {std::move(model), nullptr};
-  WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, LoadTokenizer(tokenizer.empty() ? beside : tokenizer));
+  WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), gpt.model.config.vocabulary));
   return gpt;
 }

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-#define WEFT_COUNT_COMMAND(group, function) +1
+#define WEFT_COUNT_COMMAND(group, name, function) +1
 constexpr size_t kCommands = WEFT_COMMANDS(WEFT_COUNT_COMMAND);
 #undef WEFT_COUNT_COMMAND
 
