@@ -36,15 +36,15 @@ void CachedGpt::Rows::Add(int32_t token, size_t position, const PageTable* table
 absl::StatusOr<std::unique_ptr<CachedGpt>> CachedGpt::Create(const GptConfig& config, Parameters* parameters,
                                                              const Options& options) {
   auto gpt = std::unique_ptr<CachedGpt>(new CachedGpt(config, parameters, options));
-  WEFT_RETURN_IF_ERROR(gpt->PartOf(1).status());
+  WEFT_RETURN_IF_ERROR(gpt->PartOf(1, 1).status());
   return gpt;
 }
 
-absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows) {
-  std::unique_ptr<Part>& part = parts_[rows];
+absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows, int64_t ends) {
+  std::unique_ptr<Part>& part = parts_[{rows, ends}];
   if (part != nullptr) return part.get();
   auto made = std::make_unique<Part>();
-  const int64_t pages = CachePagesOf(config_.context), ends = rows <= kStepRows ? rows : kChunkEnds;
+  const int64_t pages = CachePagesOf(config_.context);
   made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
   made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
   made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
@@ -63,7 +63,8 @@ absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows) {
 absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
   const size_t wanted = std::bit_ceil(rows.tokens.size());
   const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
-  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count)));
+  const size_t ends = !rows.chunk ? count : rows.last.size() <= 1 ? 1 : kChunkEnds;
+  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count), static_cast<int64_t>(ends)));
   std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
   tokens.resize(count);
   positions.resize(count, -1);

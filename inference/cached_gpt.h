@@ -7,7 +7,8 @@
 //   rows.last = {0};
 //   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt->Run(rows));   // [1, V]
 //
-// There is a graph for each number of rows, rounded up to a power of two. Executions of many rows, which read chunks of
+// There is a graph for each number of rows, rounded up to a power of two, and for chunks of which one or more rows have
+// logits. Executions of many rows, which read chunks of
 // prompts, multiply packed weights; those of few rows read the weights as they are. Both kinds of product give
 // different bits.
 #ifndef WEFT_INFERENCE_CACHED_GPT_H_
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -61,12 +63,12 @@ class CachedGpt {
   struct Part;
 
   CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options);
-  absl::StatusOr<Part*> PartOf(int64_t rows);
+  absl::StatusOr<Part*> PartOf(int64_t rows, int64_t ends);
 
   const GptConfig config_;
   Parameters* const parameters_;
   const Options options_;
-  std::map<int64_t, std::unique_ptr<Part>> parts_;  // by rows
+  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Part>> parts_;  // by rows, and rows with logits
 };
 
 // Returns the number of pages that `tokens` tokens of a text take.

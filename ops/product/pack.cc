@@ -32,9 +32,6 @@ struct PackAttrs {
   auto Fields() const { return std::tuple{AttrField{"dtype", dtype}, AttrField{"transposed", transposed}}; }
 };
 
-// Reports whether a weight in this dtype can become panels of f32 and of bf16.
-bool IsStored(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
-
 PanelShape ShapeOf(const Attrs& attrs, const Shape& b) {
   const auto [dtype, transposed] = attrs.as<PackAttrs>();
   return Panels(b.dim(transposed ? 1 : 0), b.dim(transposed ? 0 : 1), dtype);
@@ -42,12 +39,12 @@ PanelShape ShapeOf(const Attrs& attrs, const Shape& b) {
 
 absl::StatusOr<Types> InferPack(const Attrs& attrs, TypeSpan in) {
   const DType dtype = attrs.as<PackAttrs>().dtype;
-  const bool converts = (dtype == kF32 || dtype == kBF16) && IsStored(in[0].dtype);
+  const bool converts = (dtype == kF32 || dtype == kBF16) && IsWeightFormat(in[0].dtype);
   if (dtype != in[0].dtype && !converts) {
     return ShapeError("pack", "panels are of b's dtype, or f32 or bf16 for a weight", in);
   }
   if (in[0].shape.rank() != 2) return ShapeError("pack", "b needs rank 2", in);
-  if (IsStored(in[0].dtype) && in[0].dtype != kF32 && !attrs.as<PackAttrs>().transposed) {
+  if (IsWeightFormat(in[0].dtype) && in[0].dtype != kF32 && !attrs.as<PackAttrs>().transposed) {
     return ShapeError("pack", "a stored weight is transposed: it is kept by rows", in);
   }
   const PanelShape shape = ShapeOf(attrs, in[0].shape);
@@ -70,24 +67,46 @@ void PackKernel(const KernelArgs& a, Rect tile) {
              tile.row_begin / rows, tile.row_end / rows, a.outputs[0].data);
 }
 
-Prepared PreparePack(const OpArgs& args, absl::Span<const Rect>) {
-  if (args.inputs[0].dtype == kF32 || args.inputs[0].dtype == kF64) return {};
-  const PanelShape shape = ShapeOf(args.attrs, args.inputs[0].shape);
-  return {.workspace = static_cast<size_t>(shape.width * shape.inner) * sizeof(float)};
+constexpr int64_t kSlice = 256;  // elements of a column that are decoded at once: a multiple of kBlockElements
+
+// Reports whether pairs of elements of a stored weight are already words of its panels.
+bool StoresWords(DType stored, const PanelShape& panels) {
+  return stored == kBF16 && panels.dtype == kBF16 && panels.rows() == panels.inner;
 }
 
-// Packs a weight that is stored by rows in bf16 or a block format. Decodes the columns of one panel at a time.
+Prepared PreparePack(const OpArgs& args, absl::Span<const Rect>) {
+  if (args.inputs[0].dtype == kF32 || args.inputs[0].dtype == kF64) return {};
+  if (StoresWords(args.inputs[0].dtype, ShapeOf(args.attrs, args.inputs[0].shape))) return {};
+  const PanelShape shape = ShapeOf(args.attrs, args.inputs[0].shape);
+  return {.workspace = static_cast<size_t>(shape.width * std::min(kSlice, shape.inner)) * sizeof(float)};
+}
+
+// Packs a weight that is stored by rows in bf16 or a block format. For bf16 panels, the pairs of a bf16 weight move as
+// if each were one f32. Otherwise decodes kSlice elements of each column of a panel at a time.
 void PackStoredKernel(const KernelArgs& a, Rect tile) {
   const PanelShape whole = ShapeOf(a.attrs, a.input_shape(0));
   const int64_t rows = std::max<int64_t>(1, whole.rows()), inner = whole.inner;
   const DType stored = a.inputs[0].type.dtype;
+  if (StoresWords(stored, whole)) {
+    const PanelShape words = {.inner = inner / 2, .cols = whole.cols, .width = whole.width, .dtype = kF32};
+    PackPanels(words, /*transposed=*/true, reinterpret_cast<const float*>(a.inputs[0].data), tile.row_begin / rows,
+               tile.row_end / rows, a.outputs[0].data);
+    return;
+  }
   float* const decoded = reinterpret_cast<float*>(a.workspace);
   for (int64_t p = tile.row_begin / rows; p < tile.row_end / rows; ++p) {
     PanelShape panel = whole;
     panel.cols = std::min(whole.width, whole.cols - p * whole.width);
-    const size_t before = BytesOf(stored, p * whole.width * inner);
-    DecodeWeight(stored, a.inputs[0].data + before, absl::MakeSpan(decoded, static_cast<size_t>(panel.cols * inner)));
-    PackPanels(panel, /*transposed=*/true, decoded, 0, 1, a.outputs[0].data + p * whole.size() * SizeOf(whole.dtype));
+    std::byte* const to = a.outputs[0].data + p * whole.size() * static_cast<int64_t>(SizeOf(whole.dtype));
+    for (int64_t k = 0; k < inner; k += kSlice) {
+      panel.inner = std::min(kSlice, inner - k);
+      for (int64_t j = 0; j < panel.cols; ++j) {
+        const std::byte* const from = a.inputs[0].data + BytesOf(stored, (p * whole.width + j) * inner + k);
+        DecodeWeight(stored, from, absl::MakeSpan(decoded + j * panel.inner, static_cast<size_t>(panel.inner)));
+      }
+      PackPanels(panel, /*transposed=*/true, decoded, 0, 1,
+                 to + whole.Offset(k, 0) * static_cast<int64_t>(SizeOf(whole.dtype)));
+    }
   }
 }
 
