@@ -60,6 +60,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kTrain, "estimate train classify", EstimateClassifyCommand)   \
   COMMAND(kTrain, "estimate train vit", EstimateVitCommand)             \
   COMMAND(kUse, "generate", GenerateCommand)                            \
+  COMMAND(kUse, "chat", ChatCommand)                                    \
   COMMAND(kUse, "translate", TranslateCommand)                          \
   COMMAND(kUse, "classify", ClassifyCommand)                            \
   COMMAND(kUse, "embed", EmbedCommand)                                  \

@@ -149,6 +149,10 @@ Hyperparameters InGroup(absl::string_view group, Hyperparameters rows) {
   return rows;
 }
 
+void Append(const Hyperparameters& rows, Hyperparameters* table) {
+  table->insert(table->end(), rows.begin(), rows.end());
+}
+
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter) {
   if (text.empty() && parameter.is_text() && !parameter.rules.may_be_empty) {
     return InvalidArgument(parameter.flag, ": it is empty");

@@ -92,8 +92,8 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
       status = text.status();
       return false;
     }
-    sink(i, *text, &generated);
-    return !streams[i].stopped();
+    const bool more = sink(i, *text, &generated);
+    return more && !streams[i].stopped();
   };
   WEFT_RETURN_IF_ERROR(generator_->Generate(prompts, options_.generate, take).status());
   for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish(), nullptr);

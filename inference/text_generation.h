@@ -2,7 +2,10 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Open("runs/gpt-1", {.stop = {"\n"}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
-//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text) { std::cout << text; }));
+//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text, const GeneratedToken*) {
+//     std::cout << text;
+//     return true;
+//   }));
 //
 // For tokens instead of texts, use a Generator (inference/generate.h).
 #ifndef WEFT_INFERENCE_TEXT_GENERATION_H_
@@ -54,8 +57,8 @@ class TextGenerator {
   std::string TokenText(int32_t token) const;
 
   // Receives the index of a prompt and the next piece of its continuation, and the token that was drawn, or null for
-  // the rest of the text.
-  using Sink = absl::FunctionRef<void(size_t, const std::string&, const GeneratedToken*)>;
+  // the rest of the text. Returns whether the text continues.
+  using Sink = absl::FunctionRef<bool(size_t, const std::string&, const GeneratedToken*)>;
   // Continues each prompt, and gives each piece of text to `sink` as soon as later tokens cannot change it.
   absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 

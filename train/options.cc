@@ -160,8 +160,4 @@ TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_
   return trainer;
 }
 
-void Append(const Hyperparameters& rows, Hyperparameters* table) {
-  table->insert(table->end(), rows.begin(), rows.end());
-}
-
 }  // namespace weft

@@ -50,9 +50,6 @@ std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options);
 // be valid.
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
 
-// Appends `rows` to `table`.
-void Append(const Hyperparameters& rows, Hyperparameters* table);
-
 }  // namespace weft
 
 #endif  // WEFT_TRAIN_OPTIONS_H_

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/text_generation.h"
@@ -48,71 +48,17 @@ std::string StopText(const std::vector<std::string>& stops) {
   return stops.empty() ? "" : stops.size() == 1 ? stops[0] : nlohmann::json(stops).dump();
 }
 
-absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
-  bias->clear();
-  if (text.empty()) return absl::OkStatus();
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return InvalidArgument("got '", text, "', wanted a JSON object such as {\"50256\": -100}");
-  for (const auto& [key, value] : json.items()) {
-    int32_t token = 0;
-    if (!absl::SimpleAtoi(key, &token) || !value.is_number()) {
-      return InvalidArgument("'", key, "': ", value.dump(), " is not the number of a token and a number");
-    }
-    const nlohmann::json& number = value;
-    bias->emplace_back(token, number.get<float>());
-  }
-  return absl::OkStatus();
-}
-
-std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  for (const auto& [token, number] : bias) json[absl::StrCat(token)] = number;
-  return bias.empty() ? "" : json.dump();
-}
-
 Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
-  SamplingOptions& sampling = options.generate.sampling;
-  return {
+  Hyperparameters table = {
       {"model",
        "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
-      {"tokenizer",
-       "tokenizer to use instead of the model's, as for weft tokenize",
-       &options.tokenizer,
-       {.group = "Model", .type = "FILE_OR_FOLDER"}},
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,
        {.may_be_empty = true, .group = "Text"}},
-      {"length", "maximum number of tokens to add to each text", &options.generate.length, {.low = 0, .group = "Text"}},
-      {"temperature",
-       "divides the logits: below 1 the text is more predictable, above 1 more varied; 0 picks the most likely token",
-       &sampling.temperature,
-       {.low = 0, .group = "Sampling"}},
-      {"top-k",
-       "sample among the k most likely tokens; 0: all tokens",
-       &sampling.top_k,
-       {.low = 0, .group = "Sampling"}},
-      {"top-p",
-       "sample among the fewest tokens whose probabilities sum to at least this; 1: all tokens",
-       &sampling.top_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"min-p",
-       "drop tokens whose probability is less than this fraction of the most likely token's; 0: none",
-       &sampling.min_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"typical-p",
-       "sample among the tokens whose log-probability is closest to its mean, as few as have at least this total "
-       "probability; 1: all tokens",
-       &sampling.typical_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"repetition-penalty",
-       "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
-       "penalty",
-       &sampling.repetition_penalty,
-       {.group = "Sampling"}},
       {"stop",
        "a text, or a JSON array of texts; a continuation ends before the first of them",
        Hyperparameter::Text{[&options] { return StopText(options.stop); },
@@ -132,34 +78,13 @@ Hyperparameters Table(GenerateFlags* flags) {
        "those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before sampling",
        &options.generate.logprobs,
        {.low = -1, .group = "Output"}},
-      {"logit-bias",
-       "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
-       Hyperparameter::Text{[&sampling] { return LogitBiasText(sampling.logit_bias); },
-                            [&sampling](absl::string_view text) { return SetLogitBias(text, &sampling.logit_bias); }},
-       {.may_be_empty = true, .group = "Sampling", .type = "JSON"}},
-      {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed, {.group = "Sampling"}},
       {"batch",
        "maximum number of prompts continued at once; it changes no text",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
-      {"draft-model",
-       "a smaller GPT with the same tokens, which guesses the next tokens; it changes no text, and is faster if it is "
-       "often right",
-       &options.draft_model,
-       {.group = "Run", .type = "MODEL"}},
-      {"draft",
-       "guess up to this many tokens and check them at once; it changes no text. Without --draft-model, the guesses "
-       "are "
-       "what followed the last tokens before, which is faster for texts that repeat themselves; with it, 0 stands for "
-       "4",
-       &options.generate.draft,
-       {.low = 0, .high = 47, .group = "Run"}},
-      WeightsRow(&options.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &options.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
   };
+  Append(GeneratorRows(&options), &table);
+  return table;
 }
 
 void Write(absl::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -176,12 +101,13 @@ absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::stri
   WEFT_RETURN_IF_ERROR(
       Failure(generator->Continue(prompts, [&](size_t i, const std::string& text, const GeneratedToken* token) {
         texts[i] += text;
-        if (token == nullptr || token->logprobs.empty()) return;
+        if (token == nullptr || token->logprobs.empty()) return true;
         logprobs = true;
         nlohmann::ordered_json& next = tokens[i].emplace_back(LogprobJson(*generator, token->logprobs[0]));
         for (const TokenLogprob& likely : absl::MakeConstSpan(token->logprobs).subspan(1)) {
           next["likeliest"].push_back(LogprobJson(*generator, likely));
         }
+        return true;
       })));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto line = [&] {
@@ -201,6 +127,7 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
   const absl::Status status = generator->Continue({ids}, [](size_t, const std::string& text, const GeneratedToken*) {
     Write(text);
     std::fflush(stdout);
+    return true;
   });
   Write("\n");
   return Failure(status);

@@ -1,0 +1,131 @@
+// `weft chat` talks with a GPT.
+#include "weft/inference/chat.h"
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/line_editor.h"
+#include "weft/apps/use/generator_rows.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+struct ChatFlags {
+  std::string model, history;
+  std::string turn = "\\n{}\\n", beginning;
+  ChatOptions options = {
+      .generator = {.generate = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 200}},
+  };
+  GivenFlags given;
+};
+
+constexpr char kKeys[] =
+    "Type a line, and the model answers. Ctrl-C ends an answer, Ctrl-D the conversation. /clear begins a new one, "
+    "/text "
+    "shows what the model has read.\n";
+
+Hyperparameters Table(ChatFlags* flags) {
+  Hyperparameters table = {
+      {"model",
+       "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
+       &flags->model,
+       {.group = "Model", .type = "MODEL", .required = true}},
+      {"turn",
+       "what a turn adds to the text, in which {} is the typed line and \\n a line break; an answer ends where the "
+       "text "
+       "before {} occurs",
+       &flags->turn,
+       {.group = "Text", .type = "TEXT"}},
+      {"beginning",
+       "text before the first turn, such as an instruction; \\n is a line break",
+       &flags->beginning,
+       {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
+      {"history", "file that keeps the typed lines for the next conversation", &flags->history, {.group = "Text"}},
+  };
+  Append(GeneratorRows(&flags->options.generator), &table);
+  return table;
+}
+
+// While an AnswerInterrupt exists, Ctrl-C sets `requested` in place of ending the program.
+class AnswerInterrupt {
+ public:
+  AnswerInterrupt() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { requested = 1; };
+    action.sa_flags = SA_RESTART;  // otherwise, a piece of text could not be written
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~AnswerInterrupt() { sigaction(SIGINT, &before_, nullptr); }
+
+  static inline volatile std::sig_atomic_t requested = 0;
+
+ private:
+  struct sigaction before_;
+};
+
+void Write(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+absl::Status Talk(ChatFlags flags) {
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
+  WEFT_RETURN_IF_ERROR(Validate(flags.options.generator.generate.sampling));
+  flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
+  flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});
+  WEFT_ASSIGN_OR_RETURN(const auto chat, UsageError(Chat::Open(flags.model, flags.options)));
+  LineEditor editor("> ", flags.history);
+  std::optional<AnswerInterrupt> interrupt;
+  if (editor.interactive()) {
+    interrupt.emplace();
+    Write(kKeys);
+  }
+  while (const std::optional<std::string> line = editor.Read()) {
+    if (line->empty()) continue;
+    if (*line == "/clear") {
+      chat->Clear();
+    } else if (*line == "/text") {
+      Write(chat->text() + "\n");
+    } else {
+      AnswerInterrupt::requested = 0;
+      const absl::Status status = chat->Answer(*line, [](const std::string& piece) {
+        Write(piece);
+        return AnswerInterrupt::requested == 0;
+      });
+      Write("\n");
+      if (!status.ok() && (!editor.interactive() || !absl::IsInvalidArgument(status))) return Failure(status);
+      if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+    }
+  }
+  if (editor.interactive()) Write("\n");
+  return Failure(editor.Save());
+}
+
+}  // namespace
+
+Command ChatCommand(CLI::App* weft) {
+  auto flags = std::make_shared<ChatFlags>();
+  CLI::App* app =
+      AddCommand(weft, "chat",
+                 "Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
+                 "terminal, the lines of standard input are answered.");
+  AddFlags(app, Table(flags.get()), &flags->given);
+  return {"weft chat",
+          app,
+          [flags] { return Talk(*flags); },
+          "talks with a GPT",
+          {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},
+           {"Asks a model that has seen questions and answers.",
+            "echo 'What is rain?' | weft chat --model=runs/gpt-1 --turn='\\nQuestion: {}\\nAnswer:'"}}};
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// A Chat is a conversation with a GPT: a text to which a person and the model add in turn.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Open("gpt2", {.turn = "\nQuestion: {}\nAnswer:"}));
+//   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", [](const std::string& piece) {
+//     std::cout << piece;
+//     return true;
+//   }));
+#ifndef WEFT_INFERENCE_CHAT_H_
+#define WEFT_INFERENCE_CHAT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/inference/text_generation.h"
+
+namespace weft {
+
+struct ChatOptions {
+  // If the conversation outgrows the context, its beginning is forgotten.
+  TextGeneratorOptions generator = {};
+  std::string beginning = "";  // the text before the first turn, such as an instruction
+  // What a turn adds to the text: {} is the person's line. The model continues after it. An answer ends where the text
+  // before {} occurs, since the next turn would begin there.
+  std::string turn = "\n{}\n";
+};
+
+class Chat {
+ public:
+  // `path`: a model, as for OpenGpt. Returns InvalidArgument unless the turn has one {}, with a text before it.
+  static absl::StatusOr<std::unique_ptr<Chat>> Open(const std::string& path, const ChatOptions& options);
+
+  // Receives the next piece of an answer. Returns whether the answer continues.
+  using Sink = absl::FunctionRef<bool(const std::string&)>;
+  // Adds `line` and the model's answer to the conversation. An answer that the sink ends is kept as far as it came.
+  absl::Status Answer(absl::string_view line, Sink sink);
+
+  const std::string& text() const { return text_; }  // the conversation so far
+  void Clear() { text_.clear(); }                    // begins a new conversation
+
+ private:
+  explicit Chat(const ChatOptions& options) : options_(options) {}
+
+  ChatOptions options_;
+  std::unique_ptr<TextGenerator> generator_;
+  std::string text_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_CHAT_H_

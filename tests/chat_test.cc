@@ -1,0 +1,133 @@
+// `weft chat` through a pipe, and as a person uses it at a terminal.
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+class ChatTest : public WeftProgramTest {
+ protected:
+  void SetUp() override { MakeRun("run"); }
+  CommandResult Chat(const std::string& typed, const Arguments& more = {}) const {
+    Write("typed.txt", typed);
+    const Arguments shell = {"/bin/sh", "-c", "exec \"$0\" \"$@\" < typed.txt", Program()};
+    return RunCommand(shell + Arguments{"chat", "--model=run", "--length=12"} + more, {.folder = Path("")});
+  }
+  static std::string Program() { return std::filesystem::absolute("apps/weft").string(); }
+};
+
+TEST_F(ChatTest, EachLineIsAnsweredFromTheWholeConversation) {
+  const CommandResult result = Chat("line one\nline two\n/text\n");
+  ASSERT_TRUE(Works(result));
+  const std::string text = "line one\n" + result.out.substr(0, result.out.find('\n')) + "\nline two\n";
+  EXPECT_TRUE(absl::StrContains(result.out, text)) << result.out;
+  // An answer is what `weft generate` adds to the same text.
+  const std::string generated =
+      Weft({"generate", "--model=run", "--length=12", "--prompt=line one\n", "--stop=\n", "--truncate"}).out;
+  EXPECT_EQ("line one\n" + result.out.substr(0, result.out.find('\n') + 1), generated);
+  const CommandResult again = Chat("line one\n/clear\nline one\n");
+  const size_t half = again.out.size() / 2;
+  EXPECT_EQ(again.out.substr(0, half), again.out.substr(half));
+}
+
+TEST_F(ChatTest, TurnsAndBeginnings) {
+  const CommandResult result = Chat("a\n/text\n", {"--turn=\\nline {} one ", "--beginning=line 1\\n"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_TRUE(absl::StrContains(result.out, "line 1\n\nline a one ")) << result.out;
+  EXPECT_TRUE(Fails(Chat("a\n", {"--turn=nothing"}), 2, "--turn: 'nothing' must have one {}"));
+  EXPECT_TRUE(Fails(Chat("a\n", {"--turn={}b"}), 2, "and a text before it"));
+  EXPECT_TRUE(Fails(Weft({"chat"}), 2, "--model=DIR is missing"));
+  // A conversation that outgrows the context of 8 tokens goes on.
+  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\n")));
+}
+
+// Types at a terminal: the file descriptor of its other end.
+class Terminal {
+ public:
+  Terminal(const std::string& folder, const std::string& program, const Arguments& arguments) {
+    pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+    if (pid_ != 0) return;
+    std::vector<std::string> words = Arguments{program} + arguments;
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    if (chdir(folder.c_str()) == 0) execv(argv[0], argv.data());
+    _exit(127);
+  }
+  ~Terminal() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
+    close(fd_);
+  }
+
+  void Type(const std::string& keys) const {
+    EXPECT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  // Returns what the program has shown since the last call, up to the first `wanted`.
+  std::string Await(const std::string& wanted) {
+    constexpr int kPatience = 20'000;  // milliseconds
+    while (!absl::StrContains(shown_, wanted)) {
+      pollfd ready = {.fd = fd_, .events = POLLIN};
+      char bytes[4096];
+      const ssize_t count = poll(&ready, 1, kPatience) == 1 ? read(fd_, bytes, sizeof(bytes)) : 0;
+      if (count <= 0) {
+        ADD_FAILURE() << "'" << wanted << "' was not shown, but '" << shown_ << "'";
+        return "";
+      }
+      shown_.append(bytes, static_cast<size_t>(count));
+    }
+    const size_t end = shown_.find(wanted) + wanted.size();
+    std::string before = shown_.substr(0, end);
+    shown_.erase(0, end);
+    return before;
+  }
+  int ExitCode() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  int fd_ = -1;
+  pid_t pid_ = 0;
+  std::string shown_;
+};
+
+TEST_F(ChatTest, KeysAtATerminal) {
+  const std::string never = "line one line one line one line one ";  // a text before {} at which no answer ends
+  const Arguments endless = {"chat", "--model=run", "--length=100000000", "--turn=" + never + "{}\n",
+                             "--history=lines.txt"};
+  Terminal terminal(Path(""), Program(), endless);
+  terminal.Await("> ");
+  terminal.Type("forgotten\x03");  // Ctrl-C clears the line
+  terminal.Type("a\n");
+  terminal.Await("a\r\n");
+  terminal.Await("e");  // the answer, which is endless and of which this letter is a part
+  terminal.Type("\x03");
+  terminal.Await("\r\n> ");  // Ctrl-C ended the answer alone
+  terminal.Type("@\n");      // no character of the model: an error, after which the conversation goes on
+  terminal.Await("U+0040");
+  terminal.Await("> ");
+  terminal.Type("/text\n");
+  EXPECT_TRUE(absl::StrContains(terminal.Await("\r\n> "), never + "a"));
+  terminal.Type("\x1b[A\x1b[A\x1b[A");  // the third line before
+  terminal.Await("a");
+  terminal.Type("\x03\x04");  // clears it, and Ctrl-D ends the conversation
+  EXPECT_EQ(terminal.ExitCode(), 0);
+  EXPECT_TRUE(absl::StrContains(Read("lines.txt"), "a\n"));
+  EXPECT_FALSE(absl::StrContains(Read("lines.txt"), "forgotten"));
+}
+
+}  // namespace
+}  // namespace weft
