@@ -44,15 +44,16 @@ absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows, int64_t ends) {
   std::unique_ptr<Part>& part = parts_[{rows, ends}];
   if (part != nullptr) return part.get();
   auto made = std::make_unique<Part>();
-  const int64_t pages = CachePagesOf(config_.context);
+  const int64_t pages = (config_.context + options_.page_size - 1) / options_.page_size;
   made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
   made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
   made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
   made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
-  const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages),
+  const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages, "x", options_.page_size),
                                 .positions = made->position,
                                 .pages = made->pages,
-                                .page_count = options_.pages};
+                                .page_count = options_.pages,
+                                .page_size = options_.page_size};
   made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
   WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
                                                  parameters_, options_.threads));

@@ -36,9 +36,10 @@ class CachedGpt {
   static constexpr int64_t kChunkEnds = 16;       // maximum number of rows of a chunk whose logits are computed
 
   struct Options {
-    int64_t pages = 0;     // size of the cache, at least one context
-    int64_t threads = 0;   // 0: one for each core
-    DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
+    int64_t pages = 0;               // size of the cache, at least one context
+    int64_t page_size = kCachePage;  // positions of a page, at most kCachePage
+    int64_t threads = 0;             // 0: one for each core
+    DType weights = kF32;            // the dtype in which weights are stored (CompileOptions::weights)
   };
 
   // The tokens of one execution.

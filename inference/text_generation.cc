@@ -1,6 +1,7 @@
 // Each prompt has a TextStream, which holds back text that later tokens may change or that may begin the stop text.
 #include "weft/inference/text_generation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "weft/core/status.h"
@@ -42,12 +43,22 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt(path, options.tokenizer));
   auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, generator->gpt_.model.weights, &generator->parameters_));
-  WEFT_ASSIGN_OR_RETURN(
-      generator->generator_,
-      Generator::Create(generator->gpt_.model.config, &generator->parameters_,
-                        {.batch = options.batch,
-                         .threads = options.threads,
-                         .weights = options.weights.value_or(generator->gpt_.model.weights.dtype())}));
+  const OpenedGpt& opened = generator->gpt_;
+  const DType weights = options.weights.value_or(opened.model.weights.dtype());
+  if (options.beam > 0) {
+    const GenerateOptions& generate = generator->options_.generate;
+    const BeamGeneratorOptions how = {.beam = options.beam,
+                                      .length = generate.length,
+                                      .length_penalty = options.length_penalty,
+                                      .stop = generate.stop,
+                                      .threads = options.threads,
+                                      .weights = weights};
+    WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_, how));
+    return generator;
+  }
+  WEFT_ASSIGN_OR_RETURN(generator->generator_,
+                        Generator::Create(opened.model.config, &generator->parameters_,
+                                          {.batch = options.batch, .threads = options.threads, .weights = weights}));
   if (!options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
   return generator;
 }
@@ -79,7 +90,26 @@ std::string TextGenerator::TokenText(int32_t token) const {
   return gpt_.tokenizer->DecodeWithSpecial({token}).value_or("");
 }
 
+absl::Status TextGenerator::Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const size_t context = static_cast<size_t>(gpt_.model.config.context);
+    const absl::Span<const int32_t> prompt = prompts[i];
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best,
+                          beam_->Generate(prompt.last(std::min(prompt.size(), context))));
+    TextStream stream(*gpt_.tokenizer, prompt, options_.stop);
+    std::string text;
+    for (const int32_t token : best[0].tokens) {
+      if (token >= gpt_.tokenizer->vocabulary_size() || stream.stopped()) continue;
+      WEFT_ASSIGN_OR_RETURN(const std::string piece, stream.Add(token));
+      text += piece;
+    }
+    sink(i, text + stream.Finish(), nullptr);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
+  if (beam_ != nullptr) return Search(prompts, sink);
   std::vector<TextStream> streams;
   for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
   absl::Status status;

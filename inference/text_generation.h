@@ -24,6 +24,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/inference/beam_generation.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
 
@@ -37,8 +38,12 @@ struct TextGeneratorOptions {
   // If `generate.draft` is 0, it guesses 4.
   std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
-  int64_t batch = 8;              // maximum number of texts in one execution
-  int64_t threads = 0;            // 0: one for each core
+  // Above 0: searches the likeliest continuation with this many hypotheses (BeamGenerator), in place of sampling. Then
+  // `generate.sampling`, `logprobs` and drafts have no use.
+  int64_t beam = 0;
+  double length_penalty = 1;  // of the beam search
+  int64_t batch = 8;          // maximum number of texts in one execution
+  int64_t threads = 0;        // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
 };
@@ -65,11 +70,13 @@ class TextGenerator {
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
   absl::Status OpenDraft();
+  absl::Status Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 
   TextGeneratorOptions options_;
   const OpenedGpt gpt_;
   Parameters parameters_{{.draw = false}}, draft_parameters_{{.draw = false}};
-  std::unique_ptr<Generator> generator_;
+  std::unique_ptr<Generator> generator_;  // null if `beam_` is used
+  std::unique_ptr<BeamGenerator> beam_;
   std::unique_ptr<ModelDraft> draft_;
 };
 

@@ -74,6 +74,16 @@ TEST_F(GenerateTest, ASmallModelGuesses) {
   EXPECT_TRUE(Fails(Generate({"--draft-model=nothing"}), 2, "--draft-model: "));
 }
 
+TEST_F(GenerateTest, ABeamSearchesTheLikeliestText) {
+  const Arguments how = {"--prompt=a", "--length=6"};
+  EXPECT_EQ(Generated(how + Arguments{"--beam=1"}), Generated(how + Arguments{"--temperature=0"}));
+  EXPECT_EQ(Generated(how + Arguments{"--beam=5"}).size(), 8);
+  Write("prompts.txt", "a\nline\n");
+  EXPECT_EQ(Generated({"--beam=5", "--length=6", "prompts.txt"}).substr(0, 8), Generated(how + Arguments{"--beam=5"}));
+  EXPECT_TRUE(Fails(Generate({"--beam=5", "--top-k=2"}), 2, "--top-k has no use with --beam"));
+  EXPECT_TRUE(Fails(Generate({"--length-penalty=2"}), 2, "--length-penalty needs --beam"));
+}
+
 TEST_F(GenerateTest, LogprobsAreThoseOfTheModel) {
   const std::string out = Generated({"--prompt=a", "--length=20", "--json", "--logprobs=3", "--top-k=2", "--seed=4"});
   const auto json = nlohmann::json::parse(out);

@@ -84,6 +84,14 @@ Hyperparameters Table(GenerateFlags* flags) {
        {.low = 1, .high = 4096, .group = "Run"}},
   };
   Append(GeneratorRows(&options), &table);
+  table.push_back({"beam",
+                   "above 0: search the likeliest text with this many hypotheses, in place of sampling",
+                   &options.beam,
+                   {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
+  table.push_back({"length-penalty",
+                   "with --beam: exponent of the length by which log-probabilities are divided",
+                   &options.length_penalty,
+                   {.group = "Search"}});
   return table;
 }
 
@@ -138,6 +146,14 @@ absl::Status Generate(GenerateFlags flags) {
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
+  if (flags.options.beam > 0) {
+    for (const char* flag : {"temperature", "top-k", "top-p", "min-p", "typical-p", "repetition-penalty", "logit-bias",
+                             "seed", "logprobs", "draft", "draft-model"}) {
+      if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use with --beam");
+    }
+  } else if (flags.given.contains("length-penalty")) {
+    return InvalidArgument("--length-penalty needs --beam");
+  }
   const bool prompt = flags.given.count("prompt") > 0;
   if (prompt && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");

@@ -1,0 +1,113 @@
+// The page of a prompt's position is its number. After the prompt of n tokens, token t of the hypothesis that was
+// number k when the token was read has the page n + t · beam + k.
+#include "weft/inference/beam_generation.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "weft/core/status.h"
+#include "weft/inference/input_tokens.h"
+#include "weft/inference/sampling.h"
+
+namespace weft {
+namespace {
+
+constexpr int32_t kNoToken = -1;  // the end token of a search without stop tokens
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptConfig& config, Parameters* parameters,
+                                                                     const BeamGeneratorOptions& options) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  const auto [beam, n_best, length] = std::tuple(options.beam, options.n_best, options.length);
+  if (beam < 1 || beam > CachedGpt::kStepRows || n_best < 1 || n_best > beam || length < 0) {
+    return InvalidArgument("generate: beam ", beam, ", n_best ", n_best, " and length ", length,
+                           "; wanted 1 <= n_best <= beam <= ", CachedGpt::kStepRows, " and a length of at least 0");
+  }
+  auto generator = std::unique_ptr<BeamGenerator>(new BeamGenerator(config, options));
+  const int64_t pages = config.context + beam * std::min(length, config.context);
+  WEFT_ASSIGN_OR_RETURN(
+      generator->gpt_,
+      CachedGpt::Create(config, parameters,
+                        {.pages = pages, .page_size = 1, .threads = options.threads, .weights = options.weights}));
+  return generator;
+}
+
+// Returns the logits of the token after the prompt.
+absl::StatusOr<const float*> BeamGenerator::ReadPrompt(absl::Span<const int32_t> prompt) {
+  constexpr size_t kChunk = 512;
+  PageTable table;
+  table.pages.resize(prompt.size());
+  std::iota(table.pages.begin(), table.pages.end(), 0);
+  const bool chunk = prompt.size() > static_cast<size_t>(CachedGpt::kStepRows);
+  const float* logits = nullptr;
+  for (size_t begin = 0; begin < prompt.size(); begin += kChunk) {
+    const size_t end = std::min(begin + kChunk, prompt.size());
+    CachedGpt::Rows rows = {.last = {static_cast<int32_t>(end - begin - 1)}, .chunk = chunk};
+    for (size_t i = begin; i < end; ++i) rows.Add(prompt[i], i, &table);
+    WEFT_ASSIGN_OR_RETURN(logits, gpt_->Run(rows));
+  }
+  return logits;
+}
+
+// Reads the newest token of each live hypothesis. Returns the logits of the tokens after them.
+absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const BeamSearch& search) {
+  const absl::Span<const BeamSearch::Beam> live = search.live();
+  const size_t newest = static_cast<size_t>(search.length()) - 1, beam = static_cast<size_t>(options_.beam);
+  std::vector<PageTable> tables(live.size());
+  CachedGpt::Rows rows;
+  for (size_t k = 0; k < live.size(); ++k) {
+    std::vector<int32_t>& pages = tables[k].pages;
+    pages.resize(prompt + newest + 1);
+    std::iota(pages.begin(), pages.begin() + static_cast<std::ptrdiff_t>(prompt), 0);
+    // Token t was read as part of hypothesis path[t + 1], since token t + 1 extended that one.
+    for (size_t t = 0; t <= newest; ++t) {
+      const size_t at = t == newest ? k : static_cast<size_t>(live[k].path[t + 1]);
+      pages[prompt + t] = static_cast<int32_t>(prompt + t * beam + at);
+    }
+    rows.Add(live[k].tokens.back(), prompt + newest, &tables[k]);
+    rows.last.push_back(static_cast<int32_t>(k));
+  }
+  return gpt_->Run(rows);
+}
+
+void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
+  const auto vocabulary = static_cast<size_t>(config_.vocabulary);
+  const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates({.beam = options_.beam})), vocabulary);
+  std::vector<float> logprobs;
+  std::vector<int32_t> tokens;
+  const int32_t end = options_.stop.empty() ? kNoToken : options_.stop[0];
+  for (size_t k = 0; k < search->live().size(); ++k, logits += vocabulary) {
+    const std::vector<TokenLogprob> likeliest = Logprobs({logits, vocabulary}, /*token=*/0, each);
+    for (size_t i = 1; i < likeliest.size(); ++i) {  // the first is that of token 0
+      const auto& [token, logprob] = likeliest[i];
+      const bool stops = std::find(options_.stop.begin(), options_.stop.end(), token) != options_.stop.end();
+      tokens.push_back(stops ? end : token);
+      logprobs.push_back(logprob);
+    }
+  }
+  search->Extend(logprobs, tokens);
+}
+
+absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const int32_t> prompt) {
+  WEFT_RETURN_IF_ERROR(CheckTokens("generate: prompt", prompt, config_.context, config_.vocabulary));
+  // The last token that is added need not be read, so one more than the context fits.
+  const int64_t room = config_.context - static_cast<int64_t>(prompt.size()) + 1;
+  const int32_t end = options_.stop.empty() ? kNoToken : options_.stop[0];
+  BeamSearch search(
+      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = end},
+      std::min(options_.length, room));
+  if (search.done()) return std::vector<Hypothesis>{{}};
+  WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));
+  Extend(logits, &search);
+  while (!search.done()) {
+    WEFT_ASSIGN_OR_RETURN(logits, ReadNewest(prompt.size(), search));
+    Extend(logits, &search);
+  }
+  std::vector<Hypothesis> best = search.Best();
+  if (best.empty()) return absl::FailedPreconditionError("generate: the model's probabilities are not numbers");
+  return best;
+}
+
+}  // namespace weft
