@@ -21,6 +21,7 @@ def weft_commands(name, deps, **kwargs):
         deps = [
             "//apps:commands",
             "//apps:flags",
+            "//apps:memory_note",
             "//core:status",
             "//third_party:abseil",
         ] + deps,

@@ -2,7 +2,6 @@
 #include "weft/apps/flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -11,9 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/help.h"
-#include "weft/apps/memory_note.h"
 #include "weft/core/option_names.h"
-#include "weft/core/resident_bytes.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -115,9 +112,7 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
   for (const Hyperparameter& parameter : table) {
     const auto found = given.find(parameter.flag);
     const std::string type = TypeName(parameter);
-    if (found == given.end()) continue;
-    if (type == "MODEL") std::fputs(MemoryNote(found->second, UsableBytes()).c_str(), stderr);
-    if (found->second != kStandardStream) continue;
+    if (found == given.end() || found->second != kStandardStream) continue;
     if (type == "MODEL" || absl::StrContains(type, "FOLDER")) {
       return InvalidArgument(parameter.flag, ": '-' is standard input or output, wanted ", type);
     }

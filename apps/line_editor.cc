@@ -1,12 +1,12 @@
 #include "weft/apps/line_editor.h"
 
 #include <histedit.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
-#include <iostream>
+#include <fstream>
+#include <utility>
 
 #include "absl/strings/strip.h"
 #include "weft/core/file.h"
@@ -16,8 +16,8 @@ namespace weft {
 
 struct LineEditor::Terminal {
   explicit Terminal(const std::string& text) : prompt(text) {
-    constexpr int kLines = 1000;  // that the history keeps
-    history(past, &event, H_SETSIZE, kLines);
+    constexpr int kMaxLines = 1000;  // the history forgets older lines
+    history(past, &event, H_SETSIZE, kMaxLines);
     history(past, &event, H_SETUNIQUE, 1);
     el_set(editor, EL_CLIENTDATA, this);
     el_set(
@@ -40,39 +40,41 @@ struct LineEditor::Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
+  void Remember(const std::string& line) {
+    if (!line.empty()) history(past, &event, H_ENTER, line.c_str());
+  }
+
   std::string prompt;
   HistEvent event = {};
   History* const past = history_init();
   EditLine* const editor = el_init("weft", stdin, stdout, stderr);
+  std::ofstream file;  // of the history
 };
 
-LineEditor::LineEditor(const std::string& prompt, const std::string& history) : history_(history) {
-  if (isatty(STDIN_FILENO) == 0) return;
-  std::setlocale(LC_CTYPE, "");  // the terminal's characters
-  terminal_ = std::make_unique<Terminal>(prompt);
-  if (!history_.empty()) ::history(terminal_->past, &terminal_->event, H_LOAD, history_.c_str());
-}
-
+LineEditor::LineEditor(std::unique_ptr<Terminal> terminal) : terminal_(std::move(terminal)) {}
+LineEditor::LineEditor(LineEditor&&) = default;
 LineEditor::~LineEditor() = default;
 
-std::optional<std::string> LineEditor::Read() {
-  if (terminal_ == nullptr) {
-    std::string line;
-    return std::getline(std::cin, line) ? std::optional(line) : std::nullopt;
+absl::StatusOr<LineEditor> LineEditor::Open(const std::string& prompt, const std::string& history) {
+  std::setlocale(LC_CTYPE, "");  // the terminal's characters
+  auto terminal = std::make_unique<Terminal>(prompt);
+  if (!history.empty()) {
+    std::ifstream lines(history);
+    for (std::string line; std::getline(lines, line);) terminal->Remember(line);
+    terminal->file.open(history, std::ios::app);
+    if (!terminal->file.is_open()) return SystemStatus("write", history, errno);
   }
+  return LineEditor(std::move(terminal));
+}
+
+std::optional<std::string> LineEditor::Read() {
   int count = 0;
   const char* const typed = el_gets(terminal_->editor, &count);
   if (typed == nullptr || count <= 0) return std::nullopt;
-  const std::string line(absl::StripSuffix(typed, "\n"));
-  if (!line.empty()) history(terminal_->past, &terminal_->event, H_ENTER, line.c_str());
+  std::string line(absl::StripSuffix(typed, "\n"));
+  terminal_->Remember(line);
+  if (terminal_->file.is_open() && !line.empty()) terminal_->file << line << std::endl;
   return line;
-}
-
-absl::Status LineEditor::Save() const {
-  if (terminal_ == nullptr || history_.empty()) return absl::OkStatus();
-  errno = 0;
-  if (history(terminal_->past, &terminal_->event, H_SAVE, history_.c_str()) >= 0) return absl::OkStatus();
-  return SystemStatus("write", history_, errno);
 }
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// A LineEditor reads lines that a person types, with the keys of editline(7), or lines of a file or a pipe.
+// A LineEditor reads lines that a person types at a terminal, with the keys of editline(7).
 //
-//   LineEditor editor("> ", "history.txt");
+//   WEFT_ASSIGN_OR_RETURN(LineEditor editor, LineEditor::Open("> ", "history.txt"));
 //   while (const std::optional<std::string> line = editor.Read()) ...
 //
 // The library is libedit. GNU Readline does the same, but its licence would become the program's.
@@ -11,30 +11,28 @@
 #include <optional>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace weft {
 
 class LineEditor {
  public:
-  // `prompt`: what a terminal shows before each line. `history`: a file with the lines of earlier sessions, which may
-  // be missing; empty: none.
-  explicit LineEditor(const std::string& prompt, const std::string& history = "");
+  // `prompt`: what the terminal shows before each line. `history`: a file with the lines of earlier sessions, one a
+  // line, to which each typed line is appended; empty: none. Returns an error if the file can't be read and written.
+  static absl::StatusOr<LineEditor> Open(const std::string& prompt, const std::string& history = "");
+  LineEditor(LineEditor&&);
   ~LineEditor();
 
-  // Returns the next line of standard input without its line break, or nothing at the end of the input. At a terminal,
-  // the arrow keys bring earlier lines back, Ctrl-C clears the line, and Ctrl-D ends the input.
+  // Returns the next line without its line break, or nothing at the end of the input. The arrow keys bring earlier
+  // lines back, Ctrl-C clears the line, and Ctrl-D ends the input.
   std::optional<std::string> Read();
-  bool interactive() const { return terminal_ != nullptr; }
-
-  // Writes the newest lines to the file `history`.
-  absl::Status Save() const;
 
  private:
   struct Terminal;
 
-  const std::string history_;
-  std::unique_ptr<Terminal> terminal_;  // null if standard input is no terminal
+  explicit LineEditor(std::unique_ptr<Terminal> terminal);
+
+  std::unique_ptr<Terminal> terminal_;
 };
 
 }  // namespace weft

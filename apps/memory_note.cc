@@ -1,25 +1,34 @@
 #include "weft/apps/memory_note.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
 #include "weft/formats/run_folder.h"
-#include "weft/formats/run_path.h"
+#include "weft/lab/estimate/available_memory.h"
 
 namespace weft {
 
-std::string MemoryNote(const std::string& model, int64_t memory) {
+std::string MemoryNote(const std::string& model, uint64_t memory) {
   namespace fs = std::filesystem;
   std::error_code error;
-  fs::path file = ParseRunPath(model).folder;
+  const std::string of_run = IsRun(model) ? RunWeightsFile(model) : "";
+  fs::path file = of_run.empty() ? model : of_run;
   if (fs::is_directory(file, error)) file /= kLastWeights;
-  const auto bytes = static_cast<double>(fs::file_size(file, error));
-  if (error || bytes <= static_cast<double>(memory)) return "";
+  const uint64_t bytes = fs::file_size(file, error);
+  if (error || bytes <= memory) return "";
   return absl::StrFormat(
-      "note: the weights in %s have %.1f GB, but this process may use %.1f GB of memory. The system reads them from "
-      "the disk again for each token, which is slow. weft quantize writes them in fewer bytes.\n",
-      file.string(), bytes / 1e9, static_cast<double>(memory) / 1e9);
+      "note: %s has %.1f GB, but %.1f GB of memory are available. A run and a folder of weft quantize work in their "
+      "own "
+      "format, but slowly: the system reads weights from the disk again for each token. Weights that must be converted "
+      "may not fit.\n",
+      file.string(), static_cast<double>(bytes) / 1e9, static_cast<double>(memory) / 1e9);
+}
+
+void PrintMemoryNote(const std::string& model) {
+  const uint64_t memory = AvailableMemory();  // 0: the system does not tell
+  if (memory > 0) std::fputs(MemoryNote(model, memory).c_str(), stderr);
 }
 
 }  // namespace weft

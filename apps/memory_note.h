@@ -1,6 +1,6 @@
 // MemoryNote warns of a model that is larger than the memory.
 //
-//   std::fputs(MemoryNote("huge-model", UsableBytes()).c_str(), stderr);
+//   PrintMemoryNote(flags.model);   // before the model is opened
 #ifndef WEFT_APPS_MEMORY_NOTE_H_
 #define WEFT_APPS_MEMORY_NOTE_H_
 
@@ -9,9 +9,11 @@
 
 namespace weft {
 
-// Returns "" if the file of the weights of `model`, a file or folder, has at most `memory` bytes, or if there is none.
-// Otherwise returns a line which says that the model will be slow, and why.
-std::string MemoryNote(const std::string& model, int64_t memory);
+// Returns "" if the file of the weights of `model`, a file, a folder or RUN@WEIGHTS, has at most `memory` bytes, or if
+// there is none. Otherwise returns a line which says what will happen.
+std::string MemoryNote(const std::string& model, uint64_t memory);
+// Prints the note for the memory that is available now on stderr.
+void PrintMemoryNote(const std::string& model);
 
 }  // namespace weft
 

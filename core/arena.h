@@ -17,8 +17,8 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 class Arena {
  public:
-  // kHuge: asks the system for huge pages for blocks of 2 MB or more. kSmall: does not, so that memory of which only
-  // parts are used takes little more than these parts.
+  // For blocks of 2 MB or more, kHuge asks the system for huge pages, and kSmall forbids them. With small pages, a
+  // block of which only parts are used takes little more memory than these parts.
   enum class Pages { kHuge, kSmall };
   explicit Arena(Pages pages = Pages::kHuge) : pages_(pages) {}
 

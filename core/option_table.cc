@@ -156,7 +156,8 @@ absl::Span<const ForeignNames> AllForeignNames() {
       {"device devices gpu gpus cuda no-cuda use-cpu n-gpu-layers ngl", "threads", "Weft computes on the CPU"},
       {"compile torch-compile", "", "Weft compiles every graph"},
       {"target-modules lora-target-modules", "lora-targets", "It has patterns of names, separated by commas"},
-      {"quantization quantize load-in-8bit load-in-4bit", "precision", "Weights are not quantized"},
+      {"quantization quantize load-in-8bit load-in-4bit", "weights precision",
+       "weft quantize writes models in fewer bytes"},
   };
   return kRows;
 }

@@ -1,4 +1,4 @@
-// These functions measure the memory of this process and of the machine.
+// ResidentBytes measures the memory of this process.
 //
 //   const int64_t before = ResidentBytes();
 #ifndef WEFT_CORE_RESIDENT_BYTES_H_
@@ -6,7 +6,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <fstream>
 
@@ -17,17 +16,6 @@ inline int64_t ResidentBytes() {
   int64_t total = 0, resident = 0;  // pages
   std::ifstream("/proc/self/statm") >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-// Returns the number of bytes of physical memory that this process may use: those of the machine, or of its memory
-// cgroup if that allows less.
-inline int64_t UsableBytes() {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;
-    if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
 }
 
 }  // namespace weft

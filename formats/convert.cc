@@ -139,7 +139,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
   const auto convert = [](auto& published) { return published.weights.ConvertToF32(); };
-  WEFT_RETURN_IF_ERROR(Annotate(std::visit(convert, model), options.model));
+  if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(std::visit(convert, model), options.model));
   return ModelConversion(options, format, std::move(files), std::move(model));
 }
 

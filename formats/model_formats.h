@@ -70,7 +70,7 @@ struct Format {
   bool (*writes)(const ModelFamily& family);
   absl::Status (*write)(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
-  bool is_own = false;                        // true: only Weft reads the format, so it is none to export to
+  bool is_own = false;                        // true: only Weft reads the format, so weft export does not offer it
 };
 
 absl::Span<const ModelFamily* const> ModelFamilies();

@@ -68,7 +68,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   return model;
 }
 
-// Writes one weight after the other, so that weights of any size take the memory of the largest.
+// Converts and writes one weight after the other, so that no second copy of all weights is in memory.
 absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSpec>& specs, const Weights& weights,
                           DType dtype) {
   std::vector<SafetensorsWriter::NamedType> types;
@@ -95,7 +95,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model, const
   Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(options.weights))}};
   config.update(described);
   const Weights& weights = std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
-  // The configuration must describe the same model when it is read.
+  // When the configuration is read, it must give a model with the same parameters.
   WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
   const std::vector<ParameterSpec> specs = family.parameters(same);
   WEFT_RETURN_IF_ERROR(Parameters::Check("the model", weights.tensors(), specs));

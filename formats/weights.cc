@@ -9,7 +9,6 @@
 #include <cstring>
 #include <future>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -18,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/block_formats.h"
+#include "weft/core/cores.h"
 #include "weft/core/dtype.h"
 #include "weft/core/status.h"
 
@@ -120,10 +120,10 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
     }
   };
   std::vector<std::future<void>> others;
-  const size_t cores = std::max<size_t>(std::thread::hardware_concurrency(), 1);
-  for (size_t i = 1; i < std::min(cores, parts.size()); ++i) others.push_back(std::async(std::launch::async, search));
+  // If no thread can be started, std::async defers the call, which then never happens: `search` below does all.
+  for (size_t i = 1; i < std::min<size_t>(Cores(), parts.size()); ++i) others.push_back(std::async(search));
   search();
-  others.clear();  // waits for them
+  others.clear();  // waits for the threads
   if (first == parts.size()) return absl::OkStatus();
   const auto& [name, tensor] = *parts[first].named;
   const int64_t found = FindNotFinite(parts[first]);

@@ -34,7 +34,7 @@ namespace weft {
 // A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Reads a safetensors file. Floating-point tensors become f32: all exactly but f64, which is rounded.
+  // Reads a safetensors file. Floating-point tensors become f32, exactly, except f64, which is rounded.
   static absl::StatusOr<Weights> ReadSafetensors(const std::string& path);
   // The same, but tensors of bf16 and of block formats stay as they are in the file.
   static absl::StatusOr<Weights> ReadStored(const std::string& path,

@@ -7,10 +7,9 @@
 //   rows.last = {0};
 //   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt->Run(rows));   // [1, V]
 //
-// There is a graph for each number of rows, rounded up to a power of two, and for chunks of which one or more rows have
-// logits. Executions of many rows, which read chunks of
-// prompts, multiply packed weights; those of few rows read the weights as they are. Both kinds of product give
-// different bits.
+// A graph has a fixed number of rows: a power of two, or kStepRows. A chunk's graph computes 1 or kChunkEnds rows of
+// logits. Executions of many rows, which read chunks of prompts, multiply packed weights; those of few rows read the
+// weights as they are. Both kinds of product give different bits.
 #ifndef WEFT_INFERENCE_CACHED_GPT_H_
 #define WEFT_INFERENCE_CACHED_GPT_H_
 
@@ -46,7 +45,7 @@ class CachedGpt {
   struct Rows {
     std::vector<int32_t> tokens, positions;
     std::vector<const PageTable*> tables;  // the pages of each token's text
-    std::vector<int32_t> last;             // rows whose logits are wanted
+    std::vector<int32_t> last;             // rows whose logits are wanted, in a chunk at most kChunkEnds
     bool chunk = false;                    // whether the rows are a chunk; otherwise there are at most kStepRows
 
     void Add(int32_t token, size_t position, const PageTable* table);

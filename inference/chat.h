@@ -35,7 +35,8 @@ class Chat {
 
   // Receives the next piece of an answer. Returns whether the answer continues.
   using Sink = absl::FunctionRef<bool(const std::string&)>;
-  // Adds `line` and the model's answer to the conversation. An answer that the sink ends is kept as far as it came.
+  // Adds `line` and the model's answer to the conversation. If the sink ends the answer, the text that was generated
+  // before stays in the conversation.
   absl::Status Answer(absl::string_view line, Sink sink);
 
   const std::string& text() const { return text_; }  // the conversation so far

@@ -115,17 +115,22 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> ModelDraft::Guess(absl::Span<c
     return InvalidArgument("draft: ", requests.size(), " texts, wanted at most batch, ", options_.batch);
   }
   std::vector<Text*> texts;
-  std::vector<size_t> sizes;  // of the texts without guesses
-  for (const DraftRequest& request : requests) {
-    texts.push_back(TextOf(request, requests));
+  std::vector<size_t> sizes;    // of the texts without guesses
+  std::vector<size_t> indices;  // of the texts' requests
+  const auto is_unknown = [&](int32_t token) { return token < 0 || token >= config_.vocabulary; };
+  for (size_t i = 0; i < requests.size(); ++i) {
+    // The other model's table of tokens may have more rows, which no tokenizer uses.
+    if (std::any_of(requests[i].tokens.begin(), requests[i].tokens.end(), is_unknown)) continue;
+    texts.push_back(TextOf(requests[i], requests));
     sizes.push_back(texts.back()->tokens.size());
+    indices.push_back(i);
   }
   const auto incomplete = [](const Text* text) { return text->tokens.size() < text->wanted; };
   while (std::any_of(texts.begin(), texts.end(), incomplete)) WEFT_RETURN_IF_ERROR(Read(texts));
-  std::vector<std::vector<int32_t>> guesses;
+  std::vector<std::vector<int32_t>> guesses(requests.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     const std::vector<int32_t>& tokens = texts[i]->tokens;
-    guesses.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(sizes[i]), tokens.end());
+    guesses[indices[i]].assign(tokens.begin() + static_cast<std::ptrdiff_t>(sizes[i]), tokens.end());
   }
   return guesses;
 }

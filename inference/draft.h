@@ -47,8 +47,9 @@ class LookupDraft : public Drafter {
 // did not occur, looks up the last two. Returns no tokens if these did not occur either.
 std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count);
 
-// Guesses what a smaller GPT with the same tokens finds most likely. The GPT keeps its own cache, from which only
-// tokens that turned out wrong are dropped.
+// Guesses what a smaller GPT with the same tokens finds most likely. The GPT keeps a cache of its own. It reads a token
+// again if the guess in its place was wrong, if the text has outgrown the GPT's context, or if the text was dropped
+// because others needed its place.
 class ModelDraft : public Drafter {
  public:
   struct Options {
@@ -60,7 +61,8 @@ class ModelDraft : public Drafter {
   static absl::StatusOr<std::unique_ptr<ModelDraft>> Create(const GptConfig& config, Parameters* parameters,
                                                             const Options& options);
 
-  // Guesses of a text that is longer than the GPT's context depend on at least half a context.
+  // Guesses of a text that is longer than the GPT's context depend on at least half a context. A text with a token
+  // outside the GPT's vocabulary gets no guesses.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
 
  private:

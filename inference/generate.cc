@@ -301,7 +301,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations(prompts.size());
   if (options.length == 0) return continuations;
-  pool_.Forget();  // the weights may have changed
+  if (!options_.keep) pool_.Forget();  // the weights may have changed
   const absl::Status status = GenerateAll(prompts, options, sink, &continuations);
   for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
   texts_.clear();

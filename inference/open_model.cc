@@ -82,7 +82,7 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
     beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
   }
   // A large tokenizer takes as long to read as the weights.
-  auto loaded = std::async(std::launch::async, LoadTokenizer, tokenizer.empty() ? beside : tokenizer);
+  auto loaded = std::async(LoadTokenizer, tokenizer.empty() ? beside : tokenizer);
   WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
   OpenedGpt gpt = {std::move(model), nullptr};
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());

@@ -12,7 +12,7 @@ namespace weft {
 
 namespace {
 
-// Returns InvalidArgument unless both tokenizers have the same tokens with the same ids.
+// Returns InvalidArgument unless both tokenizers have the same number of tokens, with the same texts.
 absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft, const std::string& path) {
   const int32_t tokens = tokenizer.vocabulary_size(), others = draft.vocabulary_size();
   if (tokens != others) {
@@ -20,9 +20,10 @@ absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft,
                            tokens, "; wanted a model with the same tokens");
   }
   for (int32_t id = 0; id < tokens; ++id) {
-    const auto text = tokenizer.DecodeWithSpecial({id}), other = draft.DecodeWithSpecial({id});
-    if (!text.ok() || !other.ok() || *text == *other) continue;
-    return InvalidArgument("draft-model: ", path, " has '", *other, "' as token ", id, ", but the model has '", *text,
+    const std::string text = tokenizer.DecodeWithSpecial({id}).value_or(""),
+                      other = draft.DecodeWithSpecial({id}).value_or("");
+    if (text == other) continue;
+    return InvalidArgument("draft-model: ", path, " has '", other, "' as token ", id, ", but the model has '", text,
                            "'; wanted a model with the same tokens");
   }
   return absl::OkStatus();
@@ -56,17 +57,18 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::st
     WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_, how));
     return generator;
   }
-  WEFT_ASSIGN_OR_RETURN(generator->generator_,
-                        Generator::Create(opened.model.config, &generator->parameters_,
-                                          {.batch = options.batch, .threads = options.threads, .weights = weights}));
+  WEFT_ASSIGN_OR_RETURN(
+      generator->generator_,
+      Generator::Create(opened.model.config, &generator->parameters_,
+                        {.batch = options.batch, .keep = true, .threads = options.threads, .weights = weights}));
   if (!options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
   return generator;
 }
 
 absl::Status TextGenerator::OpenDraft() {
-  constexpr int64_t kUsualDraft = 4;
+  constexpr int64_t kDefaultDraft = 4;
   const std::string& path = options_.draft_model;
-  WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, ""), "draft-model"));
+  WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, options_.tokenizer), "draft-model"));
   WEFT_RETURN_IF_ERROR(CheckSameTokens(*gpt_.tokenizer, *draft.tokenizer, path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, draft.model.weights, &draft_parameters_));
   const DType weights = options_.weights.value_or(draft.model.weights.dtype());
@@ -74,7 +76,7 @@ absl::Status TextGenerator::OpenDraft() {
                         ModelDraft::Create(draft.model.config, &draft_parameters_,
                                            {.batch = options_.batch, .threads = options_.threads, .weights = weights}));
   options_.generate.drafter = draft_.get();
-  if (options_.generate.draft == 0) options_.generate.draft = kUsualDraft;
+  if (options_.generate.draft == 0) options_.generate.draft = kDefaultDraft;
   return absl::OkStatus();
 }
 
@@ -92,10 +94,12 @@ std::string TextGenerator::TokenText(int32_t token) const {
 
 absl::Status TextGenerator::Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
   for (size_t i = 0; i < prompts.size(); ++i) {
-    const size_t context = static_cast<size_t>(gpt_.model.config.context);
-    const absl::Span<const int32_t> prompt = prompts[i];
-    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best,
-                          beam_->Generate(prompt.last(std::min(prompt.size(), context))));
+    absl::Span<const int32_t> prompt = prompts[i];
+    const int64_t context = gpt_.model.config.context;
+    if (static_cast<int64_t>(prompt.size()) > context) {  // `truncate` is set: makes room for the continuation, too
+      prompt = prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
+    }
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, beam_->Generate(prompt));
     TextStream stream(*gpt_.tokenizer, prompt, options_.stop);
     std::string text;
     for (const int32_t token : best[0].tokens) {

@@ -34,8 +34,8 @@ struct TextGeneratorOptions {
   // A text also ends at the tokenizer's begin and end tokens, which are added to `generate.stop`.
   GenerateOptions generate = {};
   std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
-  // A smaller GPT that guesses the next tokens (ModelDraft), as for OpenGpt; empty: none. It must have the same tokens.
-  // If `generate.draft` is 0, it guesses 4.
+  // A smaller GPT that guesses the next tokens (ModelDraft), as for OpenGpt; empty: none. It must have the same tokens,
+  // and reads `tokenizer`, too, if that is set. If `generate.draft` is 0, it guesses 4.
   std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
   // Above 0: searches the likeliest continuation with this many hypotheses (BeamGenerator), in place of sampling. Then

@@ -44,6 +44,8 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
         ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
         "words, so that words can't be told apart; wanted one of WordPiece");
   }
+  // A graph decides in which dtype the table is held.
+  WEFT_RETURN_IF_ERROR(vectors.encoder_->Run({vectors.pieces_}).status());
   std::vector<std::vector<float>> rows;
   for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
   vectors.token_embedding_ = Mean(std::vector<absl::Span<const float>>(rows.begin(), rows.end()));

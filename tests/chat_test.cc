@@ -18,7 +18,7 @@ namespace {
 
 class ChatTest : public WeftProgramTest {
  protected:
-  void SetUp() override { MakeRun("run"); }
+  void SetUp() override { MakeRun("run", {"--context=64"}); }
   CommandResult Chat(const std::string& typed, const Arguments& more = {}) const {
     Write("typed.txt", typed);
     const Arguments shell = {"/bin/sh", "-c", "exec \"$0\" \"$@\" < typed.txt", Program()};
@@ -39,6 +39,9 @@ TEST_F(ChatTest, EachLineIsAnsweredFromTheWholeConversation) {
   const CommandResult again = Chat("line one\n/clear\nline one\n");
   const size_t half = again.out.size() / 2;
   EXPECT_EQ(again.out.substr(0, half), again.out.substr(half));
+  const std::string twice = Chat("line one\nline one\n").out;
+  EXPECT_NE(twice.substr(0, twice.find('\n') + 1), twice.substr(twice.find('\n') + 1))
+      << "the first turn has no influence";
 }
 
 TEST_F(ChatTest, TurnsAndBeginnings) {
@@ -48,8 +51,9 @@ TEST_F(ChatTest, TurnsAndBeginnings) {
   EXPECT_TRUE(Fails(Chat("a\n", {"--turn=nothing"}), 2, "--turn: 'nothing' must have one {}"));
   EXPECT_TRUE(Fails(Chat("a\n", {"--turn={}b"}), 2, "and a text before it"));
   EXPECT_TRUE(Fails(Weft({"chat"}), 2, "--model=DIR is missing"));
-  // A conversation that outgrows the context of 8 tokens goes on.
-  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\n")));
+  // A conversation that outgrows the context of 64 tokens goes on.
+  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\nline\n")));
+  EXPECT_TRUE(Fails(Chat("line\n\n@\n"), 1, "line 3: "));
 }
 
 // Types at a terminal: the file descriptor of its other end.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
@@ -21,11 +22,12 @@ class QuantizeTest : public WeftProgramTest {
     return Weft(Arguments{"quantize", model, "--out=" + out} + more);
   }
   // Quantizes `model` in each format. Expects that `command` prints the same with the folder as with the original.
-  void ExpectSame(const std::string& model, const Arguments& command) const {
+  void ExpectSame(const std::string& model, const Arguments& command, const Arguments& how = {}) const {
     std::string f32, outputs;
     for (const std::string format : {"f32", "bf16", "q8_0", "q4_0"}) {
-      const std::string folder = absl::StrCat(model, "-", format), weights = "--weights=" + format;
-      ASSERT_TRUE(Works(Quantize(model, folder, {weights})));
+      const std::string folder = absl::StrCat(absl::StrReplaceAll(model, {{"@", "_"}}), "-", format),
+                        weights = "--weights=" + format;
+      ASSERT_TRUE(Works(Quantize(model, folder, Arguments{weights} + how)));
       const CommandResult original = Weft(command + Arguments{"--model=" + model, weights});
       const CommandResult quantized = Weft(command + Arguments{"--model=" + folder});
       EXPECT_TRUE(Works(original));
@@ -65,10 +67,32 @@ TEST_F(QuantizeTest, OtherFamilies) {
   ExpectSame("translate", {"translate", "--scores", "a.txt"});
   ASSERT_TRUE(Works(Weft(SmallTraining("classify") + small + Arguments{"--out=classify", "--steps=20"})));
   ExpectSame("classify", {"classify", "--scores", "a.txt"});
-  ASSERT_TRUE(Works(Weft(SmallTraining("bert") + small + Arguments{"--out=bert", "--steps=5"})));
+  ExpectSame("classify", {"evaluate", "--json", "labelled.tsv"}, {"--overwrite"});
+  ASSERT_TRUE(Works(Weft({"tokenizer", "train", "--kind=wordpiece", "--vocabulary=100", "--out=pieces", "text.txt"})));
+  ASSERT_TRUE(Works(
+      Weft(SmallTraining("bert") + Arguments{"--tokenizer=pieces"} + small + Arguments{"--out=bert", "--steps=5"})));
   ExpectSame("bert", {"embed", "a.txt"});
+  ExpectSame("bert", {"word-vectors", "--word=line", "text.txt"}, {"--overwrite"});
+  Write("masked.txt", "line [MASK] of a text\n");
+  ExpectSame("bert", {"fill-mask", "masked.txt"}, {"--overwrite"});
+  EXPECT_TRUE(Works(Weft({"attention", "--model=bert-q8_0", "line", "of"})));
+  EXPECT_TRUE(Works(Weft({"summary", "bert-q8_0"})));
+  // A training may begin with quantized weights.
+  EXPECT_TRUE(
+      Works(Weft(SmallTraining("classify") + small + Arguments{"--init=bert-q8_0", "--out=tuned", "--steps=2"})));
   ASSERT_TRUE(Works(Weft(SmallTraining("vit") + small + Arguments{"--out=vit", "--steps=20"})));
   ExpectSame("vit", {"classify", "--scores", "pictures.csv"});
+}
+
+// Weights of a run that are no plain file: adapters, which are merged, and means of checkpoints.
+TEST_F(QuantizeTest, WeightsThatAreMadeFromSeveral) {
+  MakeRun("base", kWide);
+  MakeRun("adapted", kWide + Arguments{"--init=base", "--lora-rank=2"});
+  ExpectSame("adapted", {"generate", "--prompt=a", "--length=5", "--json", "--logprobs=1"});
+  MakeRun("run", kWide + Arguments{"--checkpoint-every=10", "--save-best", "--ema=0.5"});
+  for (const std::string weights : {"best", "ema", "mean", "10"}) {
+    ExpectSame("run@" + weights, {"generate", "--prompt=a", "--length=5", "--json", "--logprobs=1"});
+  }
 }
 
 TEST_F(QuantizeTest, PublishedModels) {

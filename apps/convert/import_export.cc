@@ -32,7 +32,7 @@ Hyperparameters ImportTable(ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   return {
       {"model",
-       "a folder of Hugging Face, nanoGPT or CTranslate2, a file of llama2.c, or a run's folder",
+       "a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of llama2.c, or a run's folder",
        &options.model,
        {.type = "MODEL", .required = true}},
       {"out",

@@ -14,6 +14,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/classifier.h"
@@ -29,7 +30,10 @@ namespace {
 
 Hyperparameters Table(EvaluateFlags* flags) {
   Hyperparameters table = {
-      {"model", "a run of weft train, or a published model", &flags->model, {.type = "MODEL"}},
+      {"model",
+       "a run of weft train, a folder of weft quantize, or a published model",
+       &flags->model,
+       {.type = "MODEL"}},
       {"tokenizer",
        "for a GPT: tokenizer to use instead of the model's",
        &flags->tokenizer,
@@ -298,6 +302,7 @@ absl::Status NameStandardInput(EvaluateFlags* flags) {
 
 absl::Status Evaluate(EvaluateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+  PrintMemoryNote(flags.model);
   WEFT_RETURN_IF_ERROR(NameStandardInput(&flags));
   const ModelFamily* family = nullptr;
   if (!flags.model.empty()) {

@@ -1,17 +1,22 @@
 // `weft chat` talks with a GPT.
 #include "weft/inference/chat.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/line_editor.h"
+#include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/core/status.h"
 
@@ -28,14 +33,14 @@ struct ChatFlags {
 };
 
 constexpr char kKeys[] =
-    "Type a line, and the model answers. Ctrl-C ends an answer, Ctrl-D the conversation. /clear begins a new one, "
-    "/text "
-    "shows what the model has read.\n";
+    "Type a line, and the model answers. Ctrl-C ends an answer, Ctrl-D the conversation.\n"
+    "/clear begins a new one, /text shows what the model has read.\n";
 
 Hyperparameters Table(ChatFlags* flags) {
   Hyperparameters table = {
       {"model",
-       "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
+       "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
+       "llama2.c",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"turn",
@@ -48,7 +53,10 @@ Hyperparameters Table(ChatFlags* flags) {
        "text before the first turn, such as an instruction; \\n is a line break",
        &flags->beginning,
        {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
-      {"history", "file that keeps the typed lines for the next conversation", &flags->history, {.group = "Text"}},
+      {"history",
+       "at a terminal: file to which typed lines are appended, and whose lines the arrow keys bring back",
+       &flags->history,
+       {.group = "Text", .type = "FILE"}},
   };
   Append(GeneratorRows(&flags->options.generator), &table);
   return table;
@@ -76,38 +84,50 @@ void Write(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Answers one line, or does what it commands.
+absl::Status Take(absl::string_view line, Chat* chat) {
+  if (line.empty()) return absl::OkStatus();
+  if (line == "/clear") {
+    chat->Clear();
+    return absl::OkStatus();
+  }
+  if (line == "/text") {
+    Write(chat->text() + "\n");
+    return absl::OkStatus();
+  }
+  AnswerInterrupt::requested = 0;
+  const absl::Status status = chat->Answer(line, [](const std::string& piece) {
+    Write(piece);
+    return AnswerInterrupt::requested == 0;
+  });
+  if (status.ok()) Write("\n");
+  return status;
+}
+
+absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
+  WEFT_ASSIGN_OR_RETURN(LineEditor editor, UsageError(LineEditor::Open("> ", history)));
+  const AnswerInterrupt interrupt;
+  Write(kKeys);
+  while (const std::optional<std::string> line = editor.Read()) {
+    const absl::Status status = Take(*line, chat);
+    // A line that the model can't read ends nothing.
+    if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
+    if (!status.ok()) std::fprintf(stderr, "weft chat: %s\n", absl::Utf8SafeCHexEscape(status.message()).c_str());
+  }
+  Write("\n");
+  return absl::OkStatus();
+}
+
 absl::Status Talk(ChatFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generator.generate.sampling));
   flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
   flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto chat, UsageError(Chat::Open(flags.model, flags.options)));
-  LineEditor editor("> ", flags.history);
-  std::optional<AnswerInterrupt> interrupt;
-  if (editor.interactive()) {
-    interrupt.emplace();
-    Write(kKeys);
-  }
-  while (const std::optional<std::string> line = editor.Read()) {
-    if (line->empty()) continue;
-    if (*line == "/clear") {
-      chat->Clear();
-    } else if (*line == "/text") {
-      Write(chat->text() + "\n");
-    } else {
-      AnswerInterrupt::requested = 0;
-      const absl::Status status = chat->Answer(*line, [](const std::string& piece) {
-        Write(piece);
-        return AnswerInterrupt::requested == 0;
-      });
-      Write("\n");
-      if (!status.ok() && (!editor.interactive() || !absl::IsInvalidArgument(status))) return Failure(status);
-      if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-    }
-  }
-  if (editor.interactive()) Write("\n");
-  return Failure(editor.Save());
+  if (isatty(STDIN_FILENO) != 0) return TalkAtTerminal(flags.history, chat.get());
+  return ForEachLine({}, [&](absl::string_view line) { return Take(line, chat.get()); });
 }
 
 }  // namespace

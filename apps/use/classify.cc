@@ -11,6 +11,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
@@ -33,7 +34,9 @@ Hyperparameters Table(ClassifyFlags* flags) {
   ClassifierOptions& options = flags->options;
   return {
       {"model",
-       "a run of weft train classify or vit, or a Hugging Face folder of a BERT with a classifier or of a ViT",
+       "a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a classifier "
+       "or "
+       "of a ViT",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"scores",
@@ -107,6 +110,7 @@ absl::Status RunHead(TextHead* head, const ClassifyFlags& flags) {
 absl::Status Classify(ClassifyFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
   absl::StatusOr<std::unique_ptr<Classifier>> opened;
   if (family == &PublishedBert::kFamily) {

@@ -7,6 +7,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/bert_encoder.h"
@@ -43,6 +44,7 @@ Hyperparameters Table(EmbedFlags* flags) {
 absl::Status Embed(EmbedFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto encoder, UsageError(OpenSentenceEncoder(flags.model, flags.encoder)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const TokenIds ids, encoder->Tokens(line));

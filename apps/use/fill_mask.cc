@@ -9,6 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/mask_filling.h"
@@ -29,7 +30,7 @@ Hyperparameters Table(FillMaskFlags* flags) {
   BertEncoderOptions& encoder = flags->encoder;
   return {
       {"model",
-       "a run of weft train bert, or a Hugging Face folder of a BERT that guesses masked tokens",
+       "a run of weft train bert, or a folder of weft quantize or Hugging Face of a BERT that guesses masked tokens",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"top-k", "number of tokens to print for each mask", &flags->top_k, {.low = 1, .group = "Output"}},
@@ -60,6 +61,7 @@ void Print(absl::Span<const MaskCandidate> candidates) {
 absl::Status FillMask(FillMaskFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
   const auto encode = [&](absl::string_view line) { return filler->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) { return filler->Fill(texts, Print); };

@@ -13,6 +13,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -52,7 +53,8 @@ Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
   Hyperparameters table = {
       {"model",
-       "a run of weft train gpt, a Hugging Face folder of GPT-2 or Llama, or a file of llama2.c",
+       "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
+       "llama2.c",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"prompt",
@@ -74,8 +76,8 @@ Hyperparameters Table(GenerateFlags* flags) {
        {.group = "Output"}},
       {"logprobs",
        "with --json, print an object with the text and its tokens, with the logarithm of each token's probability and "
-       "of "
-       "those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before sampling",
+       "of those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before "
+       "sampling",
        &options.generate.logprobs,
        {.low = -1, .group = "Output"}},
       {"batch",
@@ -84,10 +86,11 @@ Hyperparameters Table(GenerateFlags* flags) {
        {.low = 1, .high = 4096, .group = "Run"}},
   };
   Append(GeneratorRows(&options), &table);
-  table.push_back({"beam",
-                   "above 0: search the likeliest text with this many hypotheses, in place of sampling",
-                   &options.beam,
-                   {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
+  table.push_back(
+      {"beam",
+       "above 0: search the likeliest text with this many hypotheses, in place of sampling; it ends with the context",
+       &options.beam,
+       {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
   table.push_back({"length-penalty",
                    "with --beam: exponent of the length by which log-probabilities are divided",
                    &options.length_penalty,
@@ -148,7 +151,7 @@ absl::Status Generate(GenerateFlags flags) {
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
   if (flags.options.beam > 0) {
     for (const char* flag : {"temperature", "top-k", "top-p", "min-p", "typical-p", "repetition-penalty", "logit-bias",
-                             "seed", "logprobs", "draft", "draft-model"}) {
+                             "seed", "logprobs", "draft", "draft-model", "batch"}) {
       if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use with --beam");
     }
   } else if (flags.given.contains("length-penalty")) {
@@ -158,6 +161,7 @@ absl::Status Generate(GenerateFlags flags) {
   if (prompt && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Open(flags.model, flags.options)));
   if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
     return PrintOne(generator.get(), flags.json, flags.prompt);

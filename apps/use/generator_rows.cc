@@ -84,10 +84,8 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        &options.draft_model,
        {.group = "Run", .type = "MODEL"}},
       {"draft",
-       "guess up to this many tokens and check them at once; it changes no text. Without --draft-model, the guesses "
-       "are "
-       "what followed the last tokens before, which is faster for texts that repeat themselves; with it, 0 stands for "
-       "4",
+       "guess up to this many tokens and check them at once; it changes no text. Without --draft-model, guesses are "
+       "what followed the last tokens before, which is faster for texts that repeat themselves. With it, 0 means 4",
        &options.generate.draft,
        {.low = 0, .high = 47, .group = "Run"}},
       WeightsRow(&options.weights),

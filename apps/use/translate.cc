@@ -12,6 +12,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
 #include "weft/text/lines.h"
@@ -31,7 +32,8 @@ Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.translate.search;
   return {
       {"model",
-       "a run of weft train translate, or a folder of CTranslate2 with model.safetensors and vocabularies",
+       "a run of weft train translate, a folder of weft quantize, or one of CTranslate2 with model.safetensors and "
+       "vocabularies",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"beam",
@@ -93,6 +95,7 @@ absl::Status Translate(TranslateFlags flags) {
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
   }
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> sources) -> absl::Status {

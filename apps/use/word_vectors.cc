@@ -13,6 +13,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -91,6 +92,7 @@ absl::Status Run(WordVectorsFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   if (flags.word.empty()) return InvalidArgument("--word=WORD is missing");
+  PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(WordVectors word, UsageError(WordVectors::Open(flags.model, flags.word, flags.encoder)));
   std::vector<Occurrence> all;
   int64_t lines = 0;

@@ -19,7 +19,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kVocabulary = 100, kWidth = 64, kHidden = 96;
+constexpr int64_t kVocabulary = 100, kWidth = 64, kHidden = 608;
 
 // A language model of one layer, whose token table is also its head.
 struct Model {
@@ -90,7 +90,7 @@ TEST(StoreWeightsTest, SetConvertsAndChecksShapes) {
   Parameters drawn({.seed = 1});
   EXPECT_EQ(Logits(3, kQ8_0, &parameters), Logits(3, kQ8_0, &drawn));
   tensors[0].tensor.type.shape = {kWidth, kHidden / 2};
-  EXPECT_THAT(std::string(parameters.Set("here", tensors).message()), HasSubstr("wanted q8_0[64,96]"));
+  EXPECT_THAT(std::string(parameters.Set("here", tensors).message()), HasSubstr("wanted q8_0[64,608]"));
 }
 
 TEST(StoreWeightsTest, FewRowsOfF32HaveTheirOwnOp) {
