@@ -24,11 +24,15 @@ constexpr OpDef kGradientOp = {.name = "gradient",
                                .no_gradient = "it is expanded before it is differentiated",
                                .attrs = AttrOpsOf<GradientAttrs>()};
 
-bool MayHoldFewerBytes(const ParameterSpec& spec) {
+DType HeldDType(const ParameterSpec& spec, DType wanted) {
   constexpr int64_t kMinAxis = 64;  // smaller weights are not worth a format
   const TensorType& type = spec.type;
-  return spec.kind <= ParameterKind::kFrozen && !spec.exact && type.dtype == kF32 && type.shape.rank() == 2 &&
-         type.shape.dim(0) >= kMinAxis && type.shape.dim(1) >= kMinAxis && type.shape.dim(1) % kBlockElements == 0;
+  const bool weight = spec.kind <= ParameterKind::kFrozen && type.dtype == kF32 && type.shape.rank() == 2 &&
+                      type.shape.dim(0) >= kMinAxis && type.shape.dim(1) >= kMinAxis &&
+                      type.shape.dim(1) % kBlockElements == 0;
+  if (!weight) return type.dtype;
+  const auto bytes = [](DType dtype) { return BytesOf(dtype, kBlockElements); };
+  return bytes(wanted) < bytes(spec.least) ? spec.least : wanted;
 }
 
 absl::InlinedVector<ValueId, 2> Node::outputs() const {

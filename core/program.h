@@ -66,12 +66,13 @@ struct ParameterSpec {
   TensorType type;
   Initializer initializer;
   ParameterKind kind = ParameterKind::kWeight;
-  bool exact = false;  // true: keeps its dtype with any CompileOptions::weights
+  DType least = kQ4_0;  // the least precise dtype in which inference holds it (CompileOptions::weights)
 };
 
-// Reports whether a weight may be held in fewer bytes (CompileOptions::weights): it is an f32 matrix that is not exact,
-// of at least 64 rows and 64 columns, and its rows are whole blocks of the block formats.
-bool MayHoldFewerBytes(const ParameterSpec& spec);
+// Returns the dtype in which inference holds a parameter if CompileOptions::weights is `wanted`. This is `wanted`, or
+// ParameterSpec::least if that is more precise, for a weight of f32 with two axes of at least 64 elements whose rows
+// are whole blocks of the block formats. Any other parameter keeps its dtype.
+DType HeldDType(const ParameterSpec& spec, DType wanted);
 
 struct ConstantData {
   TensorType type;

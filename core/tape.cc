@@ -85,9 +85,9 @@ Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initial
       {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen});
 }
 
-void Tape::KeepExact(Var parameter) {
+void Tape::HoldAtLeast(DType dtype, Var parameter) {
   if (!status_.ok()) return;
-  program_.parameters[program_.producer(parameter.id).attrs.as<SourceAttrs>().index].exact = true;
+  program_.parameters[program_.producer(parameter.id).attrs.as<SourceAttrs>().index].least = dtype;
 }
 
 void Tape::Probe(absl::string_view name, Var value) {

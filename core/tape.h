@@ -51,9 +51,9 @@ class Tape {
   // Records a weight. Its full name has the scopes around it: "h.0.mlp.c_fc.weight". Initial values depend on
   // `initializer`, the full name, and the seed of Parameters. It is an error if another parameter has this name.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // Keeps the dtype of a parameter of this tape, whatever CompileOptions::weights is. Use it for a small table on
-  // which all results depend, such as positions.
-  void KeepExact(Var parameter);
+  // Sets the least precise dtype in which inference holds a parameter of this tape: CompileOptions::weights has no
+  // effect below it. Use f32 for a small table on which all results depend, such as positions.
+  void HoldAtLeast(DType dtype, Var parameter);
   // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }

@@ -5,7 +5,7 @@
 //
 //   "format": "weft"     marks the format
 //   "version": 1         the version of this format
-//   "weights": "q8_0"    the dtype of the weights for which MayHoldFewerBytes holds; all others are f32
+//   "weights": "q8_0"    the dtype that HeldDType got as `wanted`
 //
 // model.safetensors has the weights under the names and with the shapes of the model's parameters.
 #include <nlohmann/json.hpp>
@@ -73,9 +73,7 @@ absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSp
                           DType dtype) {
   std::vector<SafetensorsWriter::NamedType> types;
   for (const ParameterSpec& spec : specs) {
-    TensorType type = spec.type;
-    if (MayHoldFewerBytes(spec)) type.dtype = dtype;
-    types.emplace_back(spec.name, type);
+    types.emplace_back(spec.name, TensorType{HeldDType(spec, dtype), spec.type.shape});
   }
   WEFT_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, types));
   for (const auto& [name, type] : types) {

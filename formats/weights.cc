@@ -184,10 +184,12 @@ bool Weights::Has(absl::string_view prefix) const {
 }
 
 DType Weights::dtype() const {
+  DType least = kF32;
   for (const auto& [name, tensor] : tensors_) {
-    if (tensor.type.dtype != kF32 && IsWeightFormat(tensor.type.dtype)) return tensor.type.dtype;
+    const DType dtype = tensor.type.dtype;
+    if (IsWeightFormat(dtype) && BytesOf(dtype, kBlockElements) < BytesOf(least, kBlockElements)) least = dtype;
   }
-  return kF32;
+  return least;
 }
 
 absl::Status Weights::ConvertToF32() {

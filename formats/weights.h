@@ -45,7 +45,7 @@ class Weights {
   const Tensor* Find(absl::string_view name) const;
   // Reports whether the name of any tensor begins with `prefix`.
   bool Has(absl::string_view prefix) const;
-  // Returns bf16 or the block format if any tensor has it, otherwise f32.
+  // Returns the least precise of f32, bf16 and the block formats that a tensor has.
   DType dtype() const;
   // Makes tensors of bf16 and of block formats f32. Returns ResourceExhausted if there is no memory.
   absl::Status ConvertToF32();

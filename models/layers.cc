@@ -64,7 +64,7 @@ Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64
                    const EmbeddingTableOptions& options) {
   const Scope scope(tape, name);
   const Var table = tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer);
-  if (options.exact) tape->KeepExact(table);
+  tape->HoldAtLeast(options.least, table);
   return table;
 }
 

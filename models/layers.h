@@ -40,7 +40,9 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
 struct EmbeddingTableOptions {
   Initializer initializer = Gaussian(0.02f);
   DType dtype = kF32;  // also of all layers after the table, because layers take over the dtype of x
-  bool exact = false;  // true: inference never stores it in another format (Tape::KeepExact)
+  // The least precise dtype in which inference holds the table (Tape::HoldAtLeast). In Q4_0, errors of the token table
+  // would weigh more than those of all other weights, because it is the input and, in a tied head, the output.
+  DType least = kQ8_0;
 };
 // Records a parameter "NAME.weight" [V, C] and returns it, for Embedding(table, ids) and for a head tied to the table.
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,

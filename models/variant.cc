@@ -141,7 +141,7 @@ Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* ca
   const int64_t width = x.dim(-1), length = x.dim(1);
   const Var table =
       options.kind == PositionKind::kLearned
-          ? EmbeddingTable(options.name, tape, options.context, width, {.dtype = x.dtype(), .exact = true})
+          ? EmbeddingTable(options.name, tape, options.context, width, {.dtype = x.dtype(), .least = kF32})
           : SinusoidalPositions(
                 tape, x.dtype(), cache != nullptr ? cache->capacity() : length, width,
                 options.kind == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,

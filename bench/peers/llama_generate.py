@@ -24,7 +24,11 @@ FILE_TYPES = {"f32": gguf.LlamaFileType.ALL_F32, "bf16": gguf.LlamaFileType.MOST
 
 
 def write_model(path, precision):
-    """Writes a GPT-2 with random weights. Matrices have the format `precision`, the other weights f32."""
+    """Writes a GPT-2 with random weights.
+
+    Matrices have the format `precision`, but the token table has Q8_0 in place of Q4_0, as in Weft. The other weights
+    have f32.
+    """
     random = numpy.random.default_rng(0)
     writer = gguf.GGUFWriter(path, "gpt2")
     writer.add_context_length(CONTEXT)
@@ -50,7 +54,7 @@ def write_model(path, precision):
         writer.add_tensor(name, numpy.full(size, value, dtype=numpy.float32))
 
     kind = FORMATS[precision]
-    matrix("token_embd.weight", VOCABULARY, WIDTH, kind)
+    matrix("token_embd.weight", VOCABULARY, WIDTH, FORMATS["q8_0"] if precision == "q4_0" else kind)
     matrix("position_embd.weight", CONTEXT, WIDTH, FORMATS["f32"])
     for i in range(LAYERS):
         for name, rows, cols in (("attn_qkv", 3 * WIDTH, WIDTH), ("attn_output", WIDTH, WIDTH),

@@ -1,10 +1,10 @@
 // Stores weights in CompileOptions::weights, and gives products of few rows their own op.
 //
 // A tape records weights in f32. This pass changes the dtype of parameters, and replaces the ops that read them. The
-// pass stores a weight in CompileOptions::weights if MayHoldFewerBytes says so and all of its readers are products and
-// embeddings. The number of rows of a product has no influence on this choice, nor has the kind of the readers.
-// So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only looks up a
-// table, and a decoder, which also multiplies it.
+// pass stores a weight in the dtype that HeldDType gives for CompileOptions::weights, if all of its readers are
+// products and embeddings. The number of rows of a product has no influence on this choice, nor has the kind of the
+// readers. So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only
+// looks up a table, and a decoder, which also multiplies it.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
@@ -36,7 +36,9 @@ std::vector<bool> StoredWeights(const Rewrite& rewrite) {
   std::vector<bool> stored(program.values.size(), false);
   if (rewrite.options.weights == kF32) return stored;
   for (const Node& node : program.nodes) {
-    if (node.op == &kParameterOp) stored[node.output(0)] = MayHoldFewerBytes(program.parameter(node));
+    if (node.op != &kParameterOp) continue;
+    const ParameterSpec& spec = program.parameter(node);
+    stored[node.output(0)] = HeldDType(spec, rewrite.options.weights) != spec.type.dtype;
   }
   for (const Node& node : program.nodes) {
     const bool product = IsWeightProduct(program, node);
@@ -59,9 +61,9 @@ absl::Status StoreWeights(Rewrite& rewrite) {
   for (Node& node : program.nodes) {
     if (node.op == &kParameterOp && stored[node.output(0)]) {
       SourceAttrs attrs = node.attrs.as<SourceAttrs>();
-      program.parameters[attrs.index].type.dtype = rewrite.options.weights;
-      attrs.type.dtype = rewrite.options.weights;
-      program.values[node.output(0)].type.dtype = rewrite.options.weights;
+      ParameterSpec& spec = program.parameters[attrs.index];
+      spec.type.dtype = HeldDType(spec, rewrite.options.weights);
+      attrs.type.dtype = program.values[node.output(0)].type.dtype = spec.type.dtype;
       node.attrs = Attrs::Of(attrs);
     } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {
       node.op = &kWeightEmbedding;

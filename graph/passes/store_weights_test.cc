@@ -123,7 +123,7 @@ TEST(StoreWeightsTest, TablesAreStoredUnlessTheyAreExact) {
   for (const bool exact : {false, true}) {
     Tape tape;
     const Var table = tape.Parameter("table", {kF32, {64, 64}}, Gaussian(1));
-    if (exact) tape.KeepExact(table);
+    if (exact) tape.HoldAtLeast(kF32, table);
     const Var ids = tape.Input("ids", {kI32, {2}}, {.below = 64});
     const absl::StatusOr<Graph> graph =
         Compile(tape, {.fetch = {Embedding(table, ids)}, .mode = kEval, .weights = kQ8_0});

@@ -90,7 +90,7 @@ std::map<std::string, Set> FieldsOfLayers() {
       {"LinearOptions", WEFT_FIELDS(LinearOptions, bias, initializer)},
       {"NormOptions", WEFT_FIELDS(NormOptions, kind, epsilon)},
       {"BatchNormOptions", WEFT_FIELDS(BatchNormOptions, epsilon, momentum)},
-      {"EmbeddingTableOptions", WEFT_FIELDS(EmbeddingTableOptions, initializer, dtype, exact)},
+      {"EmbeddingTableOptions", WEFT_FIELDS(EmbeddingTableOptions, initializer, dtype, least)},
       {"PositionOptions", WEFT_FIELDS(PositionOptions, kind, name, context, first)},
       {"LoraOptions", WEFT_FIELDS(LoraOptions, rank, alpha, dropout, targets, also_train)},
   };
