@@ -358,6 +358,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
       {"compare_inference", " --rows=decode-f32 --rounds=1 --programs=" + FakePrograms()},
+      {"draw_batches", ""},
       {"generate_bench", " --model=charcpu --layers=1 --length=4 --repeats=1"},
       {"compare_ranks", " --model=charcpu --batch=1 --length=8 --rounds=1 --steps=3 --ranks-bench=bench/ranks_bench" +
                             (" --mpirun=" + FakeMpirun()) + " --mpi-allreduce-bench=" + FakeAllreduce()},
@@ -379,7 +380,8 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
     flags = std::regex_replace(flags, std::regex("TEXT"), text);
     flags = std::regex_replace(flags, std::regex("--json=\\w+.json"), "--json=" + testing::TempDir() + "/c.json");
-    flags = std::regex_replace(flags, std::regex("--svg=scaling.svg"), "--svg=" + testing::TempDir() + "/s.svg");
+    flags = std::regex_replace(flags, std::regex("--svg=\\w+.svg"), "--svg=" + testing::TempDir() + "/s.svg");
+    flags = std::regex_replace(flags, std::regex(" inference.json"), " " + testing::TempDir() + "/c.json");
     const std::string folder = std::filesystem::exists("bench/inference/" + program) ? "inference/" : "";
     const CommandResult result = RunBench(folder + program + flags + quick.at(program));
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;
