@@ -38,6 +38,9 @@ TEST_F(AvailableMemoryTest, TheLeastLimitCounts) {
   EXPECT_EQ(AvailableMemory(root_), 1'200'000'000u) << "version 1 without a limit";
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1001000\n");
   EXPECT_EQ(AvailableMemory(root_), 1'000'000u);
+  Write("/proc/self/cgroup", "4:memory:/job\n0::/\n");
+  Write("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "500000\n");
+  EXPECT_EQ(AvailableMemory(root_), 500'000u) << "version 1, of a group";
 }
 
 }  // namespace
