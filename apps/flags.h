@@ -58,8 +58,8 @@ Hyperparameter WeightsRow(std::optional<DType>* weights);
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
-// Sets the rows whose flags are in `given`. "-" is an error for a row of a
-// model or a folder. Errors begin with the option: "batch: 'many' is not a whole number ...".
+// Sets the rows whose flags are in `given`. "-" is an error for a row of a model or a folder. Errors begin with the
+// option: "batch: 'many' is not a whole number ...".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
 // Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/lines.h reads
 // lines of "-".

@@ -10,7 +10,7 @@
 namespace weft {
 
 // Returns "" if the file of the weights of `model`, a file, a folder or RUN@WEIGHTS, has at most `memory` bytes, or if
-// there is none. Otherwise returns a line which says what will happen.
+// there is none. Otherwise returns a line which says that using the model will be slow or fail.
 std::string MemoryNote(const std::string& model, uint64_t memory);
 // Prints the note for the memory that is available now on stderr.
 void PrintMemoryNote(const std::string& model);

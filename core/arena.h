@@ -17,8 +17,8 @@ constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 class Arena {
  public:
-  // For blocks of 2 MB or more, kHuge asks the system for huge pages, and kSmall forbids them. With small pages, a
-  // block of which only parts are used takes little more memory than these parts.
+  // For blocks of 2 MB or more, kHuge asks the system for huge pages, and kSmall forbids them. Small pages save memory
+  // if a block is only partly used: the system then provides the used parts alone.
   enum class Pages { kHuge, kSmall };
   explicit Arena(Pages pages = Pages::kHuge) : pages_(pages) {}
 

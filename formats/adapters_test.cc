@@ -27,10 +27,6 @@ Var RecordLogits(const PublishedModel& model, Var tokens) {
   return bert.Classify(bert.Pool(bert.Encode(tokens)), 3);
 }
 
-const Weights& WeightsOf(const PublishedModel& model) {
-  return std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
-}
-
 // Compares the logits of the model with PEFT's for `adapter`. With `lora`, the model has adapters; `tensors` are its
 // weights.
 void CheckLogits(const std::string& adapter, const PublishedModel& model, const LoraOptions& lora,

@@ -138,8 +138,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model));
   WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
-  const auto convert = [](auto& published) { return published.weights.ConvertToF32(); };
-  if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(std::visit(convert, model), options.model));
+  if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
   return ModelConversion(options, format, std::move(files), std::move(model));
 }
 
@@ -190,10 +189,7 @@ absl::Status ModelConversion::Write() const {
 
 int64_t ModelConversion::CountWeights() const {
   int64_t count = 0;
-  const auto add = [&](const auto& published) {
-    for (const auto& [name, tensor] : published.weights.tensors()) count += tensor.type.shape.elements();
-  };
-  std::visit(add, model_);
+  for (const auto& [name, tensor] : WeightsOf(model_).tensors()) count += tensor.type.shape.elements();
   return count;
 }
 

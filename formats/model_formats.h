@@ -37,7 +37,7 @@ struct ModelFamily {
   // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
   // head that the run trained has one tensor of zeros. Null if no training makes such a model.
   absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
-  // The inverse of from_run: returns the keys of a run's config.json that describe `model`. Null as from_run is.
+  // The inverse of from_run: returns the keys of a run's config.json that describe `model`. Null if from_run is null.
   absl::StatusOr<nlohmann::ordered_json> (*to_run)(const PublishedModel& model);
   // Returns the weights that a checkpoint of the model holds.
   std::vector<ParameterSpec> (*parameters)(const PublishedModel& model);

@@ -80,7 +80,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(config.base));
   const std::string path = absl::StrCat(folder, "/", kAdapterWeights);
   WEFT_ASSIGN_OR_RETURN(const Weights adapter, Weights::ReadSafetensors(path));
-  Weights& weights = std::visit([](auto& published) -> Weights& { return published.weights; }, model);
+  Weights& weights = WeightsOf(model);
   WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), config.base));
   WEFT_RETURN_IF_ERROR(Annotate(MergeInto(adapter, config.scale, &weights), path));
   if (auto* const bert = std::get_if<PublishedBert>(&model)) NameLabels(bert);

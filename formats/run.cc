@@ -37,7 +37,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path) {
 
   const std::vector<ParameterSpec> specs = (*family)->parameters(*model);
   const auto with = [&](Weights weights) {
-    std::visit([&](auto& published) { published.weights = std::move(weights); }, *model);
+    WeightsOf(*model) = std::move(weights);
     return std::move(model);
   };
   if (const std::string file = RunWeightsFile(path); !file.empty()) {

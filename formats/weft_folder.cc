@@ -5,13 +5,12 @@
 //
 //   "format": "weft"     marks the format
 //   "version": 1         the version of this format
-//   "weights": "q8_0"    the dtype that HeldDType got as `wanted`
+//   "weights": "q8_0"    the dtype for which the file was written; HeldDType gives the dtype of each weight
 //
 // model.safetensors has the weights under the names and with the shapes of the model's parameters.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "weft/core/arena.h"
@@ -45,15 +44,11 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
                          ", wanted the model_type of a model that weft train makes");
 }
 
-Weights& WeightsOf(PublishedModel* model) {
-  return std::visit([](auto& published) -> Weights& { return published.weights; }, *model);
-}
-
 // Returns the model that `config` describes, with `weights`. Errors do not name the file.
 absl::StatusOr<PublishedModel> Describe(const std::string& folder, const Json& config, Weights weights) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FamilyOfConfig(config));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, family->from_run(folder, config));
-  WeightsOf(&model) = std::move(weights);
+  WeightsOf(model) = std::move(weights);
   return model;
 }
 
@@ -64,7 +59,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   absl::StatusOr<PublishedModel> model = Describe(folder, config, std::move(weights));
   if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
   WEFT_RETURN_IF_ERROR(
-      Parameters::Check(WeightsPath(folder), WeightsOf(&*model).tensors(), FamilyOf(*model).parameters(*model)));
+      Parameters::Check(WeightsPath(folder), WeightsOf(*model).tensors(), FamilyOf(*model).parameters(*model)));
   return model;
 }
 
@@ -92,7 +87,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model, const
   WEFT_ASSIGN_OR_RETURN(const Json described, family.to_run(model));
   Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(options.weights))}};
   config.update(described);
-  const Weights& weights = std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
+  const Weights& weights = WeightsOf(model);
   // When the configuration is read, it must give a model with the same parameters.
   WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
   const std::vector<ParameterSpec> specs = family.parameters(same);

@@ -115,6 +115,14 @@ struct PublishedVit {
 // A model of any family.
 using PublishedModel = std::variant<PublishedGpt, PublishedBert, PublishedTransformer, PublishedVit>;
 
+// Returns the weights of a model of any family.
+inline Weights& WeightsOf(PublishedModel& model) {
+  return std::visit([](auto& published) -> Weights& { return published.weights; }, model);
+}
+inline const Weights& WeightsOf(const PublishedModel& model) {
+  return std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
+}
+
 // Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, weft
 // quantize, Hugging Face, nanoGPT or CTranslate2, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path);

@@ -17,6 +17,9 @@ constexpr int32_t kNoToken = -1;  // the end token of a search without stop toke
 
 }  // namespace
 
+BeamGenerator::BeamGenerator(const GptConfig& config, const BeamGeneratorOptions& options)
+    : config_(config), options_(options), end_(options.stop.empty() ? kNoToken : options.stop[0]) {}
+
 absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptConfig& config, Parameters* parameters,
                                                                      const BeamGeneratorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
@@ -36,14 +39,13 @@ absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptCo
 
 // Returns the logits of the token after the prompt.
 absl::StatusOr<const float*> BeamGenerator::ReadPrompt(absl::Span<const int32_t> prompt) {
-  constexpr size_t kChunk = 512;
   PageTable table;
   table.pages.resize(prompt.size());
   std::iota(table.pages.begin(), table.pages.end(), 0);
   const bool chunk = prompt.size() > static_cast<size_t>(CachedGpt::kStepRows);
   const float* logits = nullptr;
-  for (size_t begin = 0; begin < prompt.size(); begin += kChunk) {
-    const size_t end = std::min(begin + kChunk, prompt.size());
+  for (size_t begin = 0; begin < prompt.size(); begin += CachedGpt::kMaxChunk) {
+    const size_t end = std::min(begin + CachedGpt::kMaxChunk, prompt.size());
     CachedGpt::Rows rows = {.last = {static_cast<int32_t>(end - begin - 1)}, .chunk = chunk};
     for (size_t i = begin; i < end; ++i) rows.Add(prompt[i], i, &table);
     WEFT_ASSIGN_OR_RETURN(logits, gpt_->Run(rows));
@@ -77,13 +79,12 @@ void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
   const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates({.beam = options_.beam})), vocabulary);
   std::vector<float> logprobs;
   std::vector<int32_t> tokens;
-  const int32_t end = options_.stop.empty() ? kNoToken : options_.stop[0];
   for (size_t k = 0; k < search->live().size(); ++k, logits += vocabulary) {
     const std::vector<TokenLogprob> likeliest = Logprobs({logits, vocabulary}, /*token=*/0, each);
     for (size_t i = 1; i < likeliest.size(); ++i) {  // the first is that of token 0
       const auto& [token, logprob] = likeliest[i];
       const bool stops = std::find(options_.stop.begin(), options_.stop.end(), token) != options_.stop.end();
-      tokens.push_back(stops ? end : token);
+      tokens.push_back(stops ? end_ : token);
       logprobs.push_back(logprob);
     }
   }
@@ -94,9 +95,8 @@ absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const
   WEFT_RETURN_IF_ERROR(CheckTokens("generate: prompt", prompt, config_.context, config_.vocabulary));
   // The last token that is added need not be read, so one more than the context fits.
   const int64_t room = config_.context - static_cast<int64_t>(prompt.size()) + 1;
-  const int32_t end = options_.stop.empty() ? kNoToken : options_.stop[0];
   BeamSearch search(
-      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = end},
+      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = end_},
       std::min(options_.length, room));
   if (search.done()) return std::vector<Hypothesis>{{}};
   WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));

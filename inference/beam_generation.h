@@ -43,13 +43,14 @@ class BeamGenerator {
   absl::StatusOr<std::vector<Hypothesis>> Generate(absl::Span<const int32_t> prompt);
 
  private:
-  BeamGenerator(const GptConfig& config, const BeamGeneratorOptions& options) : config_(config), options_(options) {}
+  BeamGenerator(const GptConfig& config, const BeamGeneratorOptions& options);
   absl::StatusOr<const float*> ReadPrompt(absl::Span<const int32_t> prompt);
   absl::StatusOr<const float*> ReadNewest(size_t prompt, const BeamSearch& search);
   void Extend(const float* logits, BeamSearch* search) const;
 
   const GptConfig config_;
   const BeamGeneratorOptions options_;
+  const int32_t end_;  // the search's end token, which stands for all stop tokens
   std::unique_ptr<CachedGpt> gpt_;
 };
 

@@ -51,7 +51,8 @@ double LogProbability(const GptConfig& config, const Tokens& prompt, const Token
   return sum;
 }
 
-// With as many hypotheses as there are texts, the search is exhaustive. Prompts of 50 tokens are read in a chunk.
+// There are 49 texts of 2 tokens. A search with 48 hypotheses ranks nearly all of them, so it must find the likeliest.
+// The prompt of 50 tokens is read in a chunk, and the others are read as single tokens.
 TEST(BeamGenerationTest, FindsTheLikeliestText) {
   for (const size_t size : {1, 3, 50}) {
     Tokens prompt;
@@ -74,7 +75,7 @@ TEST(BeamGenerationTest, FindsTheLikeliestText) {
   }
 }
 
-// Longer texts: the sums of hypotheses whose caches share pages are those of texts that are read anew.
+// Hypotheses share pages of the cache. Their log-probabilities must be those of the same texts without shared pages.
 TEST(BeamGenerationTest, HypothesesShareTheirCache) {
   Parameters parameters({.seed = 3});
   const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5, .length = 20});

@@ -31,6 +31,7 @@ namespace weft {
 class CachedGpt {
  public:
   static constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
+  static constexpr int64_t kMaxChunk = 512;       // rows of the largest chunk that is of use
   static constexpr int64_t kMinChunk = 64;        // rows of the smallest chunk
   static constexpr int64_t kChunkEnds = 16;       // maximum number of rows of a chunk whose logits are computed
 

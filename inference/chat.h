@@ -1,4 +1,4 @@
-// A Chat is a conversation with a GPT: a text to which a person and the model add in turn.
+// A Chat is a conversation with a GPT. The conversation is one text, to which a person and the model add in turn.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Open("gpt2", {.turn = "\nQuestion: {}\nAnswer:"}));
 //   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", [](const std::string& piece) {
@@ -23,8 +23,8 @@ struct ChatOptions {
   // If the conversation outgrows the context, its beginning is forgotten.
   TextGeneratorOptions generator = {};
   std::string beginning = "";  // the text before the first turn, such as an instruction
-  // What a turn adds to the text: {} is the person's line. The model continues after it. An answer ends where the text
-  // before {} occurs, since the next turn would begin there.
+  // The text that each turn adds to the conversation. {} stands for the person's line, and the model continues after
+  // the turn. An answer ends as soon as the model writes the text before {}, because that text begins the next turn.
   std::string turn = "\n{}\n";
 };
 

@@ -1,9 +1,8 @@
-// A ModelDraft reads what its cache lacks of each text, and then adds the likeliest token to each text, one execution
-// for one token of all texts.
+// A ModelDraft first reads the tokens of each text that its cache lacks. Then each execution adds the likeliest next
+// token to every text.
 #include "weft/inference/draft.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "weft/core/status.h"
@@ -11,10 +10,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kChunk = 512;  // maximum number of rows of an execution
-
-// Returns the number of tokens at the beginning of a text of `size` tokens that a GPT with `context` positions leaves
-// out. It changes only each time that half a context has been added, so that a cache stays of use.
+// Returns how many tokens a GPT with `context` positions leaves out at the beginning of a text of `size` tokens. The
+// number grows by half a context at a time, so the cache of a growing text is usually still right.
 size_t LeftOut(size_t size, size_t context) {
   if (size <= context) return 0;
   const size_t half = std::max<size_t>(context / 2, 1);
@@ -58,8 +55,9 @@ absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& 
   return draft;
 }
 
-// Returns the text of `request`, with the request's tokens, of which those that the cache has are kept. If the cache is
-// full, drops a text that no request names.
+// Returns the cached text of `request`, and gives it the request's tokens. The longest beginning of these tokens that
+// the cache already has stays in the cache. If the cache has no room for a new text, drops a text that no request
+// names.
 ModelDraft::Text* ModelDraft::TextOf(const DraftRequest& request, absl::Span<const DraftRequest> requests) {
   if (!texts_.contains(request.text) && static_cast<int64_t>(texts_.size()) == options_.batch) {
     const auto unused = std::find_if(texts_.begin(), texts_.end(), [&](const auto& text) {
@@ -91,7 +89,7 @@ absl::Status ModelDraft::Read(const std::vector<Text*>& texts) {
   CachedGpt::Rows rows;
   rows.chunk =
       std::any_of(texts.begin(), texts.end(), [&](const Text* text) { return left(text) > CachedGpt::kStepRows; });
-  const size_t limit = rows.chunk ? kChunk : CachedGpt::kStepRows;
+  const size_t limit = rows.chunk ? CachedGpt::kMaxChunk : CachedGpt::kStepRows;
   const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : CachedGpt::kStepRows;
   std::vector<Text*> complete;
   for (Text* const text : texts) {

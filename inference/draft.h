@@ -36,8 +36,8 @@ class Drafter {
   virtual absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) = 0;
 };
 
-// Guesses what followed the text's last tokens before, as prompt look-up decoding does (Saxena, 2023). This pays off
-// for texts that repeat names and phrases.
+// Guesses the tokens that followed an earlier occurrence of the text's last tokens, as prompt look-up decoding does
+// (Saxena, 2023). This pays off for texts that repeat names and phrases.
 class LookupDraft : public Drafter {
  public:
   absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
@@ -47,9 +47,9 @@ class LookupDraft : public Drafter {
 // did not occur, looks up the last two. Returns no tokens if these did not occur either.
 std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count);
 
-// Guesses what a smaller GPT with the same tokens finds most likely. The GPT keeps a cache of its own. It reads a token
-// again if the guess in its place was wrong, if the text has outgrown the GPT's context, or if the text was dropped
-// because others needed its place.
+// Guesses the tokens that a smaller GPT with the same tokenizer finds most likely. The smaller GPT has a cache of its
+// own, so it reads each token once. There are three exceptions: a token after a wrong guess, a text that has outgrown
+// the smaller GPT's context, and a text that was dropped from the cache to make room for another.
 class ModelDraft : public Drafter {
  public:
   struct Options {

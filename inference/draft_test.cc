@@ -31,7 +31,8 @@ TEST(DraftByLookupTest, MayFindNothing) {
   EXPECT_THAT(DraftByLookup(Tokens{1, 2, 3, 1, 2, 3}, 0), IsEmpty());
 }
 
-// The guesses are what a generator finds most likely, whatever the cache holds from calls before.
+// The drafter's guesses must be the tokens that a greedy generator adds. Earlier calls leave other tokens in the
+// drafter's cache, and these must have no influence.
 TEST(ModelDraftTest, GuessesTheLikeliestTokens) {
   const GptConfig config = {.vocabulary = 11, .context = 200, .layers = 2, .heads = 2, .width = 16};
   Parameters parameters({.seed = 3}), same({.seed = 3});

@@ -126,7 +126,8 @@ size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) c
   return static_cast<size_t>(std::max<int64_t>(limit, 0));
 }
 
-// Guesses the next tokens of the texts whose newest token alone is unread, unless texts read chunks.
+// Sets the draft of each text of which only the newest token is unread. While a text reads its prompt in chunks, no
+// text gets a draft.
 absl::Status Generator::Guess(const GenerateOptions& options) {
   if (options.draft == 0) return absl::OkStatus();
   std::vector<Text*> texts;

@@ -31,9 +31,9 @@
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;    // maximum number of texts at once
-  int64_t chunk = 512;  // maximum number of tokens of prompts that are read at once
-  int64_t pages = 0;    // size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens
+  int64_t batch = 8;                     // maximum number of texts at once
+  int64_t chunk = CachedGpt::kMaxChunk;  // maximum number of tokens of prompts that are read at once
+  int64_t pages = 0;  // size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens
   // Whether a text may share pages with texts of earlier calls of Generate. The weights must not change in between.
   bool keep = false;
   int64_t threads = 0;   // 0: one for each core

@@ -269,8 +269,8 @@ TEST_F(GeneratorTest, DraftsChangeNoToken) {
   }
 }
 
-// The same for guesses of a model: of the same weights, whose guesses are right if the most likely token is drawn, and
-// of another one, with a shorter context and a larger vocabulary.
+// A model makes the guesses. One model has the generator's own weights, so all its guesses of greedy texts are right.
+// The other has a shorter context and a larger vocabulary.
 TEST_F(GeneratorTest, GuessesOfAModelChangeNoToken) {
   GptConfig config = Gpt2();
   config.context = 40;

@@ -44,9 +44,8 @@ Hyperparameters Table(ChatFlags* flags) {
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"turn",
-       "what a turn adds to the text, in which {} is the typed line and \\n a line break; an answer ends where the "
-       "text "
-       "before {} occurs",
+       "the text that a turn adds: {} is the typed line and \\n a line break. An answer ends where the text before {} "
+       "occurs",
        &flags->turn,
        {.group = "Text", .type = "TEXT"}},
       {"beginning",
@@ -84,7 +83,8 @@ void Write(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Answers one line, or does what it commands.
+// Prints the model's answer to `line`. The lines /clear and /text are commands, which change or print the
+// conversation. An empty line has no answer.
 absl::Status Take(absl::string_view line, Chat* chat) {
   if (line.empty()) return absl::OkStatus();
   if (line == "/clear") {
@@ -110,7 +110,7 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
   Write(kKeys);
   while (const std::optional<std::string> line = editor.Read()) {
     const absl::Status status = Take(*line, chat);
-    // A line that the model can't read ends nothing.
+    // The conversation goes on after a line that the tokenizer can't encode.
     if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
     if (!status.ok()) std::fprintf(stderr, "weft chat: %s\n", absl::Utf8SafeCHexEscape(status.message()).c_str());
   }

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Returns the rows of the options that such commands share. The rest of a TextGeneratorOptions is not among them.
+// Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
 
 }  // namespace weft
