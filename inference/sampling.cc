@@ -2,7 +2,13 @@
 // weights. It sorts the candidates only if an option needs their order.
 #include "weft/inference/sampling.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "weft/core/status.h"
 
@@ -40,6 +46,29 @@ void SortByTypicality(std::vector<Candidate>* candidates) {
   std::stable_sort(candidates->begin(), candidates->end(), [&](const Candidate& a, const Candidate& b) {
     return std::abs(surprise(a) - entropy) < std::abs(surprise(b) - entropy);
   });
+}
+
+// Returns the index of the first of the highest logits. Compares kLanes logits at once, and searches the block that had
+// the highest.
+size_t Highest(absl::Span<const float> logits) {
+  constexpr size_t kLanes = 16, kBlock = 1024;
+  size_t best = 0;  // where the block begins
+  float highest = -std::numeric_limits<float>::infinity();
+  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const absl::Span<const float> block = logits.subspan(begin, kBlock);
+    std::array<float, kLanes> most;
+    most.fill(highest);
+    size_t i = 0;
+    for (; i + kLanes <= block.size(); i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane)
+        most[lane] = block[i + lane] > most[lane] ? block[i + lane] : most[lane];
+    }
+    for (; i < block.size(); ++i) most[0] = std::max(most[0], block[i]);
+    const float in_block = *std::max_element(most.begin(), most.end());
+    if (in_block > highest) std::tie(highest, best) = std::pair(in_block, begin);
+  }
+  const auto found = std::find(logits.begin() + static_cast<ptrdiff_t>(best), logits.end(), highest);
+  return found == logits.end() ? 0 : static_cast<size_t>(found - logits.begin());  // no logit is found if all are NaN
 }
 
 }  // namespace
@@ -94,8 +123,8 @@ std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token
 }
 
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform) {
-  const auto highest = std::max_element(logits.begin(), logits.end());
-  if (options.temperature == 0) return static_cast<int32_t>(highest - logits.begin());
+  const size_t highest = Highest(logits);
+  if (options.temperature == 0) return static_cast<int32_t>(highest);
   std::vector<int32_t> ranked(logits.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   if (options.top_k > 0 || options.top_p < 1) {
@@ -103,7 +132,7 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   }
   std::vector<Candidate> candidates;
   for (const int32_t token : ranked) {
-    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - *highest;
+    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - logits[highest];
     candidates.push_back({token, std::exp(difference / options.temperature)});
   }
   if (options.top_p < 1) KeepShare(options.top_p, &candidates);

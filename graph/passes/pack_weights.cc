@@ -36,10 +36,10 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
 }
 
 // Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than CompileOptions::few_rows rows
-// If PacksBF16() is true, a is rounded to bf16, and pack gives bf16.
+// If PacksBF16() is true, a is rounded to bf16, and pack gives bf16. Weights for which FastWithManyRows() is true stay.
 VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
   const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
-  if (a.shape.rows() <= r.options().few_rows) return {};
+  if (a.shape.rows() <= r.options().few_rows || FastWithManyRows(w.dtype)) return {};
   const DType dtype = PacksBF16() ? kBF16 : kF32;
   const Var panels = Pack(r.Now(matmul.inputs[1]), /*transposed=*/true, dtype);
   return {PackedMatMul(Cast(r.Now(matmul.inputs[0]), dtype), panels, w.shape.dim(0), /*f32_output=*/true)};

@@ -9,7 +9,9 @@
 #include "hwy/foreach_target.h"
 // These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
+#include "weft/ops/kernels/weight_blocks-inl.h"
 #include "weft/ops/kernels/weight_formats-inl.h"
+#include "weft/ops/kernels/weight_panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -59,9 +61,6 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 #endif
 
-// Begins to read the cache line at `bytes` into the L2 cache. Any address is allowed.
-HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
-
 // Computes kCols columns, 1 or kColumns, and kRows rows of y. If `ahead` is not 0, prefetches the bytes of W that
 // follow `ahead` bytes after those that it reads.
 template <class Format, int kCols, int kRows, bool kAhead>
@@ -83,7 +82,9 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   }
   for (int64_t s = 0; s < steps; ++s) {
     if constexpr (kAhead) {
-      for (int j = 0; j < kCols; ++j) Prefetch(rows[j] + ahead);
+      for (int j = 0; j < kCols; ++j) {
+        for (int64_t i = 0; i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
+      }
       ahead += Format::StepBytes();
     }
     Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
@@ -128,6 +129,12 @@ constexpr int64_t kPanelBytes = 24 << 10;
 // With at least this many rows, arithmetic takes about as long as reading W.
 constexpr int64_t kManyRows = 12;
 
+// Bytes of `rows` prepared rows of a.
+template <class Format>
+size_t PreparedBytes(int64_t rows, int64_t inner) {
+  return (static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared) + 63) / 64 * 64;
+}
+
 // A single row of a reads one row of W after the other, which is the order in which the memory is fastest. If there are
 // more, the first rows of a prefetch the next panel of W while they multiply this one, and the others find the panel in
 // the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits the speed.
@@ -145,26 +152,49 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
       continue;
     }
     const int64_t ahead = panel * bytes;
+    if (rows >= kManyRows) PrefetchOutput(y + col, rows, end - col, w.cols);
     int64_t r = rows >= kManyRows ? SomeRows<Format, kColumns, true>(w, col, end, a, rows, y, ahead)
                                   : SomeRows<Format, 1, true>(w, col, end, a, rows, y, ahead);
     while (r < rows) r += SomeRows<Format, kColumns, false>(w, col, end, a + r * stride, rows - r, y + r * w.cols);
   }
 }
 
+// Prepares rows of a at the beginning of the workspace.
 template <class Format>
-void PrepareAndMultiply(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
-                        std::byte* workspace) {
+typename Format::Prepared* PrepareRows(const float* a, int64_t rows, int64_t inner, std::byte* workspace) {
   auto* const prepared = reinterpret_cast<typename Format::Prepared*>(workspace);
-  for (int64_t r = 0; r < rows; ++r) Format::Prepare(a + r * w.inner, w.inner, prepared + r * Format::Stride(w.inner));
+  for (int64_t r = 0; r < rows; ++r) Format::Prepare(a + r * inner, inner, prepared + r * Format::Stride(inner));
+  return prepared;
+}
+
+template <DType kFormat>
+void MultiplyBlocks(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
+                    std::byte* workspace) {
+  using Format = BlockFormat<kFormat>;
+  const auto* const prepared = PrepareRows<Format>(a, rows, w.inner, workspace);
+#if HWY_TARGET == HWY_AVX3_DL
+  if (rows >= kMinPanelRows) {
+    auto* const panel = reinterpret_cast<PanelBlock*>(workspace + PreparedBytes<Format>(rows, w.inner));
+    return MultiplyPanels<kFormat>(w, first, last, prepared, rows, y, panel);
+  }
+#endif
   AllColumns<Format>(w, first, last, prepared, rows, y);
 }
 
 void Multiply(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
               std::byte* workspace) {
   if (w.dtype == kF32) return AllColumns<F32Format>(w, first, last, a, rows, y);
-  if (w.dtype == kBF16) return PrepareAndMultiply<BF16Format>(w, first, last, a, rows, y, workspace);
-  if (w.dtype == kQ8_0) return PrepareAndMultiply<BlockFormat<kQ8_0>>(w, first, last, a, rows, y, workspace);
-  PrepareAndMultiply<BlockFormat<kQ4_0>>(w, first, last, a, rows, y, workspace);
+  if (w.dtype == kQ8_0) return MultiplyBlocks<kQ8_0>(w, first, last, a, rows, y, workspace);
+  if (w.dtype == kQ4_0) return MultiplyBlocks<kQ4_0>(w, first, last, a, rows, y, workspace);
+  AllColumns<BF16Format>(w, first, last, PrepareRows<BF16Format>(a, rows, w.inner, workspace), rows, y);
+}
+
+bool MultipliesBytesHere() { return HWY_TARGET == HWY_AVX3_DL; }
+
+size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
+  if (dtype == kF32) return 0;
+  if (dtype == kBF16) return PreparedBytes<BF16Format>(rows, inner);
+  return PreparedBytes<BlockFormat<kQ8_0>>(rows, inner) + PanelBytes(inner);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -175,11 +205,13 @@ HWY_AFTER_NAMESPACE();
 namespace weft {
 
 HWY_EXPORT(Multiply);
+HWY_EXPORT(Workspace);
+HWY_EXPORT(MultipliesBytesHere);
+
+bool MultipliesBytes() { return HWY_DYNAMIC_DISPATCH(MultipliesBytesHere)(); }
 
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner) {
-  if (dtype == kF32) return 0;
-  if (dtype == kBF16) return static_cast<size_t>(rows * inner) * sizeof(float);
-  return static_cast<size_t>(rows * ((inner / kBlockElements + 1) / 2)) * kPreparedPair;
+  return HWY_DYNAMIC_DISPATCH(Workspace)(dtype, rows, inner);
 }
 
 void MultiplyWeightRows(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,

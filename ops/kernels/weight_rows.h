@@ -21,7 +21,8 @@ struct WeightRows {
   int64_t cols = 0, inner = 0;  // unless dtype is kF32, `inner` is a multiple of kBlockElements
 };
 
-inline constexpr size_t kPreparedPair = 160;  // maximum bytes of two blocks of a, in the form that kernels multiply
+// Reports whether this CPU multiplies weights in block formats as bytes. Then many rows of a are as fast as in bf16.
+bool MultipliesBytes();
 
 // Returns the bytes of workspace that `rows` rows of a need. The workspace must be aligned to kAlignment.
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner);

@@ -83,7 +83,7 @@ TEST_P(WeightRowsTest, MultipliesBlocks) {
 // Small integers are multiplied without any rounding, so the sums must be exact.
 TEST_P(WeightRowsTest, AddsIntegersExactly) {
   for (DType dtype : {kQ8_0, kQ4_0}) {
-    Product product(3, 9, 96, dtype);
+    Product product(9, 37, 288, dtype);
     const int limit = dtype == kQ8_0 ? 127 : 8;
     for (size_t i = 0; i < product.a.size(); ++i)
       product.a[i] = static_cast<float>(static_cast<int>(i * 37 % 255) - 127);
@@ -99,10 +99,14 @@ TEST_P(WeightRowsTest, AddsIntegersExactly) {
 
 TEST_P(WeightRowsTest, ARowDoesNotDependOnTheOthers) {
   for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
-    Product product(15, 33, 96, dtype);
-    const std::vector<float> all = product.Multiply(0, 15);
-    for (int64_t r = 0; r < 15; ++r) {
-      EXPECT_EQ(product.Multiply(r, 1), std::vector<float>(all.begin() + r * 33, all.begin() + (r + 1) * 33));
+    for (int64_t inner : {32, 96, 288}) {
+      Product product(15, 133, inner, dtype);
+      const std::vector<float> all = product.Multiply(0, 15);
+      for (int64_t count : {1, 2, 3, 4, 5, 6, 11}) {
+        const int64_t first = 15 - count;
+        const std::vector<float> wanted(all.begin() + first * 133, all.end());
+        EXPECT_EQ(product.Multiply(first, count), wanted) << Name(dtype) << ", " << count << " rows of " << inner;
+      }
     }
   }
 }

@@ -22,6 +22,9 @@ constexpr int64_t kTileBytes = 256 << 10, kMinTiles = 4;
 // Minimum rows of a tile, so that arithmetic outweighs reading w again for each tile. From 80 rows on, tiles cut rows
 // first. Neighbouring nodes then have the same rows in a tile, and these rows stay in the cache of one core.
 constexpr int64_t kTileRows = 40;
+// The same for a block format, for which a tile also copies w and rounds its rows of a. From kWholeColumns rows on,
+// tiles cut only rows, so that each row of a is rounded once.
+constexpr int64_t kBlockTileRows = 64, kWholeColumns = 256;
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   const auto& [a, w] = std::tie(in[0], in[1]);
@@ -57,9 +60,12 @@ void Kernel(const KernelArgs& args, Rect tile) {
                      tile.rows(), args.output<float>(0) + tile.row_begin * weight.cols, args.workspace);
 }
 
-int64_t Quantum(const OpArgs& args) { return EqualParts(args.outputs[0].shape.rows(), kTileRows, 1); }
+int64_t Quantum(const OpArgs& args) {
+  return EqualParts(args.outputs[0].shape.rows(), IsBlockFormat(args.inputs[1].dtype) ? kBlockTileRows : kTileRows, 1);
+}
 int64_t ColumnQuantum(const OpArgs& args) {
   const Shape& w = args.inputs[1].shape;
+  if (IsBlockFormat(args.inputs[1].dtype) && args.outputs[0].shape.rows() >= kWholeColumns) return w.dim(0);
   const int64_t row_bytes = std::max<int64_t>(1, static_cast<int64_t>(BytesOf(args.inputs[1].dtype, w.dim(1))));
   return EqualParts(w.dim(0), std::max<int64_t>(1, std::min(kTileBytes / row_bytes, w.dim(0) / kMinTiles)), 64);
 }
@@ -100,6 +106,8 @@ constexpr OpExample kExamples[] = {
 };
 
 }  // namespace
+
+bool FastWithManyRows(DType weight) { return IsBlockFormat(weight) && MultipliesBytes(); }
 
 constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .infer = Infer,

@@ -5,10 +5,15 @@
 
 #include <cstdint>
 
+#include "weft/core/dtype.h"
+
 namespace weft {
 
 // Default of CompileOptions::few_rows. With more rows, packed_matmul is faster for weights that come from memory.
 inline constexpr int64_t kFewRows = 48;
+
+// Reports whether weight_matmul is faster than packed_matmul with any number of rows. It depends on this CPU.
+bool FastWithManyRows(DType weight);
 
 }  // namespace weft
 

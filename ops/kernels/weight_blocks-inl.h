@@ -1,0 +1,265 @@
+// BlockFormat is the struct for weights in Q8_0 or Q4_0 that MultiplyWeightRows uses, as weight_formats-inl.h
+// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers. This header is
+// included once for each instruction set, as lanes-inl.h is.
+#if defined(WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
+#undef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
+#else
+#define WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "weft/core/block_formats.h"
+#include "weft/ops/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_AVX3_DL
+
+// Adds the products of four bytes to each lane. There is no intrinsic for this instruction of AVX-512 here, because
+// Highway compiles AVX3_DL for AVX-VNNI, which some of these CPUs lack, in place of AVX512-VNNI.
+HWY_INLINE __m512i DotOfBytes(__m512i sums, __m512i is_unsigned, __m512i is_signed) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(is_unsigned), "v"(is_signed));
+  return sums;
+}
+
+// Four neighbouring blocks of a row of a, in 8 bits. q has blocks 0, 2, 1 and 3, in the order in which they are
+// multiplied, and the other arrays have blocks 0, 1, 2 and 3.
+struct QuantizedQuad {
+  static constexpr int64_t kBlocks = 4;
+  static constexpr int64_t PositionOf(int64_t block) { return block % 2 * 2 + block / 2; }
+
+  alignas(32) int8_t q[kBlocks][kBlockElements];
+  // The weights' bytes are unsigned, q + kOffset, so the sums of products begin with -kOffset times the sums of a's q.
+  int32_t start[kBlocks];
+  float scale[kBlocks];
+};
+
+// Adds all lanes of each of four blocks. Each half of a vector has the lanes of one block. `even` has blocks 0 and 2,
+// and `odd` has blocks 1 and 3.
+HWY_INLINE __m128i SumsOfBlocks(__m512i even, __m512i odd) {
+  const __m512i pairs = _mm512_add_epi32(_mm512_unpacklo_epi32(even, odd), _mm512_unpackhi_epi32(even, odd));
+  const __m256i low = _mm512_castsi512_si256(pairs), high = _mm512_extracti64x4_epi64(pairs, 1);
+  const __m256i sums = _mm256_add_epi32(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
+  return _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+}
+
+// Returns the maximum of each of four vectors.
+HWY_INLINE __m128 MaximaOf(const __m512 (&v)[4]) {
+  const auto larger = [](__m512d a, __m512d b) HWY_ATTR {
+    return _mm512_castps_pd(_mm512_max_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b)));
+  };
+  const __m512d first = _mm512_castps_pd(_mm512_max_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1])));
+  const __m512d second =
+      _mm512_castps_pd(_mm512_max_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3])));
+  const __m512d all = larger(_mm512_unpacklo_pd(first, second), _mm512_unpackhi_pd(first, second));
+  const __m256 half =
+      _mm256_max_ps(_mm256_castpd_ps(_mm512_castpd512_pd256(all)), _mm256_castpd_ps(_mm512_extractf64x4_pd(all, 1)));
+  return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+// Rounds the first `blocks` of four blocks of a to 8 bits. The others become zeros.
+HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, QuantizedQuad* quad) {
+  __m512 x[4], y[4], magnitudes[4];
+  HWY_UNROLL(4)
+  for (int64_t b = 0; b < 4; ++b) {
+    const __mmask16 exists = b < blocks ? 0xffff : 0;
+    x[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements);
+    y[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements + 16);
+    magnitudes[b] = _mm512_max_ps(_mm512_abs_ps(x[b]), _mm512_abs_ps(y[b]));
+  }
+  const __m128 most = MaximaOf(magnitudes), limit = _mm_set1_ps(127);
+  _mm_store_ps(quad->scale, _mm_div_ps(most, limit));
+  const __mmask8 positive = _mm_cmp_ps_mask(most, _mm_setzero_ps(), _CMP_GT_OQ);
+  const __m512 inverse = _mm512_castps128_ps512(_mm_maskz_div_ps(positive, limit, most));
+  __m512i words[4];  // 16 bits; each 128 bits have four elements of x, then four of y
+  HWY_UNROLL(4)
+  for (int b = 0; b < 4; ++b) {
+    const __m512 factor = _mm512_permutexvar_ps(_mm512_set1_epi32(b), inverse);
+    words[b] = _mm512_packs_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x[b], factor)),
+                                  _mm512_cvtps_epi32(_mm512_mul_ps(y[b], factor)));
+  }
+  const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+  const __m512i even = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words[0], words[2]));
+  const __m512i odd = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words[1], words[3]));
+  _mm512_storeu_si512(quad->q[0], even);
+  _mm512_storeu_si512(quad->q[2], odd);
+  const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
+  const __m128i sums = SumsOfBlocks(DotOfBytes(zero, ones, even), DotOfBytes(zero, ones, odd));
+  _mm_store_si128(reinterpret_cast<__m128i*>(quad->start), _mm_mullo_epi32(sums, _mm_set1_epi32(-offset)));
+}
+
+// Q8_0 and Q4_0 with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
+// be the sum of the scaled products of blocks i, i + 4, i + 8, ... An element of y is (p(0) + p(2)) + (p(1) + p(3)).
+template <DType kFormat>
+struct BlockFormat {
+  static constexpr int kMaxRows = 4;
+  using Prepared = QuantizedQuad;
+  using Sum = hn::Vec<hn::CappedTag<float, 4>>;
+  static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
+  static constexpr int kOffset = kFormat == kQ8_0 ? 128 : 8;
+  static int64_t Stride(int64_t inner) { return (inner / kBlockElements + 3) / 4; }
+  static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
+  static int64_t Steps(int64_t inner) { return inner / kBlockElements / 4; }
+  static int64_t StepBytes() { return 4 * kBytes; }
+
+  static void Prepare(const float* a, int64_t inner, QuantizedQuad* to) {
+    int64_t blocks = inner / kBlockElements;
+    for (; blocks >= 4; blocks -= 4, a += 4 * kBlockElements) QuantizeQuad(a, 4, kOffset, to++);
+    if (blocks > 0) QuantizeQuad(a, blocks, kOffset, to);
+  }
+  // Returns the elements of two blocks, plus kOffset.
+  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
+    const auto half = [](const std::byte* block) HWY_ATTR {
+      if constexpr (kFormat == kQ8_0) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2));
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 2)));
+    };
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(half(first)), half(second), 1);
+    if constexpr (kFormat == kQ8_0) return _mm512_xor_si512(both, _mm512_set1_epi8(-128));
+    const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
+    return _mm512_and_si512(_mm512_srlv_epi64(both, shifts), _mm512_set1_epi8(15));
+  }
+  static HWY_INLINE uint16_t ScaleBits(const std::byte* block) {
+    uint16_t bits;
+    std::memcpy(&bits, block, sizeof(bits));
+    return bits;
+  }
+  // Adds the products of `blocks` blocks, 1 to 4. The zeros of a multiply the last one again in place of the others.
+  template <int kCols, int kRows>
+  static HWY_INLINE void Add(const std::byte* const* w, int64_t block, int64_t blocks, const QuantizedQuad* a,
+                             int64_t stride, Sum (&sums)[kCols][kRows]) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < kCols; ++j) {
+      const auto at = [&](int64_t i) HWY_ATTR { return w[j] + (block + std::min(i, blocks - 1)) * kBytes; };
+      const __m512i even = Bytes(at(0), at(2)), odd = Bytes(at(1), at(3));
+      const uint64_t low = ScaleBits(at(0)) | static_cast<uint32_t>(ScaleBits(at(1))) << 16;
+      const uint64_t high = ScaleBits(at(2)) | static_cast<uint32_t>(ScaleBits(at(3))) << 16;
+      const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32)));
+      const __m512i zero = _mm512_setzero_si512();
+      HWY_UNROLL(4)
+      for (int r = 0; r < kRows; ++r) {
+        const QuantizedQuad& x = a[r * stride + block / 4];
+        const __m128i products = SumsOfBlocks(DotOfBytes(zero, even, _mm512_loadu_si512(x.q[0])),
+                                              DotOfBytes(zero, odd, _mm512_loadu_si512(x.q[2])));
+        const __m128i start = _mm_load_si128(reinterpret_cast<const __m128i*>(x.start));
+        const __m128 factors = _mm_mul_ps(scales, _mm_load_ps(x.scale));
+        sums[j][r] = Sum{_mm_fmadd_ps(_mm_cvtepi32_ps(_mm_add_epi32(products, start)), factors, sums[j][r].raw)};
+      }
+    }
+  }
+  template <int kCols, int kRows>
+  static HWY_INLINE void Step(const std::byte* const* w, const QuantizedQuad* a, int64_t stride, int64_t step,
+                              Sum (&sums)[kCols][kRows]) {
+    Add<kCols, kRows>(w, 4 * step, 4, a, stride, sums);
+  }
+  template <int kCols, int kRows>
+  static HWY_INLINE void Rest(const std::byte* const* w, const QuantizedQuad* a, int64_t stride, int64_t inner,
+                              Sum (&sums)[kCols][kRows]) {
+    const int64_t blocks = inner / kBlockElements, rest = blocks % 4;
+    if (rest > 0) Add<kCols, kRows>(w, blocks - rest, rest, a, stride, sums);
+  }
+};
+
+#else
+
+// A block of a row of a, in 8 bits: element k is scale · q[k].
+struct QuantizedBlock {
+  int16_t q[kBlockElements];
+  float scale;
+};
+
+// Returns the scale of a block of weights.
+HWY_INLINE float ScaleOf(const std::byte* block) {
+  uint16_t half;
+  std::memcpy(&half, block, sizeof(half));
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return _cvtsh_ss(half);
+#else
+  return FromHalfBits(half);
+#endif
+}
+
+// Rounds a block of a to 8 bits.
+void QuantizeBlock(const float* a, QuantizedBlock* block) {
+  const D<float> d;
+  const hn::Rebind<int16_t, D<float>> d16;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  V<float> most = hn::Zero(d);
+  for (int64_t k = 0; k < kBlockElements; k += lanes) most = hn::Max(most, hn::Abs(hn::LoadU(d, a + k)));
+  const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
+  block->scale = largest / 127;
+  const V<float> inverse = hn::Set(d, largest > 0 ? 127 / largest : 0);
+  for (int64_t k = 0; k < kBlockElements; k += lanes) {
+    hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, a + k), inverse))), d16, block->q + k);
+  }
+}
+
+// Q8_0 and Q4_0 with products of 16-bit integers, which every instruction set has.
+template <DType kFormat>
+struct BlockFormat {
+  static constexpr int kMaxRows = 2;
+  using Prepared = QuantizedBlock;
+  using D16 = hn::CappedTag<int16_t, 16>;
+  using D32 = hn::RepartitionToWide<D16>;
+  using DSum = hn::Rebind<float, D32>;
+  using Sum = hn::Vec<DSum>;
+  static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
+  static int64_t Stride(int64_t inner) { return inner / kBlockElements; }
+  static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
+  static int64_t Steps(int64_t inner) { return inner / kBlockElements; }
+  static int64_t StepBytes() { return kBytes; }
+
+  static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
+    for (int64_t k = 0; k < inner; k += kBlockElements) QuantizeBlock(a + k, to++);
+  }
+  // Returns the integers of elements i, i + 1, ...
+  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
+    const D16 d16;
+    if constexpr (kFormat == kQ8_0) {
+      const auto bytes = hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(block + 2) + i);
+      return hn::PromoteTo(d16, bytes);
+    } else {
+      const auto pairs = hn::LoadU(hn::Rebind<uint8_t, D16>(), reinterpret_cast<const uint8_t*>(block + 2) + i % 16);
+      const auto words = hn::PromoteTo(d16, pairs);
+      const auto bits = i < 16 ? hn::And(words, hn::Set(d16, 15)) : hn::ShiftRight<4>(words);
+      return hn::Sub(bits, hn::Set(d16, 8));
+    }
+  }
+  template <int kCols, int kRows>
+  static HWY_INLINE void Step(const std::byte* const* w, const QuantizedBlock* a, int64_t stride, int64_t step,
+                              Sum (&sums)[kCols][kRows]) {
+    const D16 d16;
+    const D32 d32;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d16));
+    for (int j = 0; j < kCols; ++j) {
+      const std::byte* const block = w[j] + step * kBytes;
+      const float scale = ScaleOf(block);
+      for (int r = 0; r < kRows; ++r) {
+        const QuantizedBlock& x = a[r * stride + step];
+        auto even = hn::Zero(d32), odd = hn::Zero(d32);
+        for (int64_t i = 0; i < kBlockElements; i += lanes) {
+          even = hn::ReorderWidenMulAccumulate(d32, Integers(block, i), hn::LoadU(d16, x.q + i), even, odd);
+        }
+        const auto product = hn::ConvertTo(DSum(), hn::Add(even, odd));
+        sums[j][r] = hn::MulAdd(product, hn::Set(DSum(), scale * x.scale), sums[j][r]);
+      }
+    }
+  }
+  template <int kCols, int kRows>
+  static HWY_INLINE void Rest(const std::byte* const*, const QuantizedBlock*, int64_t, int64_t, Sum (&)[kCols][kRows]) {
+  }
+};
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
