@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/weight_formats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -100,6 +101,7 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, Quantiz
 template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 4;
+  static constexpr int64_t kDistance = kFarAhead;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
@@ -204,6 +206,7 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 2;
+  static constexpr int64_t kDistance = kFarAhead;
   using Prepared = QuantizedBlock;
   using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;

@@ -1,7 +1,8 @@
 // MultiplyWeightRows (weight_rows.h) uses a struct for each format of weights. `Prepare` brings a row of a to the form
 // that the products need. `Step` multiplies a few elements of kCols rows of W by those of kRows rows of a, and adds the
 // products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a step takes.
-// kMaxRows is the largest kRows for which the sums fit into registers. This header is included once for each
+// kMaxRows is the largest kRows for which the sums fit into registers. kDistance is the number of bytes by which a
+// single row of a prefetches W, or 0 if the CPU's own prefetching is as fast. This header is included once for each
 // instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -11,7 +12,7 @@
 #endif
 
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
@@ -32,6 +33,8 @@ constexpr int kRegisters = 16;
 // Begins to read the cache line at `bytes` into the L2 cache. Any address is allowed.
 HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
 
+constexpr int64_t kFarAhead = 8 << 10;  // 1 and 2 KB are slower than none, and 16 KB is no faster
+
 // Begins to read [rows, cols] elements, whose rows are `stride` elements apart, so that writing them does not wait.
 HWY_INLINE void PrefetchOutput(float* y, int64_t rows, int64_t cols, int64_t stride) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -49,9 +52,22 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
+#define WEFT_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
+// Calls function(i) for i = 0 .. kCount - 1, where i is a constant of the compiler. Arrays of sums that are indexed by
+// such constants stay in registers.
+template <int kCount, class Function>
+HWY_INLINE void Unrolled(const Function& function) {
+  if constexpr (kCount > 0) {
+    Unrolled<kCount - 1>(function);
+    function(std::integral_constant<int, kCount - 1>());
+  }
+}
+
 // f32. A row of a is used as it is. A step has one vector of elements.
 struct F32Format {
   static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
+  static constexpr int64_t kDistance = 0;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Stride(int64_t inner) { return inner; }
@@ -76,14 +92,11 @@ struct F32Format {
   static HWY_INLINE void Add(const Access& access, const std::byte* const* w, const float* a, int64_t stride, int64_t k,
                              Sum (&sums)[kCols][kRows]) {
     V<float> x[kRows];
-    HWY_UNROLL(6)
-    for (int r = 0; r < kRows; ++r) x[r] = InRegister<kCols>(access.Load(a + r * stride + k));
-    HWY_UNROLL(4)
-    for (int j = 0; j < kCols; ++j) {
+    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(access.Load(a + r * stride + k)); });
+    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
       const V<float> weights = access.Load(reinterpret_cast<const float*>(w[j]) + k);
-      HWY_UNROLL(6)
-      for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]);
-    }
+      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]); });
+    });
   }
 };
 
@@ -91,6 +104,7 @@ struct F32Format {
 // with even index of a step, then all with odd index.
 struct BF16Format {
   static constexpr int kMaxRows = kRegisters == 32 ? 4 : 2;
+  static constexpr int64_t kDistance = kFarAhead;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
@@ -113,29 +127,20 @@ struct BF16Format {
     const D<float> d;
     const hn::RebindToUnsigned<D<float>> d32;
     const int64_t k = step * 2 * Lanes();
-    V<float> even[kRows], odd[kRows];
-    HWY_UNROLL(4)
-    for (int r = 0; r < kRows; ++r) {
-      even[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k));
-    }
     hn::Vec<hn::RebindToUnsigned<D<float>>> words[kCols];
-    HWY_UNROLL(4)
-    for (int j = 0; j < kCols; ++j) {
+    V<float> x[kRows];
+    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k)); });
+    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
       words[j] = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(w[j]) + step * Lanes());
-      const V<float> low = hn::BitCast(d, hn::ShiftLeft<16>(words[j]));
-      HWY_UNROLL(4)
-      for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(low, even[r], sums[j][r]);
-    }
-    HWY_UNROLL(4)
-    for (int r = 0; r < kRows; ++r) {
-      odd[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes()));
-    }
-    HWY_UNROLL(4)
-    for (int j = 0; j < kCols; ++j) {
-      const V<float> high = hn::BitCast(d, hn::And(words[j], hn::Set(d32, 0xffff0000u)));
-      HWY_UNROLL(4)
-      for (int r = 0; r < kRows; ++r) sums[j][r] = hn::MulAdd(high, odd[r], sums[j][r]);
-    }
+      const V<float> even = hn::BitCast(d, hn::ShiftLeft<16>(words[j]));
+      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(even, x[r], sums[j][r]); });
+    });
+    Unrolled<kRows>([&](auto r)
+                        WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes())); });
+    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+      const V<float> odd = hn::BitCast(d, hn::And(words[j], hn::Set(d32, 0xffff0000u)));
+      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(odd, x[r], sums[j][r]); });
+    });
   }
   template <int kCols, int kRows>
   static HWY_INLINE void Rest(const std::byte* const*, const float*, int64_t, int64_t, Sum (&)[kCols][kRows]) {}

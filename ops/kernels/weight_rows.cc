@@ -68,33 +68,34 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
   const std::byte* rows[kCols];
   const std::byte* row = w.data + col * bytes;
-  HWY_UNROLL(4)
-  for (int j = 0; j < kCols; ++j, row += bytes) {
+  Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
     asm("" : "+r"(row));  // otherwise the compiler multiplies vectors of addresses, which takes longer
     rows[j] = row;
-  }
+    row += bytes;
+  });
   typename Format::Sum sums[kCols][kRows];
   const hn::DFromV<typename Format::Sum> d;
-  HWY_UNROLL(4)
-  for (int j = 0; j < kCols; ++j) {
-    HWY_UNROLL(6)
-    for (int r = 0; r < kRows; ++r) sums[j][r] = hn::Zero(d);
-  }
+  Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::Zero(d); });
+  });
   for (int64_t s = 0; s < steps; ++s) {
     if constexpr (kAhead) {
-      for (int j = 0; j < kCols; ++j) {
+      Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
         for (int64_t i = 0; i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
-      }
+      });
       ahead += Format::StepBytes();
     }
     Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
   }
   Format::template Rest<kCols, kRows>(rows, a, stride, w.inner, sums);
-  HWY_UNROLL(6)
-  for (int r = 0; r < kRows; ++r) {
-    const auto sum = [&](int j) HWY_ATTR { return j < kCols ? sums[j < kCols ? j : 0][r] : hn::Zero(d); };
-    StoreSums(sum(0), sum(1), sum(2), sum(3), kCols, y + r * w.cols + col);
-  }
+  Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA {
+    float* const to = y + r * w.cols + col;
+    if constexpr (kCols == kColumns) {
+      StoreSums(sums[0][r], sums[1][r], sums[2][r], sums[3][r], kColumns, to);
+    } else {
+      StoreSums(sums[0][r], hn::Zero(d), hn::Zero(d), hn::Zero(d), 1, to);
+    }
+  });
 }
 
 // Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time. `ahead`: as for Block.
@@ -114,7 +115,7 @@ template <class Format, int kCols, bool kAhead>
 HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a,
                             int64_t rows, float* y, int64_t ahead = 0) {
   if constexpr (Format::kMaxRows >= 6) {
-    if (rows >= 6) return Rows<Format, kCols, 6, kAhead>(w, first, last, a, y, ahead), 6;
+    if (rows >= 6 && rows != 8) return Rows<Format, kCols, 6, kAhead>(w, first, last, a, y, ahead), 6;
   }
   if constexpr (Format::kMaxRows >= 4) {
     if (rows >= 4) return Rows<Format, kCols, 4, kAhead>(w, first, last, a, y, ahead), 4;
@@ -135,9 +136,10 @@ size_t PreparedBytes(int64_t rows, int64_t inner) {
   return (static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared) + 63) / 64 * 64;
 }
 
-// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. If there are
-// more, the first rows of a prefetch the next panel of W while they multiply this one, and the others find the panel in
-// the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits the speed.
+// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. It
+// prefetches Format::kDistance bytes ahead. If there are more, the first rows of a prefetch the next panel of W while
+// they multiply this one, and the others find the panel in the cache. From kManyRows rows on, kColumns rows of W share
+// each load of a, because arithmetic then limits the speed.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
@@ -148,7 +150,7 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
   for (int64_t col = first; col < last; col += panel) {
     const int64_t end = std::min(col + panel, last);
     if (rows == 1) {
-      Rows<Format, 1, 1, false>(w, col, end, a, y, 0);
+      Rows<Format, 1, 1, (Format::kDistance > 0)>(w, col, end, a, y, Format::kDistance);
       continue;
     }
     const int64_t ahead = panel * bytes;
