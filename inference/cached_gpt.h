@@ -8,8 +8,8 @@
 //   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt->Run(rows));   // [1, V]
 //
 // A graph has a fixed number of rows: a power of two, or kStepRows. A chunk's graph computes 1 or kChunkEnds rows of
-// logits. Executions of many rows, which read chunks of prompts, multiply packed weights; those of few rows read the
-// weights as they are. Both kinds of product give different bits.
+// logits. Executions of many rows, which read chunks of prompts, multiply packed weights, except block formats on CPUs
+// with AVX-512 VNNI. Those of few rows read the weights as they are. Packed and stored weights give different bits.
 #ifndef WEFT_INFERENCE_CACHED_GPT_H_
 #define WEFT_INFERENCE_CACHED_GPT_H_
 

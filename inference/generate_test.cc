@@ -191,7 +191,7 @@ TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfTh
   }
 }
 
-// Prompts of up to 48 tokens are read with other products than longer ones. Texts share pages and chunks, wait for
+// Prompts of up to 48 tokens may be read with other products than longer ones. Texts share pages and chunks, wait for
 // pages, and fill the context.
 TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
   using Logprobs = std::vector<std::pair<int32_t, float>>;

@@ -48,27 +48,27 @@ void SortByTypicality(std::vector<Candidate>* candidates) {
   });
 }
 
-// Returns the index of the first of the highest logits. Compares kLanes logits at once, and searches the block that had
-// the highest.
-size_t Highest(absl::Span<const float> logits) {
+// Returns the index of the first of the largest logits, or 0 if all are NaN. Compares kLanes logits at once, then
+// searches the block that has the maximum.
+size_t ArgMax(absl::Span<const float> logits) {
   constexpr size_t kLanes = 16, kBlock = 1024;
   size_t best = 0;  // where the block begins
-  float highest = -std::numeric_limits<float>::infinity();
+  float maximum = -std::numeric_limits<float>::infinity();
   for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
     const absl::Span<const float> block = logits.subspan(begin, kBlock);
-    std::array<float, kLanes> most;
-    most.fill(highest);
+    std::array<float, kLanes> maxima;
+    maxima.fill(maximum);
     size_t i = 0;
     for (; i + kLanes <= block.size(); i += kLanes) {
       for (size_t lane = 0; lane < kLanes; ++lane)
-        most[lane] = block[i + lane] > most[lane] ? block[i + lane] : most[lane];
+        maxima[lane] = block[i + lane] > maxima[lane] ? block[i + lane] : maxima[lane];
     }
-    for (; i < block.size(); ++i) most[0] = std::max(most[0], block[i]);
-    const float in_block = *std::max_element(most.begin(), most.end());
-    if (in_block > highest) std::tie(highest, best) = std::pair(in_block, begin);
+    for (; i < block.size(); ++i) maxima[0] = std::max(maxima[0], block[i]);
+    const float in_block = *std::max_element(maxima.begin(), maxima.end());
+    if (in_block > maximum) std::tie(maximum, best) = std::pair(in_block, begin);
   }
-  const auto found = std::find(logits.begin() + static_cast<ptrdiff_t>(best), logits.end(), highest);
-  return found == logits.end() ? 0 : static_cast<size_t>(found - logits.begin());  // no logit is found if all are NaN
+  const auto found = std::find(logits.begin() + static_cast<ptrdiff_t>(best), logits.end(), maximum);
+  return found == logits.end() ? 0 : static_cast<size_t>(found - logits.begin());
 }
 
 }  // namespace
@@ -109,10 +109,10 @@ void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& optio
 }
 
 std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count) {
-  const double highest = *std::max_element(logits.begin(), logits.end());
+  const double maximum = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - highest);
-  const double total = highest + std::log(sum);
+  for (const float logit : logits) sum += std::exp(logit - maximum);
+  const double total = maximum + std::log(sum);
   std::vector<int32_t> tokens = Largest(logits, count);
   tokens.insert(tokens.begin(), token);
   std::vector<TokenLogprob> result;
@@ -123,8 +123,8 @@ std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token
 }
 
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform) {
-  const size_t highest = Highest(logits);
-  if (options.temperature == 0) return static_cast<int32_t>(highest);
+  const size_t largest = ArgMax(logits);
+  if (options.temperature == 0) return static_cast<int32_t>(largest);
   std::vector<int32_t> ranked(logits.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   if (options.top_k > 0 || options.top_p < 1) {
@@ -132,7 +132,7 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   }
   std::vector<Candidate> candidates;
   for (const int32_t token : ranked) {
-    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - logits[highest];
+    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - logits[largest];
     candidates.push_back({token, std::exp(difference / options.temperature)});
   }
   if (options.top_p < 1) KeepShare(options.top_p, &candidates);

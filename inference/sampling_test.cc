@@ -1,5 +1,6 @@
 #include "weft/inference/sampling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -20,6 +21,22 @@ const std::vector<float> kLogits = {0, 2, 1, 2};  // e^0, e^2, e^1, e^2; ranked 
 
 TEST(SampleTokenTest, TakesTheFirstOfTheLikeliestAtTemperatureZero) {
   EXPECT_EQ(SampleToken(kLogits, {.temperature = 0}, 0.99), 1);
+}
+
+TEST(SampleTokenTest, FindsTheLargestOfManyLogits) {
+  const auto largest = [](std::vector<float> logits) { return SampleToken(logits, {.temperature = 0}, 0); };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
+  for (int32_t at : {0, 15, 16, 1023, 1024, 2047, 2499}) {
+    std::vector<float> logits(2500, -3);
+    logits[at] = -1;
+    EXPECT_EQ(largest(logits), at);
+    logits[(at + 30) % 2500] = -1;  // as large
+    EXPECT_EQ(largest(logits), std::min(at, (at + 30) % 2500));
+    logits[at / 2] = at > 1 ? kNan : logits[at / 2];
+    EXPECT_EQ(largest(logits), std::min(at, (at + 30) % 2500));
+  }
+  EXPECT_EQ(largest(std::vector<float>(2500, -kInfinity)), 0);
+  EXPECT_EQ(largest(std::vector<float>(2500, kNan)), 0);
 }
 
 struct Row {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/ops.h"
+#include "weft/ops/product/weight_matmul.h"
 #include "weft/tests/op_names.h"
 
 namespace weft {
@@ -104,6 +106,17 @@ TEST(StoreWeightsTest, FewRowsOfF32HaveTheirOwnOp) {
   EXPECT_THAT(ops(48, {}), Contains("weight_matmul"));
   EXPECT_THAT(ops(49, {}), Not(Contains("weight_matmul")));
   EXPECT_THAT(ops(16, {Pass::kStoreWeights}), Not(Contains("weight_matmul")));
+}
+
+TEST(StoreWeightsTest, ManyRowsHaveThisOpWhereItIsFast) {
+  for (const DType weights : {kBF16, kQ8_0, kQ4_0}) {
+    for (const int64_t rows : {49, 600}) {
+      Model model(rows);
+      const auto graph = Compile(model.tape, {.fetch = {model.logits}, .mode = kEval, .weights = weights});
+      const std::vector<std::string> ops = OpNames(graph->program());
+      EXPECT_EQ(std::count(ops.begin(), ops.end(), "weight_matmul") > 0, FastWithManyRows(weights)) << Name(weights);
+    }
+  }
 }
 
 TEST(StoreWeightsTest, WeightsWithOtherReadersStay) {

@@ -1,5 +1,6 @@
-// An InstructionSetTest runs the tests of a kernel with the best vector instruction set of this CPU, and with AVX2,
-// SSE4 and scalar code. Instruction sets that the build or the CPU lacks are skipped.
+// An InstructionSetTest runs the tests of a kernel with the best vector instruction set of this CPU, and with
+// AVX-512 without its later extensions, AVX2, SSE4 and scalar code. Instruction sets that the build or the CPU lacks
+// are skipped.
 //
 //   using DropTest = InstructionSetTest;
 //   TEST_P(DropTest, KeepsElements) { ... }
@@ -30,7 +31,7 @@ class InstructionSetTest : public ::testing::TestWithParam<int64_t> {
   }
 };
 
-inline auto InstructionSets() { return ::testing::Values(0, HWY_AVX2, HWY_SSE4, HWY_SCALAR); }
+inline auto InstructionSets() { return ::testing::Values(0, HWY_AVX3, HWY_AVX2, HWY_SSE4, HWY_SCALAR); }
 
 inline std::string InstructionSetName(const ::testing::TestParamInfo<int64_t>& info) {
   return info.param == 0 ? "Best" : hwy::TargetName(info.param);

@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// Adds the products of four bytes to each lane. There is no intrinsic for this instruction of AVX-512 here, because
+// Adds the products of four bytes to each lane. There is no intrinsic for this instruction of AVX-512 VNNI, because
 // Highway compiles AVX3_DL for AVX-VNNI, which some of these CPUs lack, in place of AVX512-VNNI.
 HWY_INLINE __m512i DotOfBytes(__m512i sums, __m512i is_unsigned, __m512i is_signed) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(is_unsigned), "v"(is_signed));
@@ -34,7 +34,8 @@ HWY_INLINE __m512i DotOfBytes(__m512i sums, __m512i is_unsigned, __m512i is_sign
 // multiplied, and the other arrays have blocks 0, 1, 2 and 3.
 struct QuantizedQuad {
   static constexpr int64_t kBlocks = 4;
-  static constexpr int64_t PositionOf(int64_t block) { return block % 2 * 2 + block / 2; }
+  // Returns the block at a position of q. The function is its own inverse.
+  static constexpr int64_t BlockAt(int64_t position) { return position % 2 * 2 + position / 2; }
 
   alignas(32) int8_t q[kBlocks][kBlockElements];
   // The weights' bytes are unsigned, q + kOffset, so the sums of products begin with -kOffset times the sums of a's q.
@@ -52,33 +53,31 @@ HWY_INLINE __m128i SumsOfBlocks(__m512i even, __m512i odd) {
 }
 
 // Returns the maximum of each of four vectors.
-HWY_INLINE __m128 MaximaOf(const __m512 (&v)[4]) {
-  const auto larger = [](__m512d a, __m512d b) HWY_ATTR {
-    return _mm512_castps_pd(_mm512_max_ps(_mm512_castpd_ps(a), _mm512_castpd_ps(b)));
-  };
-  const __m512d first = _mm512_castps_pd(_mm512_max_ps(_mm512_unpacklo_ps(v[0], v[1]), _mm512_unpackhi_ps(v[0], v[1])));
-  const __m512d second =
-      _mm512_castps_pd(_mm512_max_ps(_mm512_unpacklo_ps(v[2], v[3]), _mm512_unpackhi_ps(v[2], v[3])));
-  const __m512d all = larger(_mm512_unpacklo_pd(first, second), _mm512_unpackhi_pd(first, second));
-  const __m256 half =
-      _mm256_max_ps(_mm256_castpd_ps(_mm512_castpd512_pd256(all)), _mm256_castpd_ps(_mm512_extractf64x4_pd(all, 1)));
-  return _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+HWY_INLINE __m128i MaximaOf(const __m512i (&v)[4]) {
+  const __m512i first = _mm512_max_epi32(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+  const __m512i second = _mm512_max_epi32(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+  const __m512i all = _mm512_max_epi32(_mm512_unpacklo_epi64(first, second), _mm512_unpackhi_epi64(first, second));
+  const __m256i half = _mm256_max_epi32(_mm512_castsi512_si256(all), _mm512_extracti64x4_epi64(all, 1));
+  return _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-// Rounds the first `blocks` of four blocks of a to 8 bits. The others become zeros.
+// Rounds the first `blocks` of four blocks of a to 8 bits. The others become zeros. Magnitudes are compared as
+// integers, in which a NaN is above every number. The scale of a block with a NaN or an infinity becomes NaN.
 HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, QuantizedQuad* quad) {
-  __m512 x[4], y[4], magnitudes[4];
+  __m512 x[4], y[4];
+  __m512i magnitudes[4];
   HWY_UNROLL(4)
   for (int64_t b = 0; b < 4; ++b) {
     const __mmask16 exists = b < blocks ? 0xffff : 0;
     x[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements);
     y[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements + 16);
-    magnitudes[b] = _mm512_max_ps(_mm512_abs_ps(x[b]), _mm512_abs_ps(y[b]));
+    magnitudes[b] =
+        _mm512_max_epi32(_mm512_castps_si512(_mm512_abs_ps(x[b])), _mm512_castps_si512(_mm512_abs_ps(y[b])));
   }
-  const __m128 most = MaximaOf(magnitudes), limit = _mm_set1_ps(127);
-  _mm_store_ps(quad->scale, _mm_div_ps(most, limit));
-  const __mmask8 positive = _mm_cmp_ps_mask(most, _mm_setzero_ps(), _CMP_GT_OQ);
-  const __m512 inverse = _mm512_castps128_ps512(_mm_maskz_div_ps(positive, limit, most));
+  const __m128 maxima = _mm_castsi128_ps(MaximaOf(magnitudes)), limit = _mm_set1_ps(127), zero = _mm_setzero_ps();
+  _mm_store_ps(quad->scale, _mm_add_ps(_mm_div_ps(maxima, limit), _mm_mul_ps(maxima, zero)));
+  const __mmask8 positive = _mm_cmp_ps_mask(maxima, zero, _CMP_GT_OQ);
+  const __m512 inverse = _mm512_castps128_ps512(_mm_maskz_div_ps(positive, limit, maxima));
   __m512i words[4];  // 16 bits; each 128 bits have four elements of x, then four of y
   HWY_UNROLL(4)
   for (int b = 0; b < 4; ++b) {
@@ -91,8 +90,8 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, Quantiz
   const __m512i odd = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words[1], words[3]));
   _mm512_storeu_si512(quad->q[0], even);
   _mm512_storeu_si512(quad->q[2], odd);
-  const __m512i ones = _mm512_set1_epi8(1), zero = _mm512_setzero_si512();
-  const __m128i sums = SumsOfBlocks(DotOfBytes(zero, ones, even), DotOfBytes(zero, ones, odd));
+  const __m512i ones = _mm512_set1_epi8(1), none = _mm512_setzero_si512();
+  const __m128i sums = SumsOfBlocks(DotOfBytes(none, ones, even), DotOfBytes(none, ones, odd));
   _mm_store_si128(reinterpret_cast<__m128i*>(quad->start), _mm_mullo_epi32(sums, _mm_set1_epi32(-offset)));
 }
 
@@ -101,7 +100,7 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, Quantiz
 template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 4;
-  static constexpr int64_t kDistance = kFarAhead;
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
@@ -132,7 +131,7 @@ struct BlockFormat {
     std::memcpy(&bits, block, sizeof(bits));
     return bits;
   }
-  // Adds the products of `blocks` blocks, 1 to 4. The zeros of a multiply the last one again in place of the others.
+  // Adds the products of `blocks` blocks, 1 to 4. Missing blocks repeat the elements of the last one, with scale 0.
   template <int kCols, int kRows>
   static HWY_INLINE void Add(const std::byte* const* w, int64_t block, int64_t blocks, const QuantizedQuad* a,
                              int64_t stride, Sum (&sums)[kCols][kRows]) {
@@ -140,9 +139,9 @@ struct BlockFormat {
     for (int j = 0; j < kCols; ++j) {
       const auto at = [&](int64_t i) HWY_ATTR { return w[j] + (block + std::min(i, blocks - 1)) * kBytes; };
       const __m512i even = Bytes(at(0), at(2)), odd = Bytes(at(1), at(3));
-      const uint64_t low = ScaleBits(at(0)) | static_cast<uint32_t>(ScaleBits(at(1))) << 16;
-      const uint64_t high = ScaleBits(at(2)) | static_cast<uint32_t>(ScaleBits(at(3))) << 16;
-      const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(low | high << 32)));
+      const auto bits = [&](int64_t i) HWY_ATTR { return i < blocks ? uint64_t{ScaleBits(at(i))} << 16 * i : 0; };
+      const uint64_t halves = bits(0) | bits(1) | bits(2) | bits(3);
+      const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves)));
       const __m512i zero = _mm512_setzero_si512();
       HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) {
@@ -187,15 +186,19 @@ HWY_INLINE float ScaleOf(const std::byte* block) {
 #endif
 }
 
-// Rounds a block of a to 8 bits.
+// Rounds a block of a to 8 bits. Magnitudes are compared as integers, in which a NaN is above every number. The scale
+// of a block with a NaN or an infinity becomes NaN.
 void QuantizeBlock(const float* a, QuantizedBlock* block) {
   const D<float> d;
   const hn::Rebind<int16_t, D<float>> d16;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  V<float> most = hn::Zero(d);
-  for (int64_t k = 0; k < kBlockElements; k += lanes) most = hn::Max(most, hn::Abs(hn::LoadU(d, a + k)));
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, most));
-  block->scale = largest / 127;
+  const hn::RebindToSigned<D<float>> d32;
+  auto maxima = hn::Zero(d32);
+  for (int64_t k = 0; k < kBlockElements; k += lanes) {
+    maxima = hn::Max(maxima, hn::BitCast(d32, hn::Abs(hn::LoadU(d, a + k))));
+  }
+  const float largest = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(d32, maxima)));
+  block->scale = largest / 127 + largest * 0;
   const V<float> inverse = hn::Set(d, largest > 0 ? 127 / largest : 0);
   for (int64_t k = 0; k < kBlockElements; k += lanes) {
     hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, a + k), inverse))), d16, block->q + k);
@@ -206,7 +209,7 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 2;
-  static constexpr int64_t kDistance = kFarAhead;
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
   using Prepared = QuantizedBlock;
   using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;

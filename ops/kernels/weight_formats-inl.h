@@ -1,9 +1,9 @@
 // MultiplyWeightRows (weight_rows.h) uses a struct for each format of weights. `Prepare` brings a row of a to the form
 // that the products need. `Step` multiplies a few elements of kCols rows of W by those of kRows rows of a, and adds the
 // products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a step takes.
-// kMaxRows is the largest kRows for which the sums fit into registers. kDistance is the number of bytes by which a
-// single row of a prefetches W, or 0 if the CPU's own prefetching is as fast. This header is included once for each
-// instruction set, as lanes-inl.h is.
+// kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of bytes by
+// which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast. This header is included once for
+// each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "hwy/highway.h"
-#include "weft/core/block_formats.h"
 #include "weft/ops/kernels/lanes-inl.h"
 #include "weft/ops/kernels/weight_rows.h"
 
@@ -33,9 +32,10 @@ constexpr int kRegisters = 16;
 // Begins to read the cache line at `bytes` into the L2 cache. Any address is allowed.
 HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
 
-constexpr int64_t kFarAhead = 8 << 10;  // 1 and 2 KB are slower than none, and 16 KB is no faster
+constexpr int64_t kDefaultPrefetchDistance = 8 << 10;  // 1 or 2 KB gain nothing, and 16 KB is no faster
 
-// Begins to read [rows, cols] elements, whose rows are `stride` elements apart, so that writing them does not wait.
+// Begins to read [rows, cols] elements, whose rows are `stride` elements apart, so that writing them does not wait. Any
+// address is allowed.
 HWY_INLINE void PrefetchOutput(float* y, int64_t rows, int64_t cols, int64_t stride) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t j = 0; j < cols; j += 16) __builtin_prefetch(y + r * stride + j, /*rw=*/1);
@@ -52,6 +52,7 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
+// Attributes of a lambda that kernels inline: the instruction set of this compilation, and forced inlining.
 #define WEFT_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
 
 // Calls function(i) for i = 0 .. kCount - 1, where i is a constant of the compiler. Arrays of sums that are indexed by
@@ -67,7 +68,7 @@ HWY_INLINE void Unrolled(const Function& function) {
 // f32. A row of a is used as it is. A step has one vector of elements.
 struct F32Format {
   static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
-  static constexpr int64_t kDistance = 0;
+  static constexpr int64_t kPrefetchDistance = 0;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Stride(int64_t inner) { return inner; }
@@ -104,7 +105,7 @@ struct F32Format {
 // with even index of a step, then all with odd index.
 struct BF16Format {
   static constexpr int kMaxRows = kRegisters == 32 ? 4 : 2;
-  static constexpr int64_t kDistance = kFarAhead;
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }

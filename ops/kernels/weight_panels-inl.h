@@ -1,7 +1,7 @@
-// MultiplyPanels computes y = a Wᵀ for several rows of a and weights in a block format, on CPUs with the dot products
-// of bytes of AVX-512. It copies kPanelColumns rows of W at a time to a panel, in the order in which vectors of 16
-// columns multiply one element of a. It adds the blocks in the order of BlockFormat (weight_blocks-inl.h), so y has the
-// same bits. This header is included once for each instruction set, as lanes-inl.h is.
+// MultiplyPanels computes y = a Wᵀ for several rows of a and weights in a block format, on CPUs with AVX-512 VNNI. It
+// copies kPanelColumns rows of W at a time to a panel. A vector of a panel has the same four elements of 16 rows of W.
+// The blocks are added in the order of BlockFormat (weight_blocks-inl.h), so y has the same bits as with that kernel.
+// This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_
@@ -37,8 +37,8 @@ struct PanelBlock {
   alignas(64) float scales[kPanelVectors][16];
 };
 
-// Transposes eight vectors. Halves of vector j have words 0 .. 7 of columns j and j + 4, or from j = 4 on of columns
-// j + 4 and j + 8. After it, vector k has word k of columns 0 .. 15.
+// Transposes eight vectors. Vector j has words 0 .. 7 of columns j and j + 4 (j < 4), or of columns j + 4 and j + 8
+// (j >= 4). Afterwards, vector k has word k of columns 0 .. 15.
 HWY_INLINE void TransposeWords(__m512i (&v)[kWords]) {
   __m512i pairs[kWords], quads[kWords];
   HWY_UNROLL(4)
@@ -60,7 +60,7 @@ HWY_INLINE void TransposeWords(__m512i (&v)[kWords]) {
   }
 }
 
-// Bytes of W that are needed later. Each step begins to read some of them into the L2 cache.
+// Ahead prefetches bytes of W that are needed later. Each step requests `lines` cache lines for the L2 cache.
 struct Ahead {
   const std::byte* next;
   int64_t lines;  // cache lines of a step
@@ -77,7 +77,7 @@ void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* pan
   const int64_t blocks = w.inner / kBlockElements, bytes = Format::RowBytes(w.inner);
   PanelBlock* blocks_of[QuantizedQuad::kBlocks];
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
-    const int64_t begin = QuantizedQuad::PositionOf(position);
+    const int64_t begin = QuantizedQuad::BlockAt(position);
     blocks_of[begin] = panel;
     panel += (blocks - begin + QuantizedQuad::kBlocks - 1) / QuantizedQuad::kBlocks;
   }
@@ -104,7 +104,7 @@ void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* pan
   }
 }
 
-// Where the columns of a panel are stored.
+// The destination of a panel's columns.
 struct PanelOutput {
   float* y;        // the first row's first column
   int64_t stride;  // elements between rows
@@ -115,10 +115,10 @@ struct PanelOutput {
 template <int kRows>
 HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
                                const PanelOutput& out, Ahead* ahead) {
-  alignas(64) float held[2][kRows][kPanelVectors][16];
-  PrefetchOutput(out.y, kRows, kPanelColumns, out.stride);
+  alignas(64) float partial_sums[2][kRows][kPanelVectors][16];
+  PrefetchOutput(out.y, kRows, out.cols, out.stride);
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
-    const int64_t first = QuantizedQuad::PositionOf(position);
+    const int64_t first = QuantizedQuad::BlockAt(position);
     __m512 sums[kRows][kPanelVectors];
     HWY_UNROLL(6)
     for (int r = 0; r < kRows; ++r) {
@@ -161,7 +161,7 @@ HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const Qu
     for (int r = 0; r < kRows; ++r) {
       HWY_UNROLL(2)
       for (int v = 0; v < kPanelVectors; ++v) {
-        float* const to = held[position / 2][r][v];
+        float* const to = partial_sums[position / 2][r][v];
         const bool adds = position % 2 == 1;
         _mm512_store_ps(to, adds ? _mm512_add_ps(_mm512_load_ps(to), sums[r][v]) : sums[r][v]);
       }
@@ -171,13 +171,13 @@ HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const Qu
     HWY_UNROLL(2)
     for (int v = 0; v < kPanelVectors; ++v) {
       const int64_t cols = std::clamp<int64_t>(out.cols - 16 * v, 0, 16);
-      const __m512 sum = _mm512_add_ps(_mm512_load_ps(held[0][r][v]), _mm512_load_ps(held[1][r][v]));
+      const __m512 sum = _mm512_add_ps(_mm512_load_ps(partial_sums[0][r][v]), _mm512_load_ps(partial_sums[1][r][v]));
       _mm512_mask_storeu_ps(out.y + r * out.stride + 16 * v, static_cast<__mmask16>((1 << cols) - 1), sum);
     }
   }
 }
 
-// Multiplies a panel by `rows` rows of a, kRows at a time if there are so many.
+// Multiplies a panel by the first min(rows, kRows) rows of a, and returns their number.
 template <int kRows>
 HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
                                  int64_t rows, const PanelOutput& out, Ahead* ahead) {
@@ -188,7 +188,7 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const 
   return kRows;
 }
 
-size_t PanelBytes(int64_t inner) { return static_cast<size_t>(inner / kBlockElements) * sizeof(PanelBlock); }
+size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>(inner / kBlockElements) * sizeof(PanelBlock); }
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch
 // the next panel.
@@ -197,22 +197,25 @@ void MultiplyPanels(const WeightRows& w, int64_t first, int64_t last, const Quan
                     PanelBlock* panel) {
   using Format = BlockFormat<kFormat>;
   const int64_t blocks = w.inner / kBlockElements, stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
-  const int64_t steps = (kPanelVectors + 1) * blocks;
+  const int64_t steps = std::max<int64_t>(1, (kPanelVectors + 1) * blocks);
   for (int64_t col = first; col < last; col += kPanelColumns) {
     PanelOutput out = {.y = y + col, .stride = w.cols, .cols = std::min(kPanelColumns, last - col)};
-    Ahead ahead = {w.data + (col + kPanelColumns) * bytes, (kPanelColumns * bytes / 64 + steps - 1) / steps};
+    const int64_t next =
+        std::clamp<int64_t>(last - col - kPanelColumns, 0, kPanelColumns);  // columns of the next panel
+    Ahead ahead = {w.data + (col + kPanelColumns) * bytes, (next * bytes / 64 + steps - 1) / steps};
     PackPanel<kFormat>(w, col, last, panel, ahead);
-    int64_t r = SomePanelRows<kPanelRows>(panel, blocks, a, stride, rows, out, &ahead);
-    while (r < rows) {
+    for (int64_t r = 0; r < rows;) {
       out.y = y + col + r * w.cols;
-      r += SomePanelRows<kPanelRows>(panel, blocks, a + r * stride, stride, rows - r, out, nullptr);
+      const int64_t passes = (rows - r + kPanelRows - 1) / kPanelRows;  // of about as many rows each
+      r += SomePanelRows<kPanelRows>(panel, blocks, a + r * stride, stride, (rows - r + passes - 1) / passes, out,
+                                     r == 0 ? &ahead : nullptr);
     }
   }
 }
 
 #else
 
-size_t PanelBytes(int64_t) { return 0; }
+size_t PanelWorkspace(int64_t) { return 0; }
 
 #endif
 

@@ -1,4 +1,5 @@
-// One loop over columns and rows serves all formats of weights, which weight_formats-inl.h has.
+// One loop over columns and rows serves all formats (weight_formats-inl.h, weight_blocks-inl.h). With AVX-512 VNNI,
+// products of block formats with at least kMinPanelRows rows use weight_panels-inl.h.
 #include "weft/ops/kernels/weight_rows.h"
 
 #include <algorithm>
@@ -61,8 +62,8 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 #endif
 
-// Computes kCols columns, 1 or kColumns, and kRows rows of y. If `ahead` is not 0, prefetches the bytes of W that
-// follow `ahead` bytes after those that it reads.
+// Computes kCols columns, 1 or kColumns, and kRows rows of y. If kAhead, prefetches the bytes of W that are `ahead`
+// bytes after those that it reads.
 template <class Format, int kCols, int kRows, bool kAhead>
 HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y, int64_t ahead) {
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
@@ -81,7 +82,7 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   for (int64_t s = 0; s < steps; ++s) {
     if constexpr (kAhead) {
       Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
-        for (int64_t i = 0; i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
+        for (int64_t i = 0; i == 0 || i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
       });
       ahead += Format::StepBytes();
     }
@@ -110,7 +111,7 @@ HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typ
 }
 
 // Computes columns `first` .. `last` - 1 for some of `rows` rows. Returns their number: the largest for which there is
-// code.
+// code, except that 8 rows are computed as 4 and 4, which is faster than 6 and 2.
 template <class Format, int kCols, bool kAhead>
 HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a,
                             int64_t rows, float* y, int64_t ahead = 0) {
@@ -126,7 +127,7 @@ HWY_INLINE int64_t SomeRows(const WeightRows& w, int64_t first, int64_t last, co
 
 // Bytes of a panel of W, which then stays in the L1 cache beside the rows of a that multiply it. A panel has at least
 // kColumns rows, so it may be larger.
-constexpr int64_t kPanelBytes = 24 << 10;
+constexpr int64_t kCachedBytes = 24 << 10;
 // With at least this many rows, arithmetic takes about as long as reading W.
 constexpr int64_t kManyRows = 12;
 
@@ -136,21 +137,21 @@ size_t PreparedBytes(int64_t rows, int64_t inner) {
   return (static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared) + 63) / 64 * 64;
 }
 
-// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. It
-// prefetches Format::kDistance bytes ahead. If there are more, the first rows of a prefetch the next panel of W while
-// they multiply this one, and the others find the panel in the cache. From kManyRows rows on, kColumns rows of W share
-// each load of a, because arithmetic then limits the speed.
+// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. This
+// row prefetches W Format::kPrefetchDistance bytes ahead. With several rows, the first of them prefetch the next panel
+// of W while they multiply this one, and the others find the panel in the cache. From kManyRows rows on, kColumns rows
+// of W share each load of a, because arithmetic then limits the speed.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
   if (rows == 0) return;
   const int64_t stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
-  const int64_t fit = kPanelBytes / std::max<int64_t>(bytes, 1);
+  const int64_t fit = kCachedBytes / std::max<int64_t>(bytes, 1);
   const int64_t panel = std::max<int64_t>(kColumns, fit / kColumns * kColumns);
   for (int64_t col = first; col < last; col += panel) {
     const int64_t end = std::min(col + panel, last);
     if (rows == 1) {
-      Rows<Format, 1, 1, (Format::kDistance > 0)>(w, col, end, a, y, Format::kDistance);
+      Rows<Format, 1, 1, (Format::kPrefetchDistance > 0)>(w, col, end, a, y, Format::kPrefetchDistance);
       continue;
     }
     const int64_t ahead = panel * bytes;
@@ -191,12 +192,12 @@ void Multiply(const WeightRows& w, int64_t first, int64_t last, const float* a, 
   AllColumns<BF16Format>(w, first, last, PrepareRows<BF16Format>(a, rows, w.inner, workspace), rows, y);
 }
 
-bool MultipliesBytesHere() { return HWY_TARGET == HWY_AVX3_DL; }
+bool HasByteDotProductsHere() { return HWY_TARGET == HWY_AVX3_DL; }
 
 size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
   if (dtype == kF32) return 0;
   if (dtype == kBF16) return PreparedBytes<BF16Format>(rows, inner);
-  return PreparedBytes<BlockFormat<kQ8_0>>(rows, inner) + PanelBytes(inner);
+  return PreparedBytes<BlockFormat<kQ8_0>>(rows, inner) + PanelWorkspace(inner);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -208,9 +209,9 @@ namespace weft {
 
 HWY_EXPORT(Multiply);
 HWY_EXPORT(Workspace);
-HWY_EXPORT(MultipliesBytesHere);
+HWY_EXPORT(HasByteDotProductsHere);
 
-bool MultipliesBytes() { return HWY_DYNAMIC_DISPATCH(MultipliesBytesHere)(); }
+bool HasByteDotProducts() { return HWY_DYNAMIC_DISPATCH(HasByteDotProductsHere)(); }
 
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner) {
   return HWY_DYNAMIC_DISPATCH(Workspace)(dtype, rows, inner);

@@ -1,6 +1,7 @@
-// MultiplyWeightRows computes y = a Wᵀ for 1 to about 160 rows of a. It reads W from memory once, in the order of the
-// memory. With one row, memory limits the speed. With more rows, panels of W stay in the L1 cache while all rows of a
-// multiply them, and the next panel is prefetched.
+// MultiplyWeightRows computes y = a Wᵀ. Each call reads its rows of W from memory once, in the order of the memory.
+// With one row of a, memory limits the speed. With more rows, panels of W stay in a cache while all rows of a multiply
+// them, and the next panel is prefetched. It is fast for up to about 160 rows, and for any number of rows if W has a
+// block format and the CPU has AVX-512 VNNI (weight_panels-inl.h).
 //
 // W [cols, inner] is stored by rows in f32, bf16 or a block format (core/block_formats.h), and is decoded in registers.
 // For a block format, a is rounded to 8 bits, by blocks of 32 elements with a scale each. The products of a block are
@@ -21,8 +22,9 @@ struct WeightRows {
   int64_t cols = 0, inner = 0;  // unless dtype is kF32, `inner` is a multiple of kBlockElements
 };
 
-// Reports whether this CPU multiplies weights in block formats as bytes. Then many rows of a are as fast as in bf16.
-bool MultipliesBytes();
+// Reports whether this CPU has AVX-512 VNNI. Then products of block formats with many rows of a are faster than in
+// bf16.
+bool HasByteDotProducts();
 
 // Returns the bytes of workspace that `rows` rows of a need. The workspace must be aligned to kAlignment.
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner);

@@ -41,9 +41,9 @@ struct Product {
     std::vector<float> y(static_cast<size_t>(count * cols), 77);
     const WeightRows w = {.data = stored.data(), .dtype = dtype, .cols = cols, .inner = inner};
     std::byte* const workspace = arena.Allocate(WeightRowsWorkspace(dtype, count, inner));
-    const int64_t middle = cols / 3;  // two tiles
-    MultiplyWeightRows(w, 0, middle, a.data() + first_row * inner, count, y.data(), workspace);
+    const int64_t middle = cols / 3;  // two tiles, the second of which comes first
     MultiplyWeightRows(w, middle, cols, a.data() + first_row * inner, count, y.data(), workspace);
+    MultiplyWeightRows(w, 0, middle, a.data() + first_row * inner, count, y.data(), workspace);
     return y;
   }
 
@@ -75,8 +75,10 @@ TEST_P(WeightRowsTest, MultipliesBF16) {
 
 TEST_P(WeightRowsTest, MultipliesBlocks) {
   for (DType dtype : {kQ8_0, kQ4_0}) {
-    for (int64_t rows : {1, 2, 3, 7, 16}) Product(rows, 70, 160, dtype).ExpectNear(kRounded);
+    for (int64_t rows : {0, 1, 2, 3, 7, 16}) Product(rows, 70, 160, dtype).ExpectNear(kRounded);
     Product(1, 5, 32, dtype).ExpectNear(kRounded);
+    Product(7, 5, 32, dtype).ExpectNear(kRounded);
+    Product(7, 3, 0, dtype).ExpectNear(kRounded);
   }
 }
 
@@ -97,12 +99,27 @@ TEST_P(WeightRowsTest, AddsIntegersExactly) {
   }
 }
 
+TEST_P(WeightRowsTest, ANumberThatIsNotFiniteMakesItsRowSo) {
+  for (float number : {NAN, INFINITY, -INFINITY}) {
+    for (int64_t k = 0; k < 96; ++k) {
+      for (int64_t rows : {1, 7}) {
+        Product product(rows, 9, 96, kQ8_0);
+        product.a[k] = number;
+        for (int64_t j = 0; const float y : product.Multiply(0, rows)) {
+          EXPECT_EQ(std::isfinite(y), j >= 9) << number << " at " << k << ", " << rows << " rows";
+          ++j;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(WeightRowsTest, ARowDoesNotDependOnTheOthers) {
   for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
     for (int64_t inner : {32, 96, 288}) {
       Product product(15, 133, inner, dtype);
       const std::vector<float> all = product.Multiply(0, 15);
-      for (int64_t count : {1, 2, 3, 4, 5, 6, 11}) {
+      for (int64_t count = 1; count <= 11; ++count) {
         const int64_t first = 15 - count;
         const std::vector<float> wanted(all.begin() + first * 133, all.end());
         EXPECT_EQ(product.Multiply(first, count), wanted) << Name(dtype) << ", " << count << " rows of " << inner;

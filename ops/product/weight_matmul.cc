@@ -1,6 +1,6 @@
 // weight_matmul computes y = a wᵀ for a weight w that is stored by rows, in f32, bf16 or a block format
-// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y. From 80 rows of a on,
-// it is also a range of rows of a.
+// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y. From 80 rows of a on, or 128 for
+// block formats, it is also a range of rows of a.
 #include "weft/ops/product/weight_matmul.h"
 
 #include <algorithm>
@@ -22,9 +22,10 @@ constexpr int64_t kTileBytes = 256 << 10, kMinTiles = 4;
 // Minimum rows of a tile, so that arithmetic outweighs reading w again for each tile. From 80 rows on, tiles cut rows
 // first. Neighbouring nodes then have the same rows in a tile, and these rows stay in the cache of one core.
 constexpr int64_t kTileRows = 40;
-// The same for a block format, for which a tile also copies w and rounds its rows of a. From kWholeColumns rows on,
-// tiles cut only rows, so that each row of a is rounded once.
-constexpr int64_t kBlockTileRows = 64, kWholeColumns = 256;
+// The same for a block format: a tile also rounds its rows of a and, with AVX-512 VNNI, copies w.
+constexpr int64_t kBlockTileRows = 64;
+// With at least this many rows, tiles cut only rows, so that each row of a is rounded once. 512 rows give 8 tiles.
+constexpr int64_t kWholeColumns = 512;
 
 absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   const auto& [a, w] = std::tie(in[0], in[1]);
@@ -65,7 +66,9 @@ int64_t Quantum(const OpArgs& args) {
 }
 int64_t ColumnQuantum(const OpArgs& args) {
   const Shape& w = args.inputs[1].shape;
-  if (IsBlockFormat(args.inputs[1].dtype) && args.outputs[0].shape.rows() >= kWholeColumns) return w.dim(0);
+  if (IsBlockFormat(args.inputs[1].dtype) && args.outputs[0].shape.rows() >= kWholeColumns) {
+    return std::max<int64_t>(1, w.dim(0));
+  }
   const int64_t row_bytes = std::max<int64_t>(1, static_cast<int64_t>(BytesOf(args.inputs[1].dtype, w.dim(1))));
   return EqualParts(w.dim(0), std::max<int64_t>(1, std::min(kTileBytes / row_bytes, w.dim(0) / kMinTiles)), 64);
 }
@@ -107,7 +110,7 @@ constexpr OpExample kExamples[] = {
 
 }  // namespace
 
-bool FastWithManyRows(DType weight) { return IsBlockFormat(weight) && MultipliesBytes(); }
+bool FastWithManyRows(DType weight) { return IsBlockFormat(weight) && HasByteDotProducts(); }
 
 constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .infer = Infer,

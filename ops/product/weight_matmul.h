@@ -9,10 +9,11 @@
 
 namespace weft {
 
-// Default of CompileOptions::few_rows. With more rows, packed_matmul is faster for weights that come from memory.
+// Default of CompileOptions::few_rows. With more rows, packed_matmul is faster for weights that come from memory,
+// unless FastWithManyRows() is true.
 inline constexpr int64_t kFewRows = 48;
 
-// Reports whether weight_matmul is faster than packed_matmul with any number of rows. It depends on this CPU.
+// Reports whether weight_matmul is the faster product for any number of rows, on this CPU. `weight`: dtype of w.
 bool FastWithManyRows(DType weight);
 
 }  // namespace weft
