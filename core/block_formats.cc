@@ -143,6 +143,7 @@ float FromHalfBits(uint16_t bits) {
 }
 
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
+  if (values.empty()) return;  // memcpy takes no null pointers
   if (to == kF32) {
     std::memcpy(out, values.data(), values.size() * sizeof(float));
   } else if (to == kBF16) {
@@ -156,6 +157,7 @@ void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
 }
 
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) {
+  if (values.empty()) return;
   if (from == kF32) {
     std::memcpy(values.data(), bytes, values.size() * sizeof(float));
   } else if (from == kBF16) {
