@@ -18,10 +18,9 @@ namespace {
 
 constexpr uint32_t kNone = 0xffffffff;
 constexpr double kMaxTaskSeconds = 300e-6;  // longer tasks would leave other workers waiting
-// Tasks of a group may also exceed kMaxTaskSeconds if the group takes at most 4 times as long as its longest op with
-// fixed tiles. Then both products of a feed-forward layer and the ops between them form one group, so that its hidden
-// values stay in a core's cache.
-constexpr double kMaxGrowth = 4;
+// Tasks of a group may also exceed kMaxTaskSeconds if the group takes at most 1.5 times as long as its longest op with
+// fixed tiles.
+constexpr double kMaxGrowth = 1.5;
 constexpr double kMaxDelaySeconds = 20e-6;  // a task at most this long may grow although other groups wait for it
 constexpr double kCallSeconds = 0.1e-6;     // overhead of calling a kernel
 constexpr size_t kMaxGroupsBack = 16;       // nodes join only these latest groups: older values would live longer
