@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/core/status.h"
+#include "weft/inference/sampling.h"
 
 namespace weft {
 namespace {
@@ -102,7 +103,7 @@ absl::Status ModelDraft::Read(const std::vector<Text*>& texts) {
   }
   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
   for (Text* const text : complete) {
-    text->tokens.push_back(static_cast<int32_t>(std::max_element(logits, logits + config_.vocabulary) - logits));
+    text->tokens.push_back(LikeliestToken({logits, static_cast<size_t>(config_.vocabulary)}));
     logits += config_.vocabulary;
   }
   return absl::OkStatus();

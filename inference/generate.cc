@@ -126,8 +126,8 @@ size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) c
   return static_cast<size_t>(std::max<int64_t>(limit, 0));
 }
 
-// Sets the draft of each text of which only the newest token is unread. While a text reads its prompt in chunks, no
-// text gets a draft.
+// Asks the drafter for the next tokens of texts, and stores them as the texts' drafts. A text takes part if its newest
+// token is its only unread token. If any text still reads its prompt in chunks, no text takes part.
 absl::Status Generator::Guess(const GenerateOptions& options) {
   if (options.draft == 0) return absl::OkStatus();
   std::vector<Text*> texts;

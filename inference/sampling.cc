@@ -3,14 +3,11 @@
 #include "weft/inference/sampling.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <tuple>
-#include <utility>
 
 #include "weft/core/status.h"
+#include "weft/ops/kernels/select.h"
 
 namespace weft {
 namespace {
@@ -46,29 +43,6 @@ void SortByTypicality(std::vector<Candidate>* candidates) {
   std::stable_sort(candidates->begin(), candidates->end(), [&](const Candidate& a, const Candidate& b) {
     return std::abs(surprise(a) - entropy) < std::abs(surprise(b) - entropy);
   });
-}
-
-// Returns the index of the first of the largest logits, or 0 if all are NaN. Compares kLanes logits at once, then
-// searches the block that has the maximum.
-size_t ArgMax(absl::Span<const float> logits) {
-  constexpr size_t kLanes = 16, kBlock = 1024;
-  size_t best = 0;  // where the block begins
-  float maximum = -std::numeric_limits<float>::infinity();
-  for (size_t begin = 0; begin < logits.size(); begin += kBlock) {
-    const absl::Span<const float> block = logits.subspan(begin, kBlock);
-    std::array<float, kLanes> maxima;
-    maxima.fill(maximum);
-    size_t i = 0;
-    for (; i + kLanes <= block.size(); i += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane)
-        maxima[lane] = block[i + lane] > maxima[lane] ? block[i + lane] : maxima[lane];
-    }
-    for (; i < block.size(); ++i) maxima[0] = std::max(maxima[0], block[i]);
-    const float in_block = *std::max_element(maxima.begin(), maxima.end());
-    if (in_block > maximum) std::tie(maximum, best) = std::pair(in_block, begin);
-  }
-  const auto found = std::find(logits.begin() + static_cast<ptrdiff_t>(best), logits.end(), maximum);
-  return found == logits.end() ? 0 : static_cast<size_t>(found - logits.begin());
 }
 
 }  // namespace
@@ -109,10 +83,10 @@ void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& optio
 }
 
 std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count) {
-  const double maximum = *std::max_element(logits.begin(), logits.end());
+  const double highest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - maximum);
-  const double total = maximum + std::log(sum);
+  for (const float logit : logits) sum += std::exp(logit - highest);
+  const double total = highest + std::log(sum);
   std::vector<int32_t> tokens = Largest(logits, count);
   tokens.insert(tokens.begin(), token);
   std::vector<TokenLogprob> result;
@@ -122,9 +96,23 @@ std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token
   return result;
 }
 
+int32_t LikeliestToken(absl::Span<const float> logits) {
+  const auto first_above = Selects<float>().first_above;
+  const int64_t size = static_cast<int64_t>(logits.size());
+  float highest = -std::numeric_limits<float>::infinity();
+  int64_t likeliest = 0;
+  for (int64_t i = first_above(logits.data(), 0, size, highest); i < size;
+       i = first_above(logits.data(), i + 1, size, highest)) {
+    if (std::isnan(logits[static_cast<size_t>(i)])) continue;  // first_above also stops at a NaN
+    highest = logits[static_cast<size_t>(i)];
+    likeliest = i;
+  }
+  return static_cast<int32_t>(likeliest);
+}
+
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform) {
-  const size_t largest = ArgMax(logits);
-  if (options.temperature == 0) return static_cast<int32_t>(largest);
+  const int32_t likeliest = LikeliestToken(logits);
+  if (options.temperature == 0) return likeliest;
   std::vector<int32_t> ranked(logits.size());
   std::iota(ranked.begin(), ranked.end(), 0);
   if (options.top_k > 0 || options.top_p < 1) {
@@ -132,7 +120,8 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   }
   std::vector<Candidate> candidates;
   for (const int32_t token : ranked) {
-    const double difference = static_cast<double>(logits[static_cast<size_t>(token)]) - logits[largest];
+    const double difference =
+        static_cast<double>(logits[static_cast<size_t>(token)]) - logits[static_cast<size_t>(likeliest)];
     candidates.push_back({token, std::exp(difference / options.temperature)});
   }
   if (options.top_p < 1) KeepShare(options.top_p, &candidates);

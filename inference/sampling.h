@@ -71,6 +71,9 @@ absl::Status Validate(const SamplingOptions& options);
 // Applies the logit bias, and the repetition penalty to the logits of `tokens`, which must be distinct.
 void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits);
 
+// Returns the token with the highest logit, the first among equals, or 0 if all logits are NaN.
+int32_t LikeliestToken(absl::Span<const float> logits);
+
 // Samples from softmax(logits / temperature) among the tokens that top-k, top-p, min-p and typical-p leave, at least
 // one. Does not apply the logit bias and the repetition penalty. `uniform`: a random number in [0, 1). Of equal logits,
 // the one with the lower index ranks first.

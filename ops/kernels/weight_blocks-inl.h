@@ -23,8 +23,8 @@ namespace HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX3_DL
 
-// Adds the products of four bytes to each lane. There is no intrinsic for this instruction of AVX-512 VNNI, because
-// Highway compiles AVX3_DL for AVX-VNNI, which some of these CPUs lack, in place of AVX512-VNNI.
+// Adds the products of four bytes to each lane. The intrinsic of this instruction needs code that is compiled for
+// AVX-512 VNNI. Highway compiles AVX3_DL for AVX-VNNI in its place, which some of these CPUs lack.
 HWY_INLINE __m512i DotOfBytes(__m512i sums, __m512i is_unsigned, __m512i is_signed) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(is_unsigned), "v"(is_signed));
   return sums;

@@ -52,11 +52,8 @@ HWY_INLINE V InRegister(V v) {
   return v;
 }
 
-// Attributes of a lambda that kernels inline: the instruction set of this compilation, and forced inlining.
-#define WEFT_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
-
 // Calls function(i) for i = 0 .. kCount - 1, where i is a constant of the compiler. Arrays of sums that are indexed by
-// such constants stay in registers.
+// such constants stay in registers, if the function is a lambda that is always inlined.
 template <int kCount, class Function>
 HWY_INLINE void Unrolled(const Function& function) {
   if constexpr (kCount > 0) {
@@ -93,10 +90,12 @@ struct F32Format {
   static HWY_INLINE void Add(const Access& access, const std::byte* const* w, const float* a, int64_t stride, int64_t k,
                              Sum (&sums)[kCols][kRows]) {
     V<float> x[kRows];
-    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(access.Load(a + r * stride + k)); });
-    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+    Unrolled<kRows>([&](auto r) HWY_ATTR
+                    __attribute__((always_inline)) { x[r] = InRegister<kCols>(access.Load(a + r * stride + k)); });
+    Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
       const V<float> weights = access.Load(reinterpret_cast<const float*>(w[j]) + k);
-      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]); });
+      Unrolled<kRows>([&](auto r) HWY_ATTR
+                      __attribute__((always_inline)) { sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]); });
     });
   }
 };
@@ -130,17 +129,21 @@ struct BF16Format {
     const int64_t k = step * 2 * Lanes();
     hn::Vec<hn::RebindToUnsigned<D<float>>> words[kCols];
     V<float> x[kRows];
-    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k)); });
-    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+    Unrolled<kRows>([&](auto r) HWY_ATTR
+                    __attribute__((always_inline)) { x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k)); });
+    Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
       words[j] = hn::LoadU(d32, reinterpret_cast<const uint32_t*>(w[j]) + step * Lanes());
       const V<float> even = hn::BitCast(d, hn::ShiftLeft<16>(words[j]));
-      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(even, x[r], sums[j][r]); });
+      Unrolled<kRows>([&](auto r) HWY_ATTR
+                      __attribute__((always_inline)) { sums[j][r] = hn::MulAdd(even, x[r], sums[j][r]); });
     });
-    Unrolled<kRows>([&](auto r)
-                        WEFT_INLINE_LAMBDA { x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes())); });
-    Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+    Unrolled<kRows>([&](auto r) HWY_ATTR __attribute__((always_inline)) {
+      x[r] = InRegister<kCols>(hn::LoadU(d, a + r * stride + k + Lanes()));
+    });
+    Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
       const V<float> odd = hn::BitCast(d, hn::And(words[j], hn::Set(d32, 0xffff0000u)));
-      Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::MulAdd(odd, x[r], sums[j][r]); });
+      Unrolled<kRows>([&](auto r) HWY_ATTR
+                      __attribute__((always_inline)) { sums[j][r] = hn::MulAdd(odd, x[r], sums[j][r]); });
     });
   }
   template <int kCols, int kRows>

@@ -200,13 +200,13 @@ void MultiplyPanels(const WeightRows& w, int64_t first, int64_t last, const Quan
   const int64_t steps = std::max<int64_t>(1, (kPanelVectors + 1) * blocks);
   for (int64_t col = first; col < last; col += kPanelColumns) {
     PanelOutput out = {.y = y + col, .stride = w.cols, .cols = std::min(kPanelColumns, last - col)};
-    const int64_t next =
-        std::clamp<int64_t>(last - col - kPanelColumns, 0, kPanelColumns);  // columns of the next panel
-    Ahead ahead = {w.data + (col + kPanelColumns) * bytes, (next * bytes / 64 + steps - 1) / steps};
+    const int64_t next = std::min(col + kPanelColumns, last), after = std::min(next + kPanelColumns, last);
+    Ahead ahead = {w.data + next * bytes, ((after - next) * bytes / 64 + steps - 1) / steps};
     PackPanel<kFormat>(w, col, last, panel, ahead);
     for (int64_t r = 0; r < rows;) {
       out.y = y + col + r * w.cols;
-      const int64_t passes = (rows - r + kPanelRows - 1) / kPanelRows;  // of about as many rows each
+      // The remaining rows are divided among as few passes as possible. All passes have nearly the same number of rows.
+      const int64_t passes = (rows - r + kPanelRows - 1) / kPanelRows;
       r += SomePanelRows<kPanelRows>(panel, blocks, a + r * stride, stride, (rows - r + passes - 1) / passes, out,
                                      r == 0 ? &ahead : nullptr);
     }

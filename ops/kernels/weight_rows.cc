@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "weft/core/arena.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/weight_rows.cc"
 #define HWY_WANT_AVX3_DL 1  // for the dot products of bytes
@@ -69,19 +71,19 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
   const std::byte* rows[kCols];
   const std::byte* row = w.data + col * bytes;
-  Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+  Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
     asm("" : "+r"(row));  // otherwise the compiler multiplies vectors of addresses, which takes longer
     rows[j] = row;
     row += bytes;
   });
   typename Format::Sum sums[kCols][kRows];
   const hn::DFromV<typename Format::Sum> d;
-  Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
-    Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA { sums[j][r] = hn::Zero(d); });
+  Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+    Unrolled<kRows>([&](auto r) HWY_ATTR __attribute__((always_inline)) { sums[j][r] = hn::Zero(d); });
   });
   for (int64_t s = 0; s < steps; ++s) {
     if constexpr (kAhead) {
-      Unrolled<kCols>([&](auto j) WEFT_INLINE_LAMBDA {
+      Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
         for (int64_t i = 0; i == 0 || i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
       });
       ahead += Format::StepBytes();
@@ -89,7 +91,7 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
     Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
   }
   Format::template Rest<kCols, kRows>(rows, a, stride, w.inner, sums);
-  Unrolled<kRows>([&](auto r) WEFT_INLINE_LAMBDA {
+  Unrolled<kRows>([&](auto r) HWY_ATTR __attribute__((always_inline)) {
     float* const to = y + r * w.cols + col;
     if constexpr (kCols == kColumns) {
       StoreSums(sums[0][r], sums[1][r], sums[2][r], sums[3][r], kColumns, to);
@@ -131,10 +133,10 @@ constexpr int64_t kCachedBytes = 24 << 10;
 // With at least this many rows, arithmetic takes about as long as reading W.
 constexpr int64_t kManyRows = 12;
 
-// Bytes of `rows` prepared rows of a.
+// Returns the bytes of `rows` prepared rows of a, rounded up so that a panel after them is aligned.
 template <class Format>
 size_t PreparedBytes(int64_t rows, int64_t inner) {
-  return (static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared) + 63) / 64 * 64;
+  return AlignUp(static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared));
 }
 
 // A single row of a reads one row of W after the other, which is the order in which the memory is fastest. This

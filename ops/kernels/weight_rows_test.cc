@@ -41,7 +41,8 @@ struct Product {
     std::vector<float> y(static_cast<size_t>(count * cols), 77);
     const WeightRows w = {.data = stored.data(), .dtype = dtype, .cols = cols, .inner = inner};
     std::byte* const workspace = arena.Allocate(WeightRowsWorkspace(dtype, count, inner));
-    const int64_t middle = cols / 3;  // two tiles, the second of which comes first
+    // The right tile is computed before the left one. So if the left tile stores beyond its last column, y is wrong.
+    const int64_t middle = cols / 3;
     MultiplyWeightRows(w, middle, cols, a.data() + first_row * inner, count, y.data(), workspace);
     MultiplyWeightRows(w, 0, middle, a.data() + first_row * inner, count, y.data(), workspace);
     return y;
