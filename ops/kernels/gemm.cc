@@ -13,6 +13,7 @@
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/ops/kernels/pack.h"
+#include "weft/ops/kernels/rows.h"
 #include "weft/ops/kernels/vector.h"
 
 // OpenMP's header is missing if the compiler's OpenMP runtime is not installed, so its functions are declared here.
@@ -44,15 +45,28 @@ const dnnl::engine& Engine() {
   return engine;
 }
 
-// Describes a matrix [rows, cols], or `shape.batch` of them. `stride`: elements between stored rows. `batch_stride`:
-// elements between matrices; 0: one for all. If `transposed`, the transpose is stored.
+bool HasIsa(dnnl_cpu_isa_t wanted) { return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted; }
+
+// Reports whether oneDNN computes the product with AMX, in tiles of bf16.
+bool UsesAmx(const GemmShape& shape) {
+  static const bool has_amx = HasIsa(dnnl_cpu_isa_avx512_core_amx);
+  return has_amx && shape.in == kBF16;
+}
+
+// Reports whether the product is described as a batch. oneDNN multiplies small matrices without AMX, which adds in
+// another order, so that bits would depend on the sizes of tiles. It multiplies batches of any size with AMX. Panels
+// have no description as a batch, but their products are never that small.
+bool IsBatch(const GemmShape& shape) { return shape.batch > 1 || (UsesAmx(shape) && !shape.packed_b); }
+
+// Describes a matrix [rows, cols], or a batch of them. `stride`: elements between stored rows. `batch_stride`: elements
+// between matrices; 0: one for all. If `transposed`, the transpose is stored.
 memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride,
                     int64_t batch_stride, bool transposed) {
   memory::dims dims = {rows, cols};
   memory::dims strides = transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
-  if (shape.batch > 1) {
+  if (IsBatch(shape)) {
     dims.insert(dims.begin(), batch_stride == 0 ? 1 : shape.batch);
-    strides.insert(strides.begin(), batch_stride == 0 ? rows * cols : batch_stride);
+    strides.insert(strides.begin(), batch_stride == 0 ? stride * (transposed ? cols : rows) : batch_stride);
   }
   return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
 }
@@ -71,15 +85,34 @@ dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const me
 #endif
 }
 
-// Reports whether the product is computed in the workspace, without gaps between rows, and then copied to C. Without
-// gaps, oneDNN is faster for bf16 results, for packed B, and for f32 products with Bᵀ of at least 64 rows.
-bool CopiesRows(const GemmShape& shape) {
+// Reports whether the product is computed in the workspace, without gaps between rows, and then copied or added to C.
+// Without gaps, oneDNN is faster for bf16 results, with AMX, for packed B, and for f32 products with Bᵀ of at least 64
+// rows. With AMX, oneDNN adds C at another place of a sum if C has gaps, so products that add to C have none.
+bool IsBuffered(const GemmShape& shape) {
   constexpr int64_t kMinRows = 64;  // 64 rows amortise the reordering of B that such an f32 product needs
-  if (shape.batch != 1 || shape.c_stride == shape.cols || shape.accumulate) return false;
-  return shape.out == kBF16 || shape.packed_b ||
+  if (shape.accumulate) return UsesAmx(shape);
+  if (shape.batch != 1 || shape.c_stride == shape.cols) return false;
+  return shape.out == kBF16 || shape.packed_b || UsesAmx(shape) ||
          (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kMinRows);
 }
 size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast<size_t>(shape.cols); }
+size_t BufferBytes(const GemmShape& shape) { return static_cast<size_t>(shape.batch * shape.rows) * RowBytes(shape); }
+
+// Copies or adds the buffered product to C.
+void TakeBuffer(const GemmShape& shape, const std::byte* buffer, std::byte* c) {
+  const size_t row = RowBytes(shape);
+  for (int64_t m = 0; m < shape.batch; ++m) {
+    for (int64_t r = 0; r < shape.rows; ++r, buffer += row) {
+      std::byte* const to =
+          c + (m * shape.c_batch_stride + r * shape.c_stride) * static_cast<int64_t>(SizeOf(shape.out));
+      if (shape.accumulate) {
+        Rows<float>().add_to(reinterpret_cast<const float*>(buffer), reinterpret_cast<float*>(to), shape.cols);
+      } else {
+        std::memcpy(to, buffer, row);
+      }
+    }
+  }
+}
 
 dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
@@ -87,11 +120,12 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   const memory::desc b =
       shape.packed_b ? Packed(inner, cols)
                      : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_batch_stride, shape.transpose_b);
-  const int64_t c_stride = CopiesRows(shape) ? cols : shape.c_stride;
-  const memory::desc c = Matrix(shape, shape.out, rows, cols, c_stride, shape.c_batch_stride, false);
+  const bool buffered = IsBuffered(shape);
+  const memory::desc c = Matrix(shape, shape.out, rows, cols, buffered ? cols : shape.c_stride,
+                                buffered ? rows * cols : shape.c_batch_stride, false);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (shape.accumulate) {
+  if (shape.accumulate && !buffered) {
     dnnl::post_ops sum;
     sum.append_sum();
     attr.set_post_ops(sum);
@@ -122,8 +156,7 @@ void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, flo
 }  // namespace
 
 bool HasBF16Products() {
-  static const bool has = (static_cast<int>(dnnl::get_effective_cpu_isa()) & dnnl_cpu_isa_avx512_core_bf16) ==
-                          dnnl_cpu_isa_avx512_core_bf16;
+  static const bool has = HasIsa(dnnl_cpu_isa_avx512_core_bf16);
   return has;
 }
 
@@ -185,8 +218,8 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
   workspace_ = primitive_->description.scratchpad_desc().get_size();
-  copies_rows_ = CopiesRows(shape);
-  if (copies_rows_) workspace_ = AlignUp(workspace_) + static_cast<size_t>(shape.rows) * RowBytes(shape);
+  buffered_ = IsBuffered(shape);
+  if (buffered_) workspace_ = AlignUp(workspace_) + BufferBytes(shape);
 }
 
 Gemm::~Gemm() = default;
@@ -243,18 +276,15 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
   if (call == nullptr) call = &own.emplace(primitive_->description);
   call->a.set_data_handle(const_cast<std::byte*>(a));
   call->b.set_data_handle(const_cast<std::byte*>(b));
-  const size_t row = RowBytes(shape_);
-  std::byte* const dense = workspace + workspace_ - shape_.rows * row;
-  call->c.set_data_handle(copies_rows_ ? dense : c);
+  std::byte* const buffer = workspace + workspace_ - BufferBytes(shape_);
+  call->c.set_data_handle(buffered_ ? buffer : c);
   call->workspace.set_data_handle(workspace);
   // The C++ interface would allocate a vector of arguments for each call.
   const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
   call->taken.store(false, std::memory_order_release);
-  for (int64_t r = 0; copies_rows_ && r < shape_.rows; ++r) {
-    std::memcpy(c + r * shape_.c_stride * static_cast<int64_t>(SizeOf(shape_.out)), dense + r * row, row);
-  }
+  if (buffered_) TakeBuffer(shape_, buffer, c);
 }
 
 const Gemm* GemmSet::Find(const GemmShape& shape) const {

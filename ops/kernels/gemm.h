@@ -55,7 +55,7 @@ class Gemm {
   const GemmShape shape_;
   std::unique_ptr<Primitive> primitive_;  // null if the product is empty, or if the CPU lacks the bf16 product
   std::shared_ptr<const Gemm> widened_;   // replaces a bf16 product that the CPU lacks: one matrix in f32
-  bool copies_rows_ = false;              // true: the product goes to the end of the workspace, then to C
+  bool buffered_ = false;                 // true: the product goes to the end of the workspace, then to C
   size_t workspace_ = 0;
 };
 
