@@ -54,6 +54,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kTrain, "train classify", TrainClassifyCommand)               \
   COMMAND(kTrain, "train vit", TrainVitCommand)                         \
   COMMAND(kTrain, "tokenizer train", TokenizerTrainCommand)             \
+  COMMAND(kTrain, "lexicon", LexiconCommand)                            \
   COMMAND(kTrain, "estimate train gpt", EstimateGptCommand)             \
   COMMAND(kTrain, "estimate train bert", EstimateBertCommand)           \
   COMMAND(kTrain, "estimate train translate", EstimateTranslateCommand) \

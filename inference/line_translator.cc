@@ -7,6 +7,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/input_tokens.h"
+#include "weft/inference/translation_lexicon.h"
 #include "weft/text/text_stream.h"
 
 namespace weft {
@@ -30,6 +31,9 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
                           .weights = options.weights.value_or(translator->opened_.model.weights.dtype())}));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
+  if (!options.shortlist.empty()) {
+    WEFT_ASSIGN_OR_RETURN(translator->lexicon_, ReadModelLexicon(translator->opened_, options.shortlist));
+  }
   return translator;
 }
 
@@ -44,11 +48,16 @@ absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view li
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     absl::Span<const std::vector<int32_t>> sources) {
-  std::vector<std::vector<int32_t>> nonempty;
+  std::vector<std::vector<int32_t>> nonempty, shortlists;
   for (const std::vector<int32_t>& source : sources) {
-    if (!source.empty()) nonempty.push_back(source);
+    if (source.empty()) continue;
+    nonempty.push_back(source);
+    if (!lexicon_.has_value()) continue;
+    shortlists.push_back(lexicon_->Shortlist(source, options_.shortlist_best));
+    if (opened_.source == opened_.target)
+      shortlists.back().insert(shortlists.back().end(), source.begin(), source.end());
   }
-  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate));
+  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate, shortlists));
   std::vector<std::vector<Hypothesis>> results;
   size_t next = 0;
   for (const std::vector<int32_t>& source : sources) {

@@ -19,6 +19,7 @@
 #include "weft/core/parameters.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/translate.h"
+#include "weft/text/lexicon/lexicon.h"
 
 namespace weft {
 
@@ -29,6 +30,10 @@ struct LineTranslatorOptions {
   int64_t threads = 0;    // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
+  // The file of a lexicon (inference/translation_lexicon.h). A line's translations then consist of the `shortlist_best`
+  // most likely translations of each of its tokens and, if both sides have one vocabulary, of its own tokens.
+  std::string shortlist;
+  int64_t shortlist_best = 100;
 };
 
 class LineTranslator {
@@ -52,6 +57,7 @@ class LineTranslator {
 
   LineTranslatorOptions options_;
   const OpenedTransformer opened_;
+  std::optional<Lexicon> lexicon_;
   Parameters parameters_{{.draw = false}};
   std::unique_ptr<Translator> translator_;
 };

@@ -113,9 +113,9 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, ab
 
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path));
-  OpenedTransformer transformer = {.model = std::move(model)};
+  OpenedTransformer transformer = {.folder = BaseOf(path), .model = std::move(model)};
   std::shared_ptr<const Tokenizer>&source = transformer.source, &target = transformer.target;
-  const std::string folder = BaseOf(path), lists = folder + "/source_vocabulary.txt";
+  const std::string &folder = transformer.folder, lists = folder + "/source_vocabulary.txt";
   std::error_code error;
   if (fs::exists(lists, error)) {
     WEFT_ASSIGN_OR_RETURN(source, ReadTokenList(lists));

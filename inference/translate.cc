@@ -3,22 +3,23 @@
 // sentences, at any positions.
 //
 // A hypothesis has one page of one position for each of its tokens. So hypotheses share the tokens that they have in
-// common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxRows rows, unless
-// one sentence needs more. Up to kMaxRows rows, products read the weights as they are stored. The bits of a row then do
-// not depend on other rows.
+// common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxTranslatorRows
+// rows, unless one sentence needs more, so that the bits of a row do not depend on other rows.
 #include "weft/inference/translate.h"
 
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <limits>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/core/tape.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
+#include "weft/inference/translator_graphs.h"
 
 namespace weft {
 namespace {
@@ -26,10 +27,11 @@ namespace {
 constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 50 tokens more than its source
 constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this, or the context
 constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, ... times this
-constexpr int64_t kMaxRows = 160;      // 32 sentences with 5 hypotheses each; more rows would hardly be faster
-constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are encoded at once
-// Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
-constexpr int64_t kMemoryPage = 32;
+constexpr int64_t kMaxRows = kMaxTranslatorRows;
+constexpr int64_t kMaxEncoded = 16;  // maximum number of sentences that are encoded at once
+// Numbers of candidates and choices of shortlists are rounded up to 1, 2, 3, 4, 6, 8, ... times these. Vectors of all
+// instruction sets divide kChoiceStep, so padding does not change the order of the sum of a row's probabilities.
+constexpr int64_t kCandidateStep = 256, kChoiceStep = 128;
 
 // Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`, so that few graphs serve all lengths.
 int64_t RoundUp(int64_t n, int64_t step) {
@@ -39,54 +41,65 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
+// Returns `tokens` and the end token, without repetitions, in ascending order.
+std::vector<int32_t> WithEnd(std::vector<int32_t> tokens, int32_t end) {
+  tokens.push_back(end);
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  return tokens;
+}
+
 int64_t PagesOf(int64_t tokens) { return (tokens + kMemoryPage - 1) / kMemoryPage; }
 
 }  // namespace
 
-// The sizes of the caches that sentences of similar lengths share. A sentence has a slot in the cache of memories from
-// its encoding on, and a slot in the cache of hypotheses while its search runs.
-struct Translator::Caches {
-  int64_t memories = 0, pages = 0;       // slots for memories, and the pages of each
-  int64_t searches = 0, hypotheses = 0;  // slots for searches, and the maximum number of live hypotheses of each
-  int64_t capacity = 0;                  // maximum number of positions of a hypothesis
-
-  std::array<int64_t, 5> Key() const { return {memories, pages, searches, hypotheses, capacity}; }
-  // Returns the cache of memories. `positions` and `slot_pages` have a row for each row of a graph.
-  AttentionCache Memory(Var positions, Var slot_pages) const {
-    return {absl::StrCat("translate.memory.", memories * pages), positions, slot_pages, memories * pages, kMemoryPage};
-  }
-  AttentionCache Search(Var positions, Var own_pages) const {
-    const int64_t count = searches * hypotheses * capacity;
-    return {absl::StrCat("translate.cache.", count), positions, own_pages, count, /*page_size=*/1};
-  }
+// The tokens of shortlists, as inputs of a decoder graph (TranslatorDecoder). All are empty without shortlists.
+struct Translator::Choices {
+  Tokens candidates, of_rows;  // [U], [rows, each]
+  int64_t each = 0;
 };
 
-// This graph computes, from sources [B, S], the keys and values to which the decoder attends, and caches them.
-struct Translator::Encoder {
-  Tape tape;
-  Var source, lengths;  // i32 [B, S], [B]
-  Var position, pages;  // i32 [B, S], [B, P]
-  std::unique_ptr<Runner> runner;
-};
+// The graphs that were made so far, by their sizes.
+struct Translator::Graphs {
+  const TransformerConfig config;
+  const TranslatorRun run;
+  std::map<std::pair<EncoderSize, TranslatorCaches>, std::unique_ptr<TranslatorEncoder>> encoders = {};
+  std::map<std::pair<DecoderSize, TranslatorCaches>, std::unique_ptr<TranslatorDecoder>> decoders = {};
 
-// This graph computes the most likely next tokens of R hypotheses.
-struct Translator::Decoder {
-  Tape tape;
-  Var token, position, pages;     // i32 [R, 1], [R, 1], [R, capacity]
-  Var memory_last, memory_pages;  // i32 [R, 1]: the last position of the memory; i32 [R, P]
-  Var log_probability, next;      // f32 and i32 [R, 1, candidates]
-  std::unique_ptr<Runner> runner;
+  absl::StatusOr<TranslatorEncoder*> Of(const EncoderSize& size, const TranslatorCaches& caches) {
+    return Of(&encoders, size, caches);
+  }
+  absl::StatusOr<TranslatorDecoder*> Of(const DecoderSize& size, const TranslatorCaches& caches) {
+    return Of(&decoders, size, caches);
+  }
+
+ private:
+  template <class Size, class Coder>
+  absl::StatusOr<Coder*> Of(std::map<std::pair<Size, TranslatorCaches>, std::unique_ptr<Coder>>* coders,
+                            const Size& size, const TranslatorCaches& caches) {
+    std::unique_ptr<Coder>& coder = (*coders)[{size, caches}];
+    if (coder != nullptr) return coder.get();
+    auto made = std::make_unique<Coder>();
+    WEFT_RETURN_IF_ERROR(made->Compile(config, size, caches, run));
+    coder = std::move(made);
+    return coder.get();
+  }
 };
 
 struct Translator::Sentence {
   size_t index = 0;  // among the sources
   const Tokens* source = nullptr;
   BeamSearch search;
+  Tokens shortlist = {};         // the tokens to choose from, in ascending order; empty: all
   int32_t memory = 0, slot = 0;  // its slots in both caches
 };
 
 Translator::Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options)
-    : config_(config), parameters_(parameters), options_(options) {}
+    : config_(config),
+      options_(options),
+      graphs_(std::make_unique<Graphs>(
+          Graphs{.config = config,
+                 .run = {.parameters = parameters, .threads = options.threads, .weights = options.weights}})) {}
 
 Translator::~Translator() = default;
 
@@ -96,59 +109,14 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
   if (options.batch < 1) return InvalidArgument("translate: batch ", options.batch, " must be at least 1");
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
   const int64_t shortest = std::min(kLengthStep, config.context);
-  const Caches caches = translator->CachesOf(shortest, /*sentences=*/1, {});
-  WEFT_RETURN_IF_ERROR(translator->EncoderOf(1, shortest, caches).status());
-  WEFT_RETURN_IF_ERROR(translator->DecoderOf(1, caches).status());
+  const TranslatorCaches caches = translator->CachesOf(shortest, /*sentences=*/1, {});
+  WEFT_RETURN_IF_ERROR(translator->graphs_->Of(EncoderSize{.rows = 1, .length = shortest}, caches).status());
+  WEFT_RETURN_IF_ERROR(translator->graphs_->Of(DecoderSize{.rows = 1}, caches).status());
   return translator;
 }
 
-absl::StatusOr<Translator::Encoder*> Translator::EncoderOf(int64_t rows, int64_t length, const Caches& caches) {
-  std::unique_ptr<Encoder>& encoder = encoders_[{rows, length, caches.memories, caches.pages}];
-  if (encoder != nullptr) return encoder.get();
-  auto made = std::make_unique<Encoder>();
-  Tape& tape = made->tape;
-  made->source = tape.Input("source", {kI32, {rows, length}}, {.below = config_.source_vocabulary});
-  made->lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-  made->position = tape.Input("position", {kI32, {rows, length}}, {.below = length, .ignored = -1});
-  made->pages = tape.Input("pages", {kI32, {rows, caches.pages}}, {.below = caches.memories * caches.pages});
-  const Transformer model(config_);
-  const VarList stored =
-      model.StoreMemory(model.Encode(made->source, made->lengths), caches.Memory(made->position, made->pages));
-  WEFT_ASSIGN_OR_RETURN(
-      made->runner, EvalRunner(tape, {.update = stored, .weights = options_.weights, .few_rows = kMaxRows}, parameters_,
-                               options_.threads));
-  encoder = std::move(made);
-  return encoder.get();
-}
-
-absl::StatusOr<Translator::Decoder*> Translator::DecoderOf(int64_t rows, const Caches& caches) {
-  const auto [memories, pages, searches, hypotheses, capacity] = caches.Key();
-  std::unique_ptr<Decoder>& decoder = decoders_[{rows, memories, pages, searches, hypotheses, capacity}];
-  if (decoder != nullptr) return decoder.get();
-  auto made = std::make_unique<Decoder>();
-  Tape& tape = made->tape;
-  const auto input = [&](const char* name, int64_t cols, InputBounds bounds) {
-    return tape.Input(name, {kI32, {rows, cols}}, bounds);
-  };
-  made->token = input("token", 1, {.below = config_.target_vocabulary});
-  made->position = input("position", 1, {.below = capacity, .ignored = -1});
-  made->pages = input("pages", capacity, {.below = searches * hypotheses * capacity});
-  made->memory_last = input("memory_last", 1, {.below = pages * kMemoryPage, .ignored = -1});
-  made->memory_pages = input("memory_pages", pages, {.below = memories * pages});
-  const Var logits = Transformer(config_).DecodeNext(made->token, caches.Search(made->position, made->pages),
-                                                     caches.Memory(made->memory_last, made->memory_pages));
-  const int64_t candidates = std::min(BeamSearch::Candidates({.beam = hypotheses}), config_.target_vocabulary);
-  const VarList best = TopK(LogSoftmax(Cast(logits, kF32)), candidates);
-  made->log_probability = best[0];
-  made->next = best[1];
-  WEFT_ASSIGN_OR_RETURN(
-      made->runner, EvalRunner(tape, {.fetch = best, .weights = options_.weights, .few_rows = kMaxRows}, parameters_,
-                               options_.threads));
-  decoder = std::move(made);
-  return decoder.get();
-}
-
-absl::Status Translator::Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const {
+absl::Status Translator::Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
+                               absl::Span<const Tokens> shortlists) const {
   const BeamSearchOptions& search = options.search;
   const auto invalid = [](auto... text) { return InvalidArgument("translate: ", text...); };
   if (search.beam < 1 || search.n_best < 1 || search.n_best > search.beam) {
@@ -173,6 +141,13 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
     WEFT_RETURN_IF_ERROR(
         CheckTokens(absl::StrCat("translate: source ", i), sources[i], config_.context, config_.source_vocabulary));
   }
+  if (!shortlists.empty() && shortlists.size() != sources.size()) {
+    return invalid(shortlists.size(), " shortlists, wanted one for each of ", sources.size(), " sources");
+  }
+  for (size_t i = 0; i < shortlists.size(); ++i) {
+    WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("translate: the shortlist of source ", i), shortlists[i],
+                                     std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
+  }
   return absl::OkStatus();
 }
 
@@ -180,8 +155,7 @@ int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& opt
   return options.max_length > 0 ? options.max_length : std::min(source_length + kMaxLonger, config_.context);
 }
 
-Translator::Caches Translator::CachesOf(int64_t source_length, size_t sentences,
-                                        const TranslateOptions& options) const {
+TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const {
   const int64_t beam = options.search.beam;
   const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxRows)));
   const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxRows / beam, wanted}));
@@ -193,8 +167,9 @@ Translator::Caches Translator::CachesOf(int64_t source_length, size_t sentences,
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl::Span<const Tokens> sources,
-                                                                           const TranslateOptions& options) {
-  WEFT_RETURN_IF_ERROR(Check(sources, options));
+                                                                           const TranslateOptions& options,
+                                                                           absl::Span<const Tokens> shortlists) {
+  WEFT_RETURN_IF_ERROR(Check(sources, options, shortlists));
   std::vector<size_t> order(sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -202,7 +177,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   std::vector<std::vector<Hypothesis>> translations(sources.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     const auto length = [&](size_t i) { return static_cast<int64_t>(sources[order[i]].size()); };
-    const Caches caches = CachesOf(length(begin), order.size(), options);
+    const TranslatorCaches caches = CachesOf(length(begin), order.size(), options);
     // Sentences with a quarter of the capacity or less get caches of their own, because their graphs have fewer
     // positions.
     const auto fits = [&](size_t i) {
@@ -212,6 +187,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
     for (end = begin; end < order.size() && fits(end); ++end) {
       sentences.push_back(std::make_unique<Sentence>(
           Sentence{order[end], &sources[order[end]], {options.search, MaxLength(length(end), options)}}));
+      if (!shortlists.empty()) sentences.back()->shortlist = WithEnd(shortlists[order[end]], options.search.end);
     }
     WEFT_RETURN_IF_ERROR(TranslateAll(std::move(sentences), caches, options.search, &translations));
   }
@@ -219,7 +195,8 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
 }
 
 // Translates sentences that share caches. The first sentence must be the longest.
-absl::Status Translator::TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
+absl::Status Translator::TranslateAll(Sentences sentences, const TranslatorCaches& caches,
+                                      const BeamSearchOptions& options,
                                       std::vector<std::vector<Hypothesis>>* translations) {
   std::vector<int32_t> memories(static_cast<size_t>(caches.memories)), slots(static_cast<size_t>(caches.searches));
   std::iota(memories.begin(), memories.end(), 0);
@@ -267,7 +244,7 @@ absl::Status Translator::TranslateAll(Sentences sentences, const Caches& caches,
 }
 
 // Encodes sentences. The first sentence must be the longest.
-absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches) {
+absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches) {
   const int64_t longest = static_cast<int64_t>(sentences[0]->source->size());
   int64_t length = RoundUp(longest, kLengthStep);
   if (longest <= kMaxRows) length = std::min(length, kMaxRows);
@@ -278,7 +255,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
     WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
   }
   const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sentences.size())), most);
-  WEFT_ASSIGN_OR_RETURN(Encoder* const encoder, EncoderOf(rows, length, caches));
+  WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder, graphs_->Of(EncoderSize{rows, length}, caches));
   Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
   Tokens position(source.size(), -1), pages(static_cast<size_t>(rows * caches.pages));
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -299,15 +276,53 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
       .status();
 }
 
+// Returns what the hypotheses of `live` may choose, in a graph with `rows` rows.
+Translator::Choices Translator::ChoicesOf(const Sentences& live, int64_t rows) const {
+  Choices choices;
+  if (live[0]->shortlist.empty()) return choices;
+  Tokens index(static_cast<size_t>(config_.target_vocabulary), -1);  // of each token in choices.candidates
+  size_t longest = 0;
+  for (const auto& sentence : live) {
+    longest = std::max(longest, sentence->shortlist.size());
+    for (const int32_t token : sentence->shortlist) index[static_cast<size_t>(token)] = 0;
+  }
+  for (size_t token = 0; token < index.size(); ++token) {
+    if (index[token] < 0) continue;
+    index[token] = static_cast<int32_t>(choices.candidates.size());
+    choices.candidates.push_back(static_cast<int32_t>(token));
+  }
+  const int64_t count = RoundUp(static_cast<int64_t>(choices.candidates.size()), kCandidateStep);
+  choices.candidates.resize(static_cast<size_t>(count));
+  choices.each = RoundUp(static_cast<int64_t>(longest), kChoiceStep);
+  choices.of_rows.assign(static_cast<size_t>(rows * choices.each), -1);
+  int64_t row = 0;
+  for (const auto& sentence : live) {
+    for (size_t k = 0; k < sentence->search.live().size(); ++k, ++row) {
+      int32_t* to = choices.of_rows.data() + row * choices.each;
+      for (const int32_t token : sentence->shortlist) {
+        *to++ = static_cast<int32_t>(row * count) + index[static_cast<size_t>(token)];
+      }
+    }
+  }
+  // Rows without a hypothesis choose, too, because without any choice their probabilities would not be numbers.
+  for (; row < rows; ++row)
+    choices.of_rows[static_cast<size_t>(row * choices.each)] = static_cast<int32_t>(row * count);
+  return choices;
+}
+
 // Adds a token to each live hypothesis.
-absl::Status Translator::Extend(const Sentences& live, const Caches& caches, const BeamSearchOptions& options) {
+absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& caches,
+                                const BeamSearchOptions& options) {
   size_t wanted = 0;
   for (const auto& sentence : live) wanted += sentence->search.live().size();
   // A sentence with more hypotheses than kMaxRows always has the same graph, and so the same bits.
   const int64_t used = static_cast<int64_t>(wanted);
   const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 4, 1)));
   const int64_t rows = options.beam > kMaxRows ? options.beam : (used + step - 1) / step * step;
-  WEFT_ASSIGN_OR_RETURN(Decoder* const decoder, DecoderOf(rows, caches));
+  const Choices choices = ChoicesOf(live, rows);
+  WEFT_ASSIGN_OR_RETURN(
+      TranslatorDecoder* const decoder,
+      graphs_->Of(DecoderSize{rows, static_cast<int64_t>(choices.candidates.size()), choices.each}, caches));
   const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
   const size_t memory_pages = static_cast<size_t>(caches.pages);
   Tokens token(count), position(count, -1), pages(count * capacity);
@@ -330,19 +345,29 @@ absl::Status Translator::Extend(const Sentences& live, const Caches& caches, con
       ++row;
     }
   }
-  WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run({{decoder->token, token},
-                                                                 {decoder->position, position},
-                                                                 {decoder->pages, pages},
-                                                                 {decoder->memory_last, last},
-                                                                 {decoder->memory_pages, memory}}));
+  std::vector<FeedPair> feeds = {{decoder->token, token},
+                                 {decoder->position, position},
+                                 {decoder->pages, pages},
+                                 {decoder->memory_last, last},
+                                 {decoder->memory_pages, memory}};
+  if (choices.each > 0) {
+    feeds.push_back({decoder->candidates, choices.candidates});
+    feeds.push_back({decoder->choices, choices.of_rows});
+  }
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run(feeds));
   const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();
   const absl::Span<const int32_t> next = out[decoder->next].span<const int32_t>();
   const size_t each = next.size() / count;
   row = 0;
   for (const auto& sentence : live) {
     const size_t hypotheses = sentence->search.live().size();
-    sentence->search.Extend(chances.subspan(row * each, hypotheses * each),
-                            next.subspan(row * each, hypotheses * each));
+    Tokens tokens(next.begin() + static_cast<std::ptrdiff_t>(row * each),
+                  next.begin() + static_cast<std::ptrdiff_t>((row + hypotheses) * each));
+    if (const Tokens& list = sentence->shortlist; !list.empty()) {
+      // Choices beyond the list are padding and have no probability, so any token may stand for them.
+      for (int32_t& token : tokens) token = list[std::min(static_cast<size_t>(token), list.size() - 1)];
+    }
+    sentence->search.Extend(chances.subspan(row * each, hypotheses * each), tokens);
     row += hypotheses;
   }
   return absl::OkStatus();

@@ -11,9 +11,7 @@
 #ifndef WEFT_INFERENCE_TRANSLATE_H_
 #define WEFT_INFERENCE_TRANSLATE_H_
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -44,6 +42,8 @@ struct TranslateOptions {
 // 24 KB, so memory usually ends first.
 inline constexpr int64_t kMaxBeamPositions = int64_t{1} << 22;
 
+struct TranslatorCaches;
+
 class Translator {
  public:
   // Adds missing weights and caches to `parameters`, which must outlive the translator.
@@ -51,37 +51,40 @@ class Translator {
                                                             const TranslatorOptions& options = {});
   ~Translator();
 
-  // Returns the `n_best` translations of each source, best first, or fewer if fewer exist. Returns InvalidArgument,
-  // with the source's index, if a source has no tokens, more tokens than the context, or a token outside the
-  // vocabulary. Also returns InvalidArgument if one sentence alone exceeds kMaxBeamPositions. Returns
-  // FailedPrecondition if the model's probabilities are not numbers.
-  absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
-                                                                 const TranslateOptions& options = {});
+  // Returns the `n_best` translations of each source, best first, or fewer if fewer exist.
+  //
+  // `shortlists`: empty, or for each source the target tokens of which its translations consist, besides the end token.
+  // Probabilities are then those among these tokens.
+  //
+  // Returns InvalidArgument, with the source's index, if a source has no tokens, more tokens than the context, or a
+  // token outside the vocabulary, and if its shortlist is empty or has such a token. Also returns InvalidArgument if
+  // one sentence alone exceeds kMaxBeamPositions. Returns FailedPrecondition if the model's probabilities are not
+  // numbers.
+  absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(
+      absl::Span<const std::vector<int32_t>> sources, const TranslateOptions& options = {},
+      absl::Span<const std::vector<int32_t>> shortlists = {});
 
  private:
-  struct Caches;
-  struct Encoder;
-  struct Decoder;
+  struct Choices;
+  struct Graphs;
   struct Sentence;
   using Tokens = std::vector<int32_t>;
   using Sentences = std::vector<std::unique_ptr<Sentence>>;
 
   Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options);
-  absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options) const;
+  absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
+                     absl::Span<const Tokens> shortlists) const;
   int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
-  Caches CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const;
-  absl::StatusOr<Encoder*> EncoderOf(int64_t rows, int64_t length, const Caches& caches);
-  absl::StatusOr<Decoder*> DecoderOf(int64_t rows, const Caches& caches);
-  absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const Caches& caches);
-  absl::Status Extend(const Sentences& live, const Caches& caches, const BeamSearchOptions& options);
-  absl::Status TranslateAll(Sentences sentences, const Caches& caches, const BeamSearchOptions& options,
+  TranslatorCaches CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const;
+  absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches);
+  Choices ChoicesOf(const Sentences& live, int64_t rows) const;
+  absl::Status Extend(const Sentences& live, const TranslatorCaches& caches, const BeamSearchOptions& options);
+  absl::Status TranslateAll(Sentences sentences, const TranslatorCaches& caches, const BeamSearchOptions& options,
                             std::vector<std::vector<Hypothesis>>* translations);
 
   const TransformerConfig config_;
-  Parameters* const parameters_;
   const TranslatorOptions options_;
-  std::map<std::array<int64_t, 4>, std::unique_ptr<Encoder>> encoders_;
-  std::map<std::array<int64_t, 6>, std::unique_ptr<Decoder>> decoders_;
+  const std::unique_ptr<Graphs> graphs_;
 };
 
 }  // namespace weft

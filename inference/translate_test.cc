@@ -15,6 +15,8 @@
 namespace weft {
 namespace {
 
+using ::testing::AnyOfArray;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using Tokens = std::vector<int32_t>;
 using Translations = std::vector<std::vector<Hypothesis>>;
@@ -81,12 +83,13 @@ std::vector<Tokens> Sources(int64_t n, int64_t longest) {
 }
 
 Translations Translate(const TransformerConfig& config, absl::Span<const Tokens> sources,
-                       const TranslateOptions& options, const TranslatorOptions& how = {}) {
+                       const TranslateOptions& options, const TranslatorOptions& how = {},
+                       absl::Span<const Tokens> shortlists = {}) {
   Parameters parameters({.seed = 4});
   const auto translator = Translator::Create(config, &parameters, how);
   EXPECT_TRUE(translator.ok()) << translator.status();
   if (!translator.ok()) return {};
-  const absl::StatusOr<Translations> translations = (*translator)->Translate(sources, options);
+  const absl::StatusOr<Translations> translations = (*translator)->Translate(sources, options, shortlists);
   EXPECT_TRUE(translations.ok()) << translations.status();
   return translations.ok() ? *translations : Translations();
 }
@@ -221,6 +224,73 @@ TEST(TranslateTest, ASentenceHasTheSameTranslationsInAnyCompany) {
   }
 }
 
+// A model with enough target tokens for shortlists of several sizes.
+TransformerConfig Many() {
+  TransformerConfig config = Small();
+  config.target_vocabulary = 700;
+  config.width = 64;
+  return config;
+}
+
+std::vector<Tokens> Shortlists(size_t n) {
+  std::vector<Tokens> shortlists;
+  for (size_t i = 0; i < n; ++i) {
+    Tokens& list = shortlists.emplace_back();
+    for (size_t k = 0; k < 1 + i * 97 % 400; ++k) list.push_back(static_cast<int32_t>((i + k * (k + 3)) % 700));
+  }
+  return shortlists;
+}
+
+TEST(TranslateTest, ShortlistsAreKeptInAnyCompany) {
+  TransformerConfig untied = Many();
+  untied.tied_head = false;
+  untied.head_bias = true;
+  const std::vector<Tokens> sources = Sources(13, 20), shortlists = Shortlists(13);
+  for (const TransformerConfig& config : {Many(), untied}) {
+    for (const DType weights : {kF32, kQ8_0}) {
+      const TranslateOptions options = {{.beam = 4, .n_best = 4}, /*max_length=*/9};
+      const Translations together = Translate(config, sources, options, {.weights = weights}, shortlists);
+      ASSERT_EQ(together.size(), sources.size());
+      for (const int64_t batch : {1, 3, 7}) {
+        ExpectSame(together, Translate(config, sources, options, {.batch = batch, .weights = weights}, shortlists));
+      }
+      for (size_t i = 0; i < sources.size(); ++i) {
+        ExpectSame({together[i]}, Translate(config, {sources[i]}, options, {.weights = weights}, {shortlists[i]}));
+        for (const Hypothesis& hypothesis : together[i]) {
+          EXPECT_THAT(hypothesis.tokens, Each(AnyOfArray(shortlists[i])));
+        }
+      }
+    }
+  }
+}
+
+TEST(TranslateTest, AShortlistOfAllTokensChangesNothing) {
+  const std::vector<Tokens> sources = Sources(5, 20);
+  Tokens all(700);
+  std::iota(all.begin(), all.end(), 0);
+  const TranslateOptions options = {{.beam = 3, .n_best = 3}};
+  const Translations wanted = Translate(Many(), sources, options);
+  const Translations got = Translate(Many(), sources, options, {}, std::vector<Tokens>(5, all));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_EQ(got[i].size(), wanted[i].size());
+    for (size_t n = 0; n < wanted[i].size(); ++n) {
+      EXPECT_EQ(got[i][n].tokens, wanted[i][n].tokens);
+      EXPECT_NEAR(got[i][n].log_probability, wanted[i][n].log_probability, 1e-4);
+    }
+  }
+}
+
+TEST(TranslateTest, ProbabilitiesAreThoseAmongTheShortlist) {
+  const Tokens source = {3, 4};
+  const TranslateOptions options = {{.beam = 3, .n_best = 3}, /*max_length=*/1};
+  const std::vector<float> all = LogProbabilities(Small(), source, {kBegin}, 1);
+  const Hypothesis best = Translate(Small(), {source}, options, {}, {{4, 0, 4}})[0][0];
+  const int32_t token = best.ended ? kEnd : best.tokens[0];
+  const double sum = std::exp(all[0]) + std::exp(all[kEnd]) + std::exp(all[4]);
+  EXPECT_NEAR(best.log_probability, all[static_cast<size_t>(token)] - std::log(sum), 1e-5);
+  EXPECT_GE(all[static_cast<size_t>(token)], std::max({all[0], all[kEnd], all[4]}));
+}
+
 TEST(TranslateTest, ThreadsDontChangeABit) {
   const std::vector<Tokens> sources = Sources(7, 20);
   const TranslateOptions options = {{.beam = 3, .n_best = 3}};
@@ -281,6 +351,12 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 4194304"));
   EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
+  const auto shortlist_error = [&](const std::vector<Tokens>& shortlists) {
+    return std::string((*translator)->Translate({Tokens{1}, {2}}, {}, shortlists).status().message());
+  };
+  EXPECT_THAT(shortlist_error({{1}}), HasSubstr("1 shortlists, wanted one for each of 2 sources"));
+  EXPECT_THAT(shortlist_error({{1}, {}}), HasSubstr("the shortlist of source 1 has no tokens"));
+  EXPECT_THAT(shortlist_error({{1}, {5}}), HasSubstr("the shortlist of source 1 has the token 5"));
 }
 
 }  // namespace

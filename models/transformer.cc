@@ -146,7 +146,7 @@ VarList Transformer::Encode(Var source, Var source_lengths) const {
 }
 
 template <class Inputs>
-Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inputs) const {
+Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Var candidates, Inputs inputs) const {
   Tape* const tape = target.tape;
   const Scope scope(tape, "transformer", Scope::kNoNames);
   Var x = Embed("decoder", target, config_.target_vocabulary, cache);
@@ -158,11 +158,22 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Inputs inpu
     x = Block(LayerName("decoder", i), x, BlockOf(config_, i, /*decoder=*/true), block);
   }
   if (config_.pre_norm) x = Norm("decoder.layer_norm", x, config_.norm, config_.ablation);
-  if (!config_.tied_head) return Linear("lm_head", x, config_.target_vocabulary, {.bias = config_.head_bias});
-  const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");
-  const Var logits = MatMul(x, table, {.transpose_b = true});  // [B, T, V]
+  return Head(x, candidates);
+}
+
+Var Transformer::Head(Var x, Var candidates) const {
+  Tape* const tape = x.tape;
+  const int64_t vocabulary = config_.target_vocabulary;
+  const bool all = candidates.tape == nullptr;
+  if (!config_.tied_head && all) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias});
+  const TensorType type = {x.dtype(), {vocabulary, config_.width}};
+  const char* const table = config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
+  const Var weight = config_.tied_head ? tape->FindParameter(table)
+                                       : tape->Parameter("lm_head.weight", type, LinearOptions().initializer);
+  const Var logits = MatMul(x, all ? weight : Embedding(weight, candidates), {.transpose_b = true});
   if (!config_.head_bias) return logits;
-  return logits + tape->Parameter("lm_head.bias", {x.dtype(), {config_.target_vocabulary}}, Zeros());
+  const Var bias = tape->Parameter("lm_head.bias", {x.dtype(), {vocabulary}}, Zeros());
+  return logits + (all ? bias : Gather(bias, candidates, 0));
 }
 
 // Checks that `memory` has one value for each decoder block. If not, fails the tape and returns false.
@@ -177,15 +188,16 @@ Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
   if (!CheckMemory(target.tape, memory)) return target;
   BlockInputs inputs;
   if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, memory[0].dim(1));
-  return RunDecoder(target, nullptr, [&](int64_t i) {
+  return RunDecoder(target, nullptr, /*candidates=*/{}, [&](int64_t i) {
     inputs.cross.memory = memory[static_cast<size_t>(i)];
     return inputs;
   });
 }
 
-Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored) const {
+Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored,
+                            Var candidates) const {
   AttentionCache layer;
-  return RunDecoder(target, &cache, [&](int64_t i) {
+  return RunDecoder(target, &cache, candidates, [&](int64_t i) {
     layer = LayerOf(stored, i);
     return BlockInputs{.memory = &layer};
   });

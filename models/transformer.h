@@ -79,8 +79,9 @@ class Transformer {
   // The decoder over many calls of Runner::Run. StoreMemory writes the keys and values of each block's memory to a
   // cache, and returns the next versions of its states. DecodeNext returns logits [B, T, V] of `target`, i32 [B, T],
   // which it adds to `cache`. `stored`: the cache of the memory, whose positions are those of the memory's last rows.
+  // `candidates`: tokens, i32 [U], if only their logits [B, T, U] are wanted.
   VarList StoreMemory(VarSpan memory, const AttentionCache& cache) const;
-  Var DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored) const;
+  Var DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored, Var candidates = {}) const;
 
   const TransformerConfig& config() const { return config_; }
 
@@ -88,7 +89,8 @@ class Transformer {
   Var Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const;
   bool CheckMemory(Tape* tape, VarSpan memory) const;
   template <class Inputs>
-  Var RunDecoder(Var target, const AttentionCache* cache, Inputs inputs) const;
+  Var RunDecoder(Var target, const AttentionCache* cache, Var candidates, Inputs inputs) const;
+  Var Head(Var x, Var candidates) const;
 
   TransformerConfig config_;
 };

@@ -75,8 +75,8 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       if (folder != folders.end()) word = std::regex_replace(word, std::regex("=DIR$"), folder->second);
       word = std::regex_replace(word, std::regex("(^|=)FILE$"), "$1text.txt");
       word = std::regex_replace(word, std::regex("(^|=)(DIR|FILE_OR_FOLDER)$"), "$1run");
-      word = std::regex_replace(word, std::regex("=FOLDER$"),
-                                row.str(1).rfind("translate", 0) == 0 ? "=transformer" : "=bert");
+      const bool translates = row.str(1).rfind("translate", 0) == 0 || row.str(1).rfind("lexicon", 0) == 0;
+      word = std::regex_replace(word, std::regex("=FOLDER$"), translates ? "=transformer" : "=bert");
       word = std::regex_replace(word, std::regex("=LAYOUT$"), "=huggingface");
       word = std::regex_replace(word, std::regex("=WORD$"), "=a");
       arguments.push_back(std::regex_replace(word, std::regex("(^|=)TEXT$"), "$1line "));

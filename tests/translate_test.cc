@@ -138,6 +138,34 @@ TEST_F(TranslateTest, ItsConfigurationAndItsVocabularyAgree) {
   EXPECT_TRUE(Works(Translate({"lines.txt"})));
 }
 
+// In the training text, a becomes d and b becomes e, in any order.
+TEST_F(TranslateTest, AShortlistComesFromALexicon) {
+  Write("source.txt", "ab\nba\na\n\nb\n");
+  Write("target.txt", "de\ned\nd\nc\ne\n");
+  const Arguments learn = {"lexicon", "--model=model", "--source=source.txt", "--target=target.txt"};
+  const CommandResult learnt = Weft(learn + Arguments{"--out=lexicon.txt"});
+  ASSERT_TRUE(Works(learnt));
+  EXPECT_EQ(learnt.out, "lexicon.txt: 6 translations, learnt from 4 pairs of sentences\n");
+  EXPECT_EQ(Read("lexicon.txt").substr(0, 7), "d NULL ");
+  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=lexicon.txt"}), 2, "lexicon.txt exists"));
+  EXPECT_TRUE(Works(Weft(learn + Arguments{"--out=lexicon.txt", "--best=1", "--overwrite"})));
+  EXPECT_TRUE(Fails(Weft(learn), 2, "--out is missing"));
+  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=x", "--target=model/source_vocabulary.txt"}), 2, "8"));
+
+  Write("lines.txt", "abc\ncab\n");
+  Write("of_c.txt", "c c 1\n");
+  const std::string all = Translated({"--max-length=9", "lines.txt"});
+  EXPECT_NE(all.find_first_not_of("c\n"), std::string::npos) << all;
+  const std::string only = Translated({"--max-length=9", "--shortlist=of_c.txt", "lines.txt"});
+  EXPECT_EQ(only.find_first_not_of("c\n"), std::string::npos) << only;
+  EXPECT_EQ(Translated({"--shortlist=of_c.txt", "--scores", "--batch=1", "lines.txt"}),
+            Translated({"--shortlist=of_c.txt", "--scores", "lines.txt"}));
+  Write("of_f.txt", "c c 1\nf c 1\n");
+  EXPECT_TRUE(Fails(Translate({"--shortlist=of_f.txt", "lines.txt"}), 2,
+                    "of_f.txt, line 2: the target vocabulary has no token 'f'"));
+  EXPECT_TRUE(Fails(Translate({"--shortlist=missing.txt", "lines.txt"}), 2, "missing.txt"));
+}
+
 TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {
   absl::StatusOr<Weights> weights = Weights::ReadSafetensors(Path("model/model.safetensors"));
   ASSERT_TRUE(weights.ok()) << weights.status();

@@ -1,0 +1,38 @@
+// A translation model's lexicon (text/lexicon/lexicon.h) lists which of its target tokens translate which source token.
+//
+//   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer model, OpenTransformer("runs/translate-1"));
+//   WEFT_RETURN_IF_ERROR(LearnModelLexicon(model, {"train.de", "train.en"}, "lexicon.txt").status());
+//   WEFT_ASSIGN_OR_RETURN(const Lexicon lexicon, ReadModelLexicon(model, "lexicon.txt"));
+#ifndef WEFT_INFERENCE_TRANSLATION_LEXICON_H_
+#define WEFT_INFERENCE_TRANSLATION_LEXICON_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weft/inference/open_model.h"
+#include "weft/text/lexicon/lexicon.h"
+
+namespace weft {
+
+// Reads a lexicon whose tokens are spelt as in the model's vocabularies. Errors are those of ReadLexicon and
+// TokenTexts.
+absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const std::string& path);
+
+struct LexiconTexts {
+  std::string source, target;  // files with a sentence a line, and its translation on the same line of the other
+  int64_t best = 100;          // maximum number of translations of a token to keep
+};
+struct LearntLexicon {
+  int64_t pairs = 0;         // sentences that were read; pairs with an empty line are left out
+  int64_t translations = 0;  // in the lexicon
+};
+// Learns a lexicon with the model's tokenizers (LearnLexicon) and writes it to `path`. Returns AlreadyExists, before
+// any work, if `path` is there and `if_there` is kFail. Other errors are those of ReadParallelText and WriteLexicon,
+// and those of a line that can't be encoded.
+absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,
+                                                const std::string& path, IfThere if_there);
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_TRANSLATION_LEXICON_H_

@@ -1,0 +1,86 @@
+// The graphs of a Translator, and the sizes of the caches that they share. This header belongs to translate.cc.
+#ifndef WEFT_INFERENCE_TRANSLATOR_GRAPHS_H_
+#define WEFT_INFERENCE_TRANSLATOR_GRAPHS_H_
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "weft/core/dtype.h"
+#include "weft/core/parameters.h"
+#include "weft/core/tape.h"
+#include "weft/graph/runner.h"
+#include "weft/models/attention.h"
+#include "weft/models/transformer.h"
+
+namespace weft {
+
+// Rows of a graph. Up to this number, products read the weights as they are stored, and the bits of a row do not depend
+// on other rows. It is enough for 32 sentences with 5 hypotheses each; more rows would hardly be faster.
+inline constexpr int64_t kMaxTranslatorRows = 160;
+// Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
+inline constexpr int64_t kMemoryPage = 32;
+
+// The sizes of the caches that sentences of similar lengths share. A sentence has a slot in the cache of memories from
+// its encoding on, and a slot in the cache of hypotheses while its search runs.
+struct TranslatorCaches {
+  int64_t memories = 0, pages = 0;       // slots for memories, and the pages of each
+  int64_t searches = 0, hypotheses = 0;  // slots for searches, and the maximum number of live hypotheses of each
+  int64_t capacity = 0;                  // maximum number of positions of a hypothesis
+
+  auto operator<=>(const TranslatorCaches&) const = default;
+  // Returns the cache of memories. `positions` and `slot_pages` have a row for each row of a graph.
+  AttentionCache Memory(Var positions, Var slot_pages) const;
+  // Returns the cache of hypotheses. It has a page of one position for each token of a hypothesis.
+  AttentionCache Search(Var positions, Var own_pages) const;
+};
+
+struct TranslatorRun {
+  Parameters* parameters = nullptr;
+  int64_t threads = 0;
+  DType weights = kF32;
+};
+
+struct EncoderSize {
+  int64_t rows = 0, length = 0;
+  auto operator<=>(const EncoderSize&) const = default;
+};
+
+// This graph computes, from sources [B, S], the keys and values to which the decoder attends, and caches them.
+struct TranslatorEncoder {
+  Tape tape;
+  Var source, lengths;  // i32 [B, S], [B]
+  Var position, pages;  // i32 [B, S], [B, P]
+  std::unique_ptr<Runner> runner;
+
+  absl::Status Compile(const TransformerConfig& config, const EncoderSize& size, const TranslatorCaches& caches,
+                       const TranslatorRun& run);
+};
+
+struct DecoderSize {
+  int64_t rows = 0;  // R
+  // With shortlists: the number U of tokens that any row may choose, and the maximum number K that one row may choose.
+  int64_t candidates = 0, choices = 0;
+  auto operator<=>(const DecoderSize&) const = default;
+};
+
+// This graph computes the most likely next tokens of R hypotheses. With shortlists, each row chooses from its own list.
+// Its logarithms of probabilities are then those among the tokens of the list.
+struct TranslatorDecoder {
+  Tape tape;
+  Var token, position, pages;     // i32 [R, 1], [R, 1], [R, capacity]
+  Var memory_last, memory_pages;  // i32 [R, 1]: the last position of the memory; i32 [R, P]
+  Var candidates;                 // i32 [U]: tokens
+  Var choices;                    // i32 [R, K]: row · U + an index in `candidates`, or -1: no token
+  Var log_probability, next;      // f32 and i32 [R, 1, k]; next: tokens, or with shortlists indices in the row's list
+  std::unique_ptr<Runner> runner;
+
+  absl::Status Compile(const TransformerConfig& config, const DecoderSize& size, const TranslatorCaches& caches,
+                       const TranslatorRun& run);
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_TRANSLATOR_GRAPHS_H_
