@@ -96,17 +96,18 @@ double BestOf(Team* team, double seconds, double (*rounds)(int64_t)) {
 
 using Words = uint64_t __attribute__((vector_size(64)));
 
-// Asks for lines that are 24 KB ahead: one core alone then reads a third faster than its own prefetching lets it.
+// Reads `n` words. If `ahead`, prefetches cache lines 24 KB ahead. On Zen 5, a single core then reads a third faster
+// than without. On an Intel Xeon with AMX, it reads at a third of its speed.
 #if defined(__x86_64__)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 uint64_t
-Read(const Words* x, size_t n) {
+Read(const Words* x, size_t n, bool ahead) {
   constexpr size_t kAhead = 384;  // cache lines
   Words sums[8] = {};
   for (size_t i = 0; i + 8 <= n; i += 8) {
     for (size_t k = 0; k < 8; ++k) {
-      __builtin_prefetch(x + i + k + kAhead, /*rw=*/0, /*locality=*/0);
+      if (ahead) __builtin_prefetch(x + i + k + kAhead, /*rw=*/0, /*locality=*/0);
       sums[k] ^= x[i + k];
     }
   }
@@ -155,11 +156,11 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::fill_n(x, n, Words{} + 1);
   std::fill_n(y, n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
-  const auto best = [&](double arrays, auto pass) {
+  const auto best = [&](double arrays, double seconds_of_all, auto pass) {
     // Waking the threads takes time, so they make several passes each time: enough to process 32 MiB of array, but at
     // most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
-    return Best(seconds, [&] {
+    return Best(seconds_of_all, [&] {
       const double time = team->Run([&](int t) {
         for (int i = 0; i < passes; ++i) pass(t, portion * static_cast<size_t>(t));
       });
@@ -167,9 +168,12 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
     });
   };
   Bandwidth bandwidth;
-  bandwidth.read = best(1, [&](int t, size_t begin) { sums[t] += Read(&x[begin], portion); });
-  bandwidth.write = best(1, [&](int, size_t begin) { Write(&y[begin], portion, 3); });
-  bandwidth.copy = best(2, [&](int, size_t begin) { Copy(&x[begin], &y[begin], portion); });
+  for (const bool ahead : {false, true}) {
+    const double read = best(1, seconds / 2, [&](int t, size_t begin) { sums[t] += Read(&x[begin], portion, ahead); });
+    bandwidth.read = std::max(bandwidth.read, read);
+  }
+  bandwidth.write = best(1, seconds, [&](int, size_t begin) { Write(&y[begin], portion, 3); });
+  bandwidth.copy = best(2, seconds, [&](int, size_t begin) { Copy(&x[begin], &y[begin], portion); });
   uint64_t sum = y[0][0];
   for (uint64_t s : sums) sum += s;
   Keep(static_cast<float>(sum));
