@@ -1,8 +1,12 @@
 #include "weft/inference/chat.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -26,16 +30,37 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Open(const std::string& path, const 
   return chat;
 }
 
+std::string Chat::TextFrom(size_t first) const {
+  const std::string turns = absl::StrJoin(absl::MakeConstSpan(turns_).subspan(first), "");
+  if (!options_.beginning.empty()) return turns_.empty() ? "" : absl::StrCat(options_.beginning, turns);
+  return std::string(absl::StripPrefix(turns, "\n"));  // a conversation does not begin with the break between two turns
+}
+
+void Chat::Clear() {
+  turns_.clear();
+  forgotten_ = 0;
+}
+
+absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
+  turns_.push_back(absl::StrReplaceAll(options_.turn, {{kLine, line}}));
+  absl::StatusOr<std::vector<int32_t>> tokens = generator_->Encode(TextFrom(forgotten_));
+  if (!tokens.ok()) {
+    turns_.pop_back();
+    return tokens;
+  }
+  const int64_t context = generator_->context(), room = std::min(options_.generator.generate.length, context / 4);
+  if (static_cast<int64_t>(tokens->size()) <= context - room) return tokens;
+  while (static_cast<int64_t>(tokens->size()) > context / 2 && forgotten_ + 1 < turns_.size()) {
+    // The text is a part of one that was encoded, so it can be encoded, too.
+    WEFT_ASSIGN_OR_RETURN(*tokens, generator_->Encode(TextFrom(++forgotten_)));
+  }
+  return tokens;
+}
+
 absl::Status Chat::Answer(absl::string_view line, Sink sink) {
-  const std::string turn = absl::StrReplaceAll(options_.turn, {{kLine, line}});
-  // A conversation does not begin with the break between two turns.
-  std::string text = text_.empty() && options_.beginning.empty() ? std::string(absl::StripPrefix(turn, "\n"))
-                     : text_.empty()                             ? absl::StrCat(options_.beginning, turn)
-                                                                 : absl::StrCat(text_, turn);
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, generator_->Encode(text));
-  text_ = std::move(text);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, AddTurn(line));
   return generator_->Continue({tokens}, [&](size_t, const std::string& piece, const GeneratedToken*) {
-    text_ += piece;
+    turns_.back() += piece;
     return sink(piece);
   });
 }

@@ -8,8 +8,11 @@
 #ifndef WEFT_INFERENCE_CHAT_H_
 #define WEFT_INFERENCE_CHAT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -20,9 +23,10 @@
 namespace weft {
 
 struct ChatOptions {
-  // If the conversation outgrows the context, its beginning is forgotten.
+  // If the context has too little room for the next answer, the model forgets the oldest turns, until the rest fills at
+  // most half of the context. The model then reads the rest again, so most turns stay fast.
   TextGeneratorOptions generator = {};
-  std::string beginning = "";  // the text before the first turn, such as an instruction
+  std::string beginning = "";  // the text before the first turn, such as an instruction, which is forgotten last
   // The text that each turn adds to the conversation. {} stands for the person's line, and the model continues after
   // the turn. An answer ends as soon as the model writes the text before {}, because that text begins the next turn.
   std::string turn = "\n{}\n";
@@ -39,15 +43,20 @@ class Chat {
   // before stays in the conversation.
   absl::Status Answer(absl::string_view line, Sink sink);
 
-  const std::string& text() const { return text_; }  // the conversation so far
-  void Clear() { text_.clear(); }                    // begins a new conversation
+  std::string text() const { return TextFrom(0); }  // the conversation so far
+  void Clear();                                     // begins a new conversation
 
  private:
   explicit Chat(const ChatOptions& options) : options_(options) {}
+  // Returns the beginning and the turns from `first` on.
+  std::string TextFrom(size_t first) const;
+  // Adds a turn and forgets others. Returns the tokens to continue.
+  absl::StatusOr<std::vector<int32_t>> AddTurn(absl::string_view line);
 
   ChatOptions options_;
   std::unique_ptr<TextGenerator> generator_;
-  std::string text_;
+  std::vector<std::string> turns_;  // each with its answer
+  size_t forgotten_ = 0;            // number of turns that the model no longer sees
 };
 
 }  // namespace weft

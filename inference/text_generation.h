@@ -58,6 +58,8 @@ class TextGenerator {
   // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
+  int64_t context() const { return gpt_.model.config.context; }  // maximum number of tokens that the model sees
+
   // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
   std::string TokenText(int32_t token) const;
 

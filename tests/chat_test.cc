@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -54,6 +55,34 @@ TEST_F(ChatTest, TurnsAndBeginnings) {
   // A conversation that outgrows the context of 64 tokens goes on.
   EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\nline\n")));
   EXPECT_TRUE(Fails(Chat("line\n\n@\n"), 1, "line 3: "));
+}
+
+// The context has 64 tokens, of which 12 are room for an answer. Then turns are forgotten until 32 tokens are left.
+TEST_F(ChatTest, TheOldestTurnsAreForgottenButNotTheBeginning) {
+  std::string typed;
+  for (int turn = 0; turn < 12; ++turn) typed += "line\n";
+  const CommandResult result = Chat(typed + "/text\n", {"--beginning=one "});
+  ASSERT_TRUE(Works(result));
+  const std::string beginning = "one ", between = "\nline\n";
+  const std::string text = result.out.substr(result.out.find(beginning + between));
+  std::vector<std::string> answers = absl::StrSplit(text.substr(beginning.size() + between.size()), between);
+  ASSERT_EQ(answers.size(), 12) << text;
+  answers.back().pop_back();     // the line end of /text
+  std::string seen = beginning;  // what the model sees before its answer
+  size_t first = 0;
+  for (size_t turn = 0; turn < answers.size(); ++turn) {
+    const auto see = [&] {
+      seen = beginning;
+      for (size_t i = first; i <= turn; ++i) seen += between + (i < turn ? answers[i] : "");
+    };
+    see();
+    if (seen.size() > 64 - 12) {
+      for (; seen.size() > 32 && first < turn; see()) ++first;
+    }
+    const std::string generated = Weft({"generate", "--model=run", "--length=12", "--prompt=" + seen, "--stop=\n"}).out;
+    EXPECT_EQ(generated, seen + answers[turn] + "\n") << turn;
+  }
+  EXPECT_GT(first, 3);
 }
 
 // Types at a terminal: the file descriptor of its other end.
