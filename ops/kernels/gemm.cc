@@ -53,9 +53,10 @@ bool UsesAmx(const GemmShape& shape) {
   return has_amx && shape.in == kBF16;
 }
 
-// Reports whether the product is described as a batch. oneDNN multiplies small matrices without AMX, which adds in
-// another order, so that bits would depend on the sizes of tiles. It multiplies batches of any size with AMX. Panels
-// have no description as a batch, but their products are never that small.
+// Reports whether the product is described as a batch. oneDNN multiplies a small single matrix without AMX, which adds
+// in another order. The bits of a row would then depend on the size of its tile. oneDNN multiplies batches of any size
+// with AMX, so a single matrix is described as a batch of one. Panels cannot be described so. The tiles of their
+// products have more rows and columns than the matrices that oneDNN calls small.
 bool IsBatch(const GemmShape& shape) { return shape.batch > 1 || (UsesAmx(shape) && !shape.packed_b); }
 
 // Describes a matrix [rows, cols], or a batch of them. `stride`: elements between stored rows. `batch_stride`: elements
@@ -99,7 +100,7 @@ size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast
 size_t BufferBytes(const GemmShape& shape) { return static_cast<size_t>(shape.batch * shape.rows) * RowBytes(shape); }
 
 // Copies or adds the buffered product to C.
-void TakeBuffer(const GemmShape& shape, const std::byte* buffer, std::byte* c) {
+void CopyOrAddToC(const GemmShape& shape, const std::byte* buffer, std::byte* c) {
   const size_t row = RowBytes(shape);
   for (int64_t m = 0; m < shape.batch; ++m) {
     for (int64_t r = 0; r < shape.rows; ++r, buffer += row) {
@@ -284,7 +285,7 @@ void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* 
                                                       static_cast<int>(call->arguments.size()), call->arguments.data());
   WEFT_CHECK(status == dnnl_success);
   call->taken.store(false, std::memory_order_release);
-  if (buffered_) TakeBuffer(shape_, buffer, c);
+  if (buffered_) CopyOrAddToC(shape_, buffer, c);
 }
 
 const Gemm* GemmSet::Find(const GemmShape& shape) const {

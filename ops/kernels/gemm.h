@@ -3,8 +3,8 @@
 //
 // f32 and bf16 products are oneDNN primitives, which run on the calling thread. Any number of threads may share a Gemm;
 // each thread brings its own workspace. If oneDNN is faster without gaps between the rows of C, the product is computed
-// in the workspace and copied. If the CPU has no bf16 products, bf16 operands are widened into the workspace and
-// multiplied in f32.
+// in the workspace, and then copied to C. With AMX, bf16 products that add to C are computed there, too, and then
+// added. If the CPU has no bf16 products, bf16 operands are widened into the workspace and multiplied in f32.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});

@@ -1,6 +1,7 @@
 // Compares bf16 products with sums of doubles, on this CPU and, in a second target, as on a CPU without bf16 products.
 #include "weft/ops/kernels/gemm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -78,6 +79,45 @@ TEST(GemmTest, ProductsOfBF16) {
                            .out = out});
           }
         }
+      }
+    }
+  }
+}
+
+// Computes the product of `shape`, of matrices without gaps, in tiles, and adds it to numbers if `shape` says so.
+std::vector<float> InTiles(GemmShape shape, int64_t tile_rows, int64_t tile_cols) {
+  const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
+  const std::vector<BF16> a = RandomNumbers(rows * inner, 1), b = RandomNumbers(inner * cols, 2);
+  const std::vector<BF16> addend = RandomNumbers(rows * cols, 3);
+  std::vector<float> c(addend.begin(), addend.end());
+  shape.a_stride = shape.b_stride = inner;
+  shape.c_stride = cols;
+  for (int64_t i = 0; i < rows; i += tile_rows) {
+    for (int64_t j = 0; j < cols; j += tile_cols) {
+      shape.rows = std::min(tile_rows, rows - i);
+      shape.cols = std::min(tile_cols, cols - j);
+      const auto gemm = Gemm::Create(shape);
+      Arena arena;
+      gemm->Run(reinterpret_cast<const std::byte*>(&a[i * inner]), reinterpret_cast<const std::byte*>(&b[j * inner]),
+                reinterpret_cast<std::byte*>(&c[i * cols + j]), arena.Allocate(gemm->workspace()));
+    }
+  }
+  return c;
+}
+
+TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
+  for (const bool accumulate : {false, true}) {
+    for (const int64_t inner : {5, 37, 64, 256}) {
+      const GemmShape shape = {.rows = 70,
+                               .cols = 200,
+                               .inner = inner,
+                               .transpose_b = true,
+                               .accumulate = accumulate,
+                               .in = kBF16,
+                               .out = kF32};
+      const std::vector<float> whole = InTiles(shape, 70, 200);
+      for (const int64_t rows : {1, 17, 70}) {
+        for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
   }
