@@ -53,9 +53,10 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     if (source.empty()) continue;
     nonempty.push_back(source);
     if (!lexicon_.has_value()) continue;
-    shortlists.push_back(lexicon_->Shortlist(source, options_.shortlist_best));
-    if (opened_.source == opened_.target)
-      shortlists.back().insert(shortlists.back().end(), source.begin(), source.end());
+    std::vector<int32_t>& shortlist =
+        shortlists.emplace_back(lexicon_->Shortlist(source, options_.shortlist_translations));
+    if (opened_.source == opened_.target) shortlist.insert(shortlist.end(), source.begin(), source.end());
+    if (shortlist.empty()) shortlist.push_back(opened_.end);
   }
   WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate, shortlists));
   std::vector<std::vector<Hypothesis>> results;

@@ -30,10 +30,11 @@ struct LineTranslatorOptions {
   int64_t threads = 0;    // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
-  // The file of a lexicon (inference/translation_lexicon.h). A line's translations then consist of the `shortlist_best`
-  // most likely translations of each of its tokens and, if both sides have one vocabulary, of its own tokens.
+  // The file of a lexicon (inference/translation_lexicon.h). A line's translations then consist of the most likely
+  // translations of its tokens, `shortlist_translations` of each, and of no token. If both sides have one vocabulary,
+  // they may also have the line's own tokens.
   std::string shortlist;
-  int64_t shortlist_best = 100;
+  int64_t shortlist_translations = 100;
 };
 
 class LineTranslator {

@@ -8,6 +8,7 @@
 #include "weft/inference/translate.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <deque>
 #include <limits>
@@ -29,8 +30,9 @@ constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of 
 constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, ... times this
 constexpr int64_t kMaxRows = kMaxTranslatorRows;
 constexpr int64_t kMaxEncoded = 16;  // maximum number of sentences that are encoded at once
-// Numbers of candidates and choices of shortlists are rounded up to 1, 2, 3, 4, 6, 8, ... times these. Vectors of all
-// instruction sets divide kChoiceStep, so padding does not change the order of the sum of a row's probabilities.
+// Numbers of candidates and choices of shortlists are rounded up to 1, 2, 3, 4, 6, 8, ... times these. Sums of rows use
+// four vectors at once (kernels/rows.cc), and kChoiceStep is a multiple of four vectors of up to 1,024 bits. So padding
+// adds zeros to the sum of a row's probabilities, and does not change its order.
 constexpr int64_t kCandidateStep = 256, kChoiceStep = 128;
 
 // Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`, so that few graphs serve all lengths.
@@ -55,34 +57,33 @@ int64_t PagesOf(int64_t tokens) { return (tokens + kMemoryPage - 1) / kMemoryPag
 
 // The tokens of shortlists, as inputs of a decoder graph (TranslatorDecoder). All are empty without shortlists.
 struct Translator::Choices {
-  Tokens candidates, of_rows;  // [U], [rows, each]
-  int64_t each = 0;
+  Tokens candidates, choices;  // [U], [rows, per_row]
+  int64_t per_row = 0;
 };
 
-// The graphs that were made so far, by their sizes.
+// The graphs that were compiled so far, by their sizes.
 struct Translator::Graphs {
   const TransformerConfig config;
-  const TranslatorRun run;
-  std::map<std::pair<EncoderSize, TranslatorCaches>, std::unique_ptr<TranslatorEncoder>> encoders = {};
+  const TranslatorRuntime runtime;
+  std::map<std::array<int64_t, 4>, std::unique_ptr<TranslatorEncoder>> encoders = {};
   std::map<std::pair<DecoderSize, TranslatorCaches>, std::unique_ptr<TranslatorDecoder>> decoders = {};
 
-  absl::StatusOr<TranslatorEncoder*> Of(const EncoderSize& size, const TranslatorCaches& caches) {
-    return Of(&encoders, size, caches);
+  absl::StatusOr<TranslatorEncoder*> Encoder(const EncoderSize& size, const TranslatorCaches& caches) {
+    return FindOrCompile(&encoders[{size.rows, size.length, caches.memories, caches.pages}], size, caches);
   }
-  absl::StatusOr<TranslatorDecoder*> Of(const DecoderSize& size, const TranslatorCaches& caches) {
-    return Of(&decoders, size, caches);
+  absl::StatusOr<TranslatorDecoder*> Decoder(const DecoderSize& size, const TranslatorCaches& caches) {
+    return FindOrCompile(&decoders[{size, caches}], size, caches);
   }
 
  private:
-  template <class Size, class Coder>
-  absl::StatusOr<Coder*> Of(std::map<std::pair<Size, TranslatorCaches>, std::unique_ptr<Coder>>* coders,
-                            const Size& size, const TranslatorCaches& caches) {
-    std::unique_ptr<Coder>& coder = (*coders)[{size, caches}];
-    if (coder != nullptr) return coder.get();
-    auto made = std::make_unique<Coder>();
-    WEFT_RETURN_IF_ERROR(made->Compile(config, size, caches, run));
-    coder = std::move(made);
-    return coder.get();
+  template <class Graph, class Size>
+  absl::StatusOr<Graph*> FindOrCompile(std::unique_ptr<Graph>* graph, const Size& size,
+                                       const TranslatorCaches& caches) {
+    if (*graph != nullptr) return graph->get();
+    auto compiled = std::make_unique<Graph>();
+    WEFT_RETURN_IF_ERROR(compiled->Compile(config, size, caches, runtime));
+    *graph = std::move(compiled);
+    return graph->get();
   }
 };
 
@@ -99,7 +100,7 @@ Translator::Translator(const TransformerConfig& config, Parameters* parameters, 
       options_(options),
       graphs_(std::make_unique<Graphs>(
           Graphs{.config = config,
-                 .run = {.parameters = parameters, .threads = options.threads, .weights = options.weights}})) {}
+                 .runtime = {.parameters = parameters, .threads = options.threads, .weights = options.weights}})) {}
 
 Translator::~Translator() = default;
 
@@ -110,8 +111,8 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
   const int64_t shortest = std::min(kLengthStep, config.context);
   const TranslatorCaches caches = translator->CachesOf(shortest, /*sentences=*/1, {});
-  WEFT_RETURN_IF_ERROR(translator->graphs_->Of(EncoderSize{.rows = 1, .length = shortest}, caches).status());
-  WEFT_RETURN_IF_ERROR(translator->graphs_->Of(DecoderSize{.rows = 1}, caches).status());
+  WEFT_RETURN_IF_ERROR(translator->graphs_->Encoder({.rows = 1, .length = shortest}, caches).status());
+  WEFT_RETURN_IF_ERROR(translator->graphs_->Decoder({.rows = 1}, caches).status());
   return translator;
 }
 
@@ -147,6 +148,13 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   for (size_t i = 0; i < shortlists.size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("translate: the shortlist of source ", i), shortlists[i],
                                      std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
+    if (search.min_length > 0 && WithEnd(shortlists[i], search.end).size() == 1) {
+      return invalid("the shortlist of source ", i, " has only the end token, but min_length is ", search.min_length);
+    }
+  }
+  const int64_t candidates = RoundUp(config_.target_vocabulary, kCandidateStep);
+  if (!shortlists.empty() && std::max(search.beam, kMaxRows) > std::numeric_limits<int32_t>::max() / candidates) {
+    return invalid("beam ", search.beam, " is too large for shortlists from ", config_.target_vocabulary, " tokens");
   }
   return absl::OkStatus();
 }
@@ -255,7 +263,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
     WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
   }
   const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sentences.size())), most);
-  WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder, graphs_->Of(EncoderSize{rows, length}, caches));
+  WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder, graphs_->Encoder({rows, length}, caches));
   Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
   Tokens position(source.size(), -1), pages(static_cast<size_t>(rows * caches.pages));
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -276,7 +284,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
       .status();
 }
 
-// Returns what the hypotheses of `live` may choose, in a graph with `rows` rows.
+// Returns the candidates of all sentences in `live`, and the choices of each hypothesis, for a graph of `rows` rows.
 Translator::Choices Translator::ChoicesOf(const Sentences& live, int64_t rows) const {
   Choices choices;
   if (live[0]->shortlist.empty()) return choices;
@@ -293,20 +301,17 @@ Translator::Choices Translator::ChoicesOf(const Sentences& live, int64_t rows) c
   }
   const int64_t count = RoundUp(static_cast<int64_t>(choices.candidates.size()), kCandidateStep);
   choices.candidates.resize(static_cast<size_t>(count));
-  choices.each = RoundUp(static_cast<int64_t>(longest), kChoiceStep);
-  choices.of_rows.assign(static_cast<size_t>(rows * choices.each), -1);
+  choices.per_row = RoundUp(static_cast<int64_t>(longest), kChoiceStep);
+  choices.choices.assign(static_cast<size_t>(rows * choices.per_row), -1);
   int64_t row = 0;
   for (const auto& sentence : live) {
     for (size_t k = 0; k < sentence->search.live().size(); ++k, ++row) {
-      int32_t* to = choices.of_rows.data() + row * choices.each;
+      int32_t* to = choices.choices.data() + row * choices.per_row;
       for (const int32_t token : sentence->shortlist) {
         *to++ = static_cast<int32_t>(row * count) + index[static_cast<size_t>(token)];
       }
     }
   }
-  // Rows without a hypothesis choose, too, because without any choice their probabilities would not be numbers.
-  for (; row < rows; ++row)
-    choices.of_rows[static_cast<size_t>(row * choices.each)] = static_cast<int32_t>(row * count);
   return choices;
 }
 
@@ -322,7 +327,7 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
   const Choices choices = ChoicesOf(live, rows);
   WEFT_ASSIGN_OR_RETURN(
       TranslatorDecoder* const decoder,
-      graphs_->Of(DecoderSize{rows, static_cast<int64_t>(choices.candidates.size()), choices.each}, caches));
+      graphs_->Decoder({rows, static_cast<int64_t>(choices.candidates.size()), choices.per_row}, caches));
   const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
   const size_t memory_pages = static_cast<size_t>(caches.pages);
   Tokens token(count), position(count, -1), pages(count * capacity);
@@ -350,9 +355,9 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
                                  {decoder->pages, pages},
                                  {decoder->memory_last, last},
                                  {decoder->memory_pages, memory}};
-  if (choices.each > 0) {
+  if (choices.per_row > 0) {
     feeds.push_back({decoder->candidates, choices.candidates});
-    feeds.push_back({decoder->choices, choices.of_rows});
+    feeds.push_back({decoder->choices, choices.choices});
   }
   WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run(feeds));
   const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 #include "weft/formats/token_texts.h"
 #include "weft/text/lexicon/learn_lexicon.h"
@@ -19,8 +19,13 @@ namespace {
 // The tokenizer of a bare list of tokens gives their texts. Other tokenizers decode tokens, so that their spelling,
 // such as "Ġthe" for " the", is only in their file.
 absl::StatusOr<std::vector<std::string>> Spelling(const OpenedTransformer& model, const Tokenizer& tokenizer) {
-  if (model.sources_end) return TokenTexts(model.folder);
   std::vector<std::string> texts;
+  if (model.sources_end) {
+    WEFT_ASSIGN_OR_RETURN(texts, TokenTexts(model.folder));
+    if (static_cast<int64_t>(texts.size()) >= tokenizer.vocabulary_size()) return texts;
+    return InvalidArgument(model.folder, ": the tokenizer has ", tokenizer.vocabulary_size(),
+                           " tokens, but its file spells ", texts.size());
+  }
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
     WEFT_ASSIGN_OR_RETURN(texts.emplace_back(), tokenizer.DecodeWithSpecial({id}));
   }
@@ -52,16 +57,21 @@ absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, 
   };
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenIds> sources, EncodeAll(text.source, encode(*model.source)));
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenIds> targets, EncodeAll(text.target, encode(*model.target)));
+  const auto fits = [](const TokenIds& tokens) { return !tokens.empty() && tokens.size() <= kMaxLexiconTokens; };
   std::vector<SentencePair> pairs;
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (!sources[i].empty() && !targets[i].empty()) pairs.push_back({std::move(sources[i]), std::move(targets[i])});
+    if (fits(sources[i]) && fits(targets[i])) pairs.push_back({std::move(sources[i]), std::move(targets[i])});
+  }
+  if (pairs.empty()) {
+    return InvalidArgument(texts.source, " and ", texts.target, ": none of the ", sources.size(),
+                           " pairs of lines has 1 .. ", kMaxLexiconTokens, " tokens on both sides");
   }
   const auto vocabulary = static_cast<int64_t>(vocabularies.source.size());
-  const Lexicon lexicon = LearnLexicon(pairs, {.source_vocabulary = vocabulary, .best = texts.best});
-  WEFT_RETURN_IF_ERROR(WriteLexicon(path, lexicon, vocabularies, if_there));
-  LearntLexicon learnt = {.pairs = static_cast<int64_t>(pairs.size()),
-                          .translations = static_cast<int64_t>(lexicon.of_none.size())};
-  for (const auto& entries : lexicon.translations) learnt.translations += static_cast<int64_t>(entries.size());
+  const Lexicon lexicon =
+      LearnLexicon(pairs, {.source_vocabulary = vocabulary, .max_translations = texts.max_translations});
+  LearntLexicon learnt = {.pairs = static_cast<int64_t>(pairs.size())};
+  learnt.left_out = static_cast<int64_t>(sources.size()) - learnt.pairs;
+  WEFT_ASSIGN_OR_RETURN(learnt.translations, WriteLexicon(path, lexicon, vocabularies, if_there));
   return learnt;
 }
 

@@ -6,30 +6,36 @@
 #ifndef WEFT_INFERENCE_TRANSLATION_LEXICON_H_
 #define WEFT_INFERENCE_TRANSLATION_LEXICON_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "weft/core/file.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/lexicon/lexicon.h"
 
 namespace weft {
 
 // Reads a lexicon whose tokens are spelt as in the model's vocabularies. Errors are those of ReadLexicon and
-// TokenTexts.
+// TokenTexts, and InvalidArgument if the tokenizer's file does not spell all of its tokens.
 absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const std::string& path);
 
+// Longer sentences would need much memory and tell little, because each of their tokens could translate each other one.
+inline constexpr size_t kMaxLexiconTokens = 256;
+
 struct LexiconTexts {
-  std::string source, target;  // files with a sentence a line, and its translation on the same line of the other
-  int64_t best = 100;          // maximum number of translations of a token to keep
+  std::string source, target;      // files with a sentence a line, and its translation on the same line of the other
+  int64_t max_translations = 100;  // maximum number of translations of a token to keep
 };
 struct LearntLexicon {
-  int64_t pairs = 0;         // sentences that were read; pairs with an empty line are left out
+  int64_t pairs = 0;         // of sentences from which the lexicon was learnt
+  int64_t left_out = 0;      // pairs with no tokens, or more than kMaxLexiconTokens, on a side
   int64_t translations = 0;  // in the lexicon
 };
 // Learns a lexicon with the model's tokenizers (LearnLexicon) and writes it to `path`. Returns AlreadyExists, before
-// any work, if `path` is there and `if_there` is kFail. Other errors are those of ReadParallelText and WriteLexicon,
-// and those of a line that can't be encoded.
+// any work, if `path` is there and `if_there` is kFail, and InvalidArgument if no pair is left. Other errors are those
+// of ReadParallelText and WriteLexicon, and those of a line that can't be encoded.
 absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,
                                                 const std::string& path, IfThere if_there);
 

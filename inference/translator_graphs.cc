@@ -12,10 +12,11 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Runner>> RunnerOf(const Tape& tape, CompileOptions options, const TranslatorRun& run) {
-  options.weights = run.weights;
+absl::StatusOr<std::unique_ptr<Runner>> RunnerOf(const Tape& tape, CompileOptions options,
+                                                 const TranslatorRuntime& runtime) {
+  options.weights = runtime.weights;
   options.few_rows = kMaxTranslatorRows;
-  return EvalRunner(tape, options, run.parameters, run.threads);
+  return EvalRunner(tape, options, runtime.parameters, runtime.threads);
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ AttentionCache TranslatorCaches::Search(Var positions, Var own_pages) const {
 }
 
 absl::Status TranslatorEncoder::Compile(const TransformerConfig& config, const EncoderSize& size,
-                                        const TranslatorCaches& caches, const TranslatorRun& run) {
+                                        const TranslatorCaches& caches, const TranslatorRuntime& runtime) {
   const auto [rows, length] = size;
   source = tape.Input("source", {kI32, {rows, length}}, {.below = config.source_vocabulary});
   lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
@@ -39,12 +40,12 @@ absl::Status TranslatorEncoder::Compile(const TransformerConfig& config, const E
   pages = tape.Input("pages", {kI32, {rows, caches.pages}}, {.below = caches.memories * caches.pages});
   const Transformer model(config);
   const VarList stored = model.StoreMemory(model.Encode(source, lengths), caches.Memory(position, pages));
-  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.update = stored}, run));
+  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.update = stored}, runtime));
   return absl::OkStatus();
 }
 
 absl::Status TranslatorDecoder::Compile(const TransformerConfig& config, const DecoderSize& size,
-                                        const TranslatorCaches& caches, const TranslatorRun& run) {
+                                        const TranslatorCaches& caches, const TranslatorRuntime& runtime) {
   const int64_t rows = size.rows, vocabulary = config.target_vocabulary;
   const auto input = [&](const char* name, int64_t cols, InputBounds bounds) {
     return tape.Input(name, {kI32, {rows, cols}}, bounds);
@@ -71,7 +72,7 @@ absl::Status TranslatorDecoder::Compile(const TransformerConfig& config, const D
       TopK(LogSoftmax(logits), std::min(BeamSearch::Candidates({.beam = caches.hypotheses}), logits.dim(-1)));
   log_probability = best[0];
   next = best[1];
-  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.fetch = best}, run));
+  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.fetch = best}, runtime));
   return absl::OkStatus();
 }
 

@@ -2,7 +2,6 @@
 #ifndef WEFT_INFERENCE_TRANSLATOR_GRAPHS_H_
 #define WEFT_INFERENCE_TRANSLATOR_GRAPHS_H_
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -17,8 +16,9 @@
 
 namespace weft {
 
-// Rows of a graph. Up to this number, products read the weights as they are stored, and the bits of a row do not depend
-// on other rows. It is enough for 32 sentences with 5 hypotheses each; more rows would hardly be faster.
+// Maximum number of rows of a graph, unless one sentence needs more. Up to this number, products read the weights as
+// they are stored, and the bits of a row do not depend on other rows. It is enough for 32 sentences with 5 hypotheses
+// each; more rows would hardly be faster.
 inline constexpr int64_t kMaxTranslatorRows = 160;
 // Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
 inline constexpr int64_t kMemoryPage = 32;
@@ -37,10 +37,10 @@ struct TranslatorCaches {
   AttentionCache Search(Var positions, Var own_pages) const;
 };
 
-struct TranslatorRun {
-  Parameters* parameters = nullptr;
-  int64_t threads = 0;
-  DType weights = kF32;
+struct TranslatorRuntime {
+  Parameters* parameters = nullptr;  // weights and caches
+  int64_t threads = 0;               // 0: one for each core
+  DType weights = kF32;              // the dtype in which weights are stored
 };
 
 struct EncoderSize {
@@ -56,7 +56,7 @@ struct TranslatorEncoder {
   std::unique_ptr<Runner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const EncoderSize& size, const TranslatorCaches& caches,
-                       const TranslatorRun& run);
+                       const TranslatorRuntime& runtime);
 };
 
 struct DecoderSize {
@@ -78,7 +78,7 @@ struct TranslatorDecoder {
   std::unique_ptr<Runner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const DecoderSize& size, const TranslatorCaches& caches,
-                       const TranslatorRun& run);
+                       const TranslatorRuntime& runtime);
 };
 
 }  // namespace weft

@@ -164,13 +164,10 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Var candida
 Var Transformer::Head(Var x, Var candidates) const {
   Tape* const tape = x.tape;
   const int64_t vocabulary = config_.target_vocabulary;
+  if (!config_.tied_head) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias, .rows = candidates});
   const bool all = candidates.tape == nullptr;
-  if (!config_.tied_head && all) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias});
-  const TensorType type = {x.dtype(), {vocabulary, config_.width}};
-  const char* const table = config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
-  const Var weight = config_.tied_head ? tape->FindParameter(table)
-                                       : tape->Parameter("lm_head.weight", type, LinearOptions().initializer);
-  const Var logits = MatMul(x, all ? weight : Embedding(weight, candidates), {.transpose_b = true});
+  const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");
+  const Var logits = MatMul(x, all ? table : Embedding(table, candidates), {.transpose_b = true});
   if (!config_.head_bias) return logits;
   const Var bias = tape->Parameter("lm_head.bias", {x.dtype(), {vocabulary}}, Zeros());
   return logits + (all ? bias : Gather(bias, candidates, 0));

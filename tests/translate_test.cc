@@ -145,12 +145,19 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
   const Arguments learn = {"lexicon", "--model=model", "--source=source.txt", "--target=target.txt"};
   const CommandResult learnt = Weft(learn + Arguments{"--out=lexicon.txt"});
   ASSERT_TRUE(Works(learnt));
-  EXPECT_EQ(learnt.out, "lexicon.txt: 6 translations, learnt from 4 pairs of sentences\n");
+  EXPECT_EQ(learnt.out,
+            "lexicon.txt: 6 translations, learnt from 4 pairs of sentences; "
+            "1 pairs without tokens, or with more than 256, on a side were left out\n");
   EXPECT_EQ(Read("lexicon.txt").substr(0, 7), "d NULL ");
   EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=lexicon.txt"}), 2, "lexicon.txt exists"));
-  EXPECT_TRUE(Works(Weft(learn + Arguments{"--out=lexicon.txt", "--best=1", "--overwrite"})));
-  EXPECT_TRUE(Fails(Weft(learn), 2, "--out is missing"));
-  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=x", "--target=model/source_vocabulary.txt"}), 2, "8"));
+  EXPECT_TRUE(Works(Weft(learn + Arguments{"--out=lexicon.txt", "--max-translations=1", "--overwrite"})));
+  EXPECT_TRUE(Fails(Weft(learn), 2, "--out=FILE is missing"));
+  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=x", "--target=model/source_vocabulary.txt"}), 2,
+                    "source.txt has 5 lines, but model/source_vocabulary.txt has 8"));
+  Write("empty.txt", "\n\n");
+  EXPECT_TRUE(Fails(Weft({"lexicon", "--model=model", "--source=empty.txt", "--target=empty.txt", "--out=x"}), 2,
+                    "none of the 2 pairs of lines has 1 .. 256 tokens on both sides"));
+  EXPECT_FALSE(Exists("x"));
 
   Write("lines.txt", "abc\ncab\n");
   Write("of_c.txt", "c c 1\n");
@@ -160,9 +167,13 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
   EXPECT_EQ(only.find_first_not_of("c\n"), std::string::npos) << only;
   EXPECT_EQ(Translated({"--shortlist=of_c.txt", "--scores", "--batch=1", "lines.txt"}),
             Translated({"--shortlist=of_c.txt", "--scores", "lines.txt"}));
-  Write("of_f.txt", "c c 1\nf c 1\n");
-  EXPECT_TRUE(Fails(Translate({"--shortlist=of_f.txt", "lines.txt"}), 2,
-                    "of_f.txt, line 2: the target vocabulary has no token 'f'"));
+  Write("lines.txt", "ab\nc\n");
+  EXPECT_EQ(Translated({"--shortlist=of_c.txt", "lines.txt"})[0], '\n') << "no token of the first line is known";
+  EXPECT_EQ(Translated({"--shortlist=lexicon.txt", "lines.txt"}).find_first_not_of("de\n"), std::string::npos);
+  Write("of_f.txt", "f c 1\n");
+  EXPECT_TRUE(Fails(Translate({"--shortlist=of_f.txt", "lines.txt"}), 2, "of_f.txt: none of its 1 lines has a token"));
+  Write("half.txt", "c c 1\nc c\n");
+  EXPECT_TRUE(Fails(Translate({"--shortlist=half.txt", "lines.txt"}), 2, "half.txt, line 2: wanted TARGET SOURCE"));
   EXPECT_TRUE(Fails(Translate({"--shortlist=missing.txt", "lines.txt"}), 2, "missing.txt"));
 }
 

@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/core/file.h"
@@ -29,22 +31,32 @@ Hyperparameters Table(LexiconFlags* flags) {
       {"source", "a file of sentences, one a line", &flags->texts.source, {.type = "FILE", .required = true}},
       {"target", "the file of their translations", &flags->texts.target, {.type = "FILE", .required = true}},
       {"out", "the file to write", &flags->out, {.type = "FILE", .required = true}},
-      {"best", "maximum number of translations of a token to keep", &flags->texts.best, {.low = 1, .high = 1e6}},
+      {"max-translations",
+       "maximum number of translations of a token to keep",
+       &flags->texts.max_translations,
+       {.low = 1, .high = 1e6}},
       {"overwrite", "replace the file if it is there", &flags->overwrite},
   };
 }
 
 absl::Status LearnLexicon(LexiconFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
-  for (const char* flag : {"model", "source", "target", "out"}) {
-    if (flags.given.count(flag) == 0) return InvalidArgument("--", flag, " is missing");
+  if (flags.model.empty()) return InvalidArgument("--model=MODEL is missing");
+  const std::pair<const char*, const std::string&> files[] = {
+      {"source", flags.texts.source}, {"target", flags.texts.target}, {"out", flags.out}};
+  for (const auto& [flag, file] : files) {
+    if (file.empty()) return InvalidArgument("--", flag, "=FILE is missing");
   }
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer model, UsageError(OpenTransformer(flags.model)));
   const IfThere if_there = flags.overwrite ? IfThere::kReplace : IfThere::kFail;
   WEFT_ASSIGN_OR_RETURN(const LearntLexicon learnt,
                         UsageError(LearnModelLexicon(model, flags.texts, flags.out, if_there)));
-  std::printf("%s: %lld translations, learnt from %lld pairs of sentences\n", flags.out.c_str(),
-              static_cast<long long>(learnt.translations), static_cast<long long>(learnt.pairs));
+  absl::PrintF("%s: %d translations, learnt from %d pairs of sentences", flags.out, learnt.translations, learnt.pairs);
+  if (learnt.left_out > 0) {
+    absl::PrintF("; %d pairs without tokens, or with more than %d, on a side were left out", learnt.left_out,
+                 kMaxLexiconTokens);
+  }
+  std::printf("\n");
   return absl::OkStatus();
 }
 
@@ -59,7 +71,7 @@ Command LexiconCommand(CLI::App* weft) {
   return {"weft lexicon",
           app,
           [flags] { return LearnLexicon(*flags); },
-          "learns which words translate which",
+          "learns which tokens translate which",
           {{"Learns from the text that trained the model.",
             "weft lexicon --model=runs/translate-1 --source=en.txt --target=de.txt --out=lexicon.txt"},
            {"Translates with it.", "weft translate --model=runs/translate-1 --shortlist=lexicon.txt en.txt"}}};

@@ -25,7 +25,7 @@ namespace weft {
 namespace {
 
 struct Options {
-  std::string model, source, precision = "f32", out;
+  std::string model, source, shortlist, precision = "f32", out;
   int64_t beam = 1, batch = 32, repeats = 3;
   int threads = 0;
   bool json = false;
@@ -34,6 +34,7 @@ struct Options {
 absl::Status Measure(const Options& options) {
   LineTranslatorOptions how = {.translate = {{.beam = options.beam}}, .batch = options.batch};
   how.threads = options.threads == 0 ? Cores() : options.threads;
+  how.shortlist = options.shortlist;
   ParseDType(options.precision, &how.weights.emplace());
   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Open(options.model, how));
   LineReader reader({options.source});
@@ -79,6 +80,7 @@ int Main(int argc, char** argv) {
   app.add_option("--model", options.model, "folder of the run")->required();
   app.add_option("--source", options.source, "file with a sentence on each line, perhaps compressed by gzip")
       ->required();
+  app.add_option("--shortlist", options.shortlist, "file of weft lexicon, from which each sentence's words are taken");
   app.add_option("--beam", options.beam, "number of hypotheses; 1: greedy")->check(CLI::Range(1, 1024));
   app.add_option("--batch", options.batch, "maximum number of sentences at once")->check(CLI::Range(1, 4096));
   app.add_option("--precision", options.precision, "format of the weights")

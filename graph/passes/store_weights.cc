@@ -14,15 +14,15 @@
 namespace weft {
 namespace {
 
-// Reports whether `node` is a product a wᵀ of f32, where w has two axes and is a parameter, or rows of one.
+// Reports whether `node` is an f32 product a wᵀ, where w has rank 2 and is a parameter, or rows of a parameter.
 bool IsWeightProduct(const Program& program, const Node& node) {
   if (node.op != &kMatmul) return false;
   const MatMulAttrs attrs = node.attrs.as<MatMulAttrs>();
   const TensorType &a = program.value(node.inputs[0]).type, &w = program.value(node.inputs[1]).type;
-  const Node& source = program.producer(node.inputs[1]);
-  const bool rows = source.op == &kEmbedding || source.op == &kWeightEmbedding;
+  const Node* source = &program.producer(node.inputs[1]);
+  if (source->op == &kEmbedding || source->op == &kWeightEmbedding) source = &program.producer(source->inputs[0]);
   return !attrs.transpose_a && attrs.transpose_b && a.dtype == kF32 && w.shape.rank() == 2 &&
-         (source.op == &kParameterOp || rows);
+         source->op == &kParameterOp;
 }
 
 // Reports whether inference reads the weight of a product as it is stored, although it is stored in f32.
@@ -55,8 +55,10 @@ std::vector<bool> StoredWeights(const Rewrite& rewrite) {
 
 }  // namespace
 
-// Rewrite matmul(a, wᵀ) to weight_matmul(a, w), where w is a parameter or rows of one, and a has few rows or w is
-// stored Rewrite embedding(w, ids) to weight_embedding(w, ids), where w is stored
+// Rewrite matmul(a, wᵀ) to weight_matmul(a, w), where a has few rows or w is stored
+// w is a parameter, or rows of a parameter that an embedding looks up
+//
+// Rewrite embedding(w, ids) to weight_embedding(w, ids), where w is stored
 absl::Status StoreWeights(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const std::vector<bool> stored = StoredWeights(rewrite);

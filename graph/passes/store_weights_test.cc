@@ -108,6 +108,23 @@ TEST(StoreWeightsTest, FewRowsOfF32HaveTheirOwnOp) {
   EXPECT_THAT(ops(16, {Pass::kStoreWeights}), Not(Contains("weight_matmul")));
 }
 
+TEST(StoreWeightsTest, LookedUpRowsOfAWeightCountAsAWeight) {
+  const auto count = [](int64_t rows, DType weights, bool of_parameter) {
+    Model model(rows);
+    const Var table = model.tape.FindParameter("table");
+    const Var chosen = Embedding(of_parameter ? table : Tanh(table), model.ids);
+    const Var logits = MatMul(model.hidden, chosen, {.transpose_b = true});
+    const auto graph = Compile(model.tape, {.fetch = {logits}, .mode = kEval, .weights = weights});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    const std::vector<std::string> names = OpNames(graph->program());
+    return std::count(names.begin(), names.end(), "weight_matmul");
+  };
+  EXPECT_EQ(count(3, kF32, true), 3);  // up, down, and the rows that are looked up
+  EXPECT_EQ(count(3, kQ8_0, true), 3);
+  EXPECT_EQ(count(3, kF32, false), 2);
+  EXPECT_EQ(count(600, kF32, true), 0);
+}
+
 TEST(StoreWeightsTest, ManyRowsHaveThisOpWhereItIsFast) {
   for (const DType weights : {kBF16, kQ8_0, kQ4_0}) {
     for (const int64_t rows : {49, 600}) {

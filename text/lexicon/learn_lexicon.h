@@ -13,14 +13,15 @@
 namespace weft {
 
 struct LearnLexiconOptions {
-  int64_t source_vocabulary = 0;  // number of source tokens
-  int64_t best = 100;             // maximum number of translations of a token to keep
-  int64_t rounds = 5;             // of expectation maximisation
+  int64_t source_vocabulary = 0;   // number of source tokens; ids must be below it
+  int64_t max_translations = 100;  // maximum number of translations of a token to keep
+  int64_t iterations = 5;          // of expectation maximisation
 };
 
-// Learns IBM Model 1 (Brown et al., "The mathematics of statistical machine translation", 1993): each target token of a
-// sentence translates one token of the source, or none, and all of these are equally likely before the tokens are seen.
-// Keeps the `best` most likely translations of each source token.
+// Learns IBM Model 1 (Brown et al., "The mathematics of statistical machine translation", 1993). Each target token is
+// the translation of one source token or of the NULL word. Model 1 assumes that all of them are equally likely,
+// whatever their positions. Keeps the most likely translations of each source token. The memory is about 70 bytes for
+// each two tokens that occur in one pair of sentences.
 Lexicon LearnLexicon(absl::Span<const SentencePair> pairs, const LearnLexiconOptions& options);
 
 }  // namespace weft

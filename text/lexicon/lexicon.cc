@@ -1,21 +1,22 @@
 #include "weft/text/lexicon/lexicon.h"
 
 #include <algorithm>
-#include <utility>
+#include <limits>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 #include "weft/text/lines.h"
 
 namespace weft {
 namespace {
 
-constexpr char kNone[] = "NULL";
+constexpr char kNull[] = "NULL";
 constexpr size_t kLinesAtOnce = 4096;
 
 using IdsByText = absl::flat_hash_map<absl::string_view, int32_t>;
@@ -26,52 +27,50 @@ IdsByText ByText(const std::vector<std::string>& texts) {
   return ids;
 }
 
-absl::StatusOr<int32_t> Find(const IdsByText& ids, absl::string_view text, const char* side) {
+std::optional<int32_t> Find(const IdsByText& ids, absl::string_view text) {
   const auto found = ids.find(text);
-  if (found != ids.end()) return found->second;
-  return InvalidArgument("the ", side, " vocabulary has no token '", text, "'");
+  return found != ids.end() ? std::optional<int32_t>(found->second) : std::nullopt;
 }
 
-absl::Status CheckSpelling(absl::string_view text, bool source) {
-  const bool spaced = std::any_of(text.begin(), text.end(), [](char c) { return absl::ascii_isspace(c); });
-  if (!text.empty() && !spaced && !(source && text == kNone)) return absl::OkStatus();
-  return InvalidArgument("a lexicon cannot express the token '", text, "', because fields end at white space and ",
-                         kNone, " stands for no token");
+bool CanBeWritten(absl::string_view text) {
+  return !text.empty() && text != kNull && std::none_of(text.begin(), text.end(), absl::ascii_isspace);
 }
 
 struct Line {
-  int32_t source;  // -1: none
-  LexiconEntry entry;
+  absl::string_view target, source;
+  float probability = 0;
 };
 
-absl::StatusOr<Line> Parse(absl::string_view text, const IdsByText& sources, const IdsByText& targets) {
+absl::StatusOr<Line> Parse(absl::string_view text) {
   const std::vector<absl::string_view> fields = absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  Line line = {.source = -1, .entry = {}};
-  float& probability = line.entry.probability;
-  if (fields.size() != 3 || !absl::SimpleAtof(fields[2], &probability)) {
+  Line line;
+  if (fields.size() != 3 || !absl::SimpleAtof(fields[2], &line.probability)) {
     return InvalidArgument("wanted TARGET SOURCE PROBABILITY");
   }
-  if (!(probability >= 0 && probability <= 1)) return InvalidArgument("probability ", fields[2], ", wanted 0 .. 1");
-  WEFT_ASSIGN_OR_RETURN(line.entry.target, Find(targets, fields[0], "target"));
-  if (fields[1] == kNone) return line;
-  WEFT_ASSIGN_OR_RETURN(line.source, Find(sources, fields[1], "source"));
+  if (!(line.probability >= 0 && line.probability <= 1)) {
+    return InvalidArgument("probability ", fields[2], ", wanted 0 .. 1");
+  }
+  line.target = fields[0];
+  line.source = fields[1];
   return line;
-}
-
-void SortByProbability(std::vector<LexiconEntry>* entries) {
-  std::stable_sort(entries->begin(), entries->end(),
-                   [](const LexiconEntry& a, const LexiconEntry& b) { return a.probability > b.probability; });
 }
 
 }  // namespace
 
-std::vector<int32_t> Lexicon::Shortlist(absl::Span<const int32_t> source, int64_t best) const {
+void SortAndCut(std::vector<Translation>* translations, int64_t max_translations) {
+  std::sort(translations->begin(), translations->end(), [](const Translation& a, const Translation& b) {
+    return a.probability != b.probability ? a.probability > b.probability : a.target < b.target;
+  });
+  translations->resize(std::min(translations->size(), static_cast<size_t>(max_translations)));
+}
+
+std::vector<int32_t> Lexicon::Shortlist(absl::Span<const int32_t> source, int64_t max_translations) const {
   std::vector<int32_t> ids;
-  const auto add = [&](const std::vector<LexiconEntry>& entries) {
-    const size_t count = std::min(entries.size(), static_cast<size_t>(best));
+  const auto add = [&](const std::vector<Translation>& entries) {
+    const size_t count = std::min(entries.size(), static_cast<size_t>(max_translations));
     for (size_t i = 0; i < count; ++i) ids.push_back(entries[i].target);
   };
-  add(of_none);
+  add(null_translations);
   for (const int32_t token : source) {
     if (token >= 0 && static_cast<size_t>(token) < translations.size()) add(translations[static_cast<size_t>(token)]);
   }
@@ -85,39 +84,48 @@ absl::StatusOr<Lexicon> ReadLexicon(const std::string& path, const LexiconVocabu
   Lexicon lexicon;
   lexicon.translations.resize(vocabularies.source.size());
   LineReader reader({path});
+  size_t lines = 0, kept = 0;
   while (true) {
     WEFT_ASSIGN_OR_RETURN(const TextLines next, reader.Next(kLinesAtOnce));
     if (next.lines.empty()) break;
+    lines += next.lines.size();
     for (size_t i = 0; i < next.lines.size(); ++i) {
-      const absl::StatusOr<Line> line = Parse(next.lines[i], sources, targets);
-      if (!line.ok()) return Annotate(line.status(), next.Location(i));
-      (line->source < 0 ? lexicon.of_none : lexicon.translations[static_cast<size_t>(line->source)])
-          .push_back(line->entry);
+      WEFT_ASSIGN_OR_RETURN(const Line line, Annotate(Parse(next.lines[i]), next.Location(i)));
+      const std::optional<int32_t> target = Find(targets, line.target), source = Find(sources, line.source);
+      const bool of_null = line.source == kNull;
+      if (line.target == kNull || !target.has_value() || (!source.has_value() && !of_null)) continue;
+      ++kept;
+      (of_null ? lexicon.null_translations : lexicon.translations[static_cast<size_t>(*source)])
+          .push_back({*target, line.probability});
     }
   }
-  SortByProbability(&lexicon.of_none);
-  for (std::vector<LexiconEntry>& entries : lexicon.translations) SortByProbability(&entries);
+  if (kept == 0) {
+    return InvalidArgument(path, ": none of its ", lines, " lines has a token of both vocabularies of the model");
+  }
+  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  SortAndCut(&lexicon.null_translations, kAll);
+  for (std::vector<Translation>& translations : lexicon.translations) SortAndCut(&translations, kAll);
   return lexicon;
 }
 
-absl::Status WriteLexicon(const std::string& path, const Lexicon& lexicon, const LexiconVocabularies& vocabularies,
-                          IfThere if_there) {
+absl::StatusOr<int64_t> WriteLexicon(const std::string& path, const Lexicon& lexicon,
+                                     const LexiconVocabularies& vocabularies, IfThere if_there) {
   std::string text;
-  const auto add = [&](absl::string_view source, const std::vector<LexiconEntry>& entries) -> absl::Status {
-    for (const LexiconEntry& entry : entries) {
-      const std::string& target = vocabularies.target[static_cast<size_t>(entry.target)];
-      WEFT_RETURN_IF_ERROR(CheckSpelling(target, /*source=*/false));
-      absl::StrAppendFormat(&text, "%s %s %.8g\n", target, source, entry.probability);
+  int64_t lines = 0;
+  const auto add = [&](absl::string_view source, const std::vector<Translation>& translations) {
+    for (const Translation& translation : translations) {
+      const std::string& target = vocabularies.target[static_cast<size_t>(translation.target)];
+      if (!CanBeWritten(target)) continue;
+      absl::StrAppendFormat(&text, "%s %s %.8g\n", target, source, translation.probability);
+      ++lines;
     }
-    return absl::OkStatus();
   };
-  WEFT_RETURN_IF_ERROR(add(kNone, lexicon.of_none));
+  add(kNull, lexicon.null_translations);
   for (size_t i = 0; i < lexicon.translations.size(); ++i) {
-    if (lexicon.translations[i].empty()) continue;
-    WEFT_RETURN_IF_ERROR(CheckSpelling(vocabularies.source[i], /*source=*/true));
-    WEFT_RETURN_IF_ERROR(add(vocabularies.source[i], lexicon.translations[i]));
+    if (CanBeWritten(vocabularies.source[i])) add(vocabularies.source[i], lexicon.translations[i]);
   }
-  return WriteFile(path, {text}, if_there);
+  WEFT_RETURN_IF_ERROR(WriteFile(path, {text}, if_there));
+  return lines;
 }
 
 }  // namespace weft

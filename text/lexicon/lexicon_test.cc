@@ -26,8 +26,11 @@ std::string ErrorOf(const std::string& text) {
   return std::string(ReadLexicon(Path(), Vocabularies()).status().message());
 }
 
+// The lines with the target NULL and with unknown tokens are left out.
 TEST(LexiconTest, ReadsAFileOfMarian) {
-  ASSERT_TRUE(WriteFile(Path(), {"▁the ▁das 0.25\n▁house ▁Haus 1\n▁house ▁das 0.75\n▁the NULL 1e-3\n"}).ok());
+  const std::string text =
+      "▁the ▁das 0.25\n▁house ▁Haus 1\n▁house ▁das 0.75\nNULL ▁das 0.5\n▁the NULL 1e-3\n▁other ▁das 1\n▁the ▁die 1\n";
+  ASSERT_TRUE(WriteFile(Path(), {text}).ok());
   const absl::StatusOr<Lexicon> lexicon = ReadLexicon(Path(), Vocabularies());
   ASSERT_TRUE(lexicon.ok()) << lexicon.status();
   EXPECT_THAT(lexicon->Shortlist({2}, 1), ElementsAre(1, 2));  // ▁the of none, and ▁house, the best of ▁das
@@ -37,14 +40,14 @@ TEST(LexiconTest, ReadsAFileOfMarian) {
 }
 
 TEST(LexiconTest, WhatIsWrittenIsRead) {
-  const Lexicon lexicon = {.translations = {{}, {{2, 0.5f}, {0, 0.125f}}}, .of_none = {{1, 0.1f}}};
-  ASSERT_TRUE(WriteLexicon(Path(), lexicon, Vocabularies()).ok());
+  const Lexicon lexicon = {.translations = {{}, {{2, 0.5f}, {0, 0.125f}}}, .null_translations = {{1, 0.1f}}};
+  EXPECT_EQ(*WriteLexicon(Path(), lexicon, Vocabularies()), 3);
   EXPECT_EQ(*ReadFile(Path()), "▁the NULL 0.1\n▁house ▁Haus 0.5\n</s> ▁Haus 0.125\n");
   const absl::StatusOr<Lexicon> read = ReadLexicon(Path(), Vocabularies());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->translations[1][1].target, 0);
   EXPECT_EQ(read->translations[1][1].probability, 0.125f);
-  EXPECT_EQ(read->of_none[0].probability, 0.1f);
+  EXPECT_EQ(read->null_translations[0].probability, 0.1f);
 }
 
 TEST(LexiconTest, ErrorsNameTheLine) {
@@ -52,17 +55,18 @@ TEST(LexiconTest, ErrorsNameTheLine) {
   EXPECT_THAT(ErrorOf("▁the ▁das half\n"), HasSubstr("wanted TARGET SOURCE PROBABILITY"));
   EXPECT_THAT(ErrorOf("▁the ▁das 1.5\n"), HasSubstr("line 1: probability 1.5, wanted 0 .. 1"));
   EXPECT_THAT(ErrorOf("▁the ▁das nan\n"), HasSubstr("probability nan"));
-  EXPECT_THAT(ErrorOf("▁das ▁das 1\n"), HasSubstr("line 1: the target vocabulary has no token '▁das'"));
-  EXPECT_THAT(ErrorOf("▁the ▁the 1\n"), HasSubstr("the source vocabulary has no token '▁the'"));
+  EXPECT_THAT(ErrorOf("▁das ▁das 1\n▁the ▁the 1\n"),
+              HasSubstr("lexicon: none of its 2 lines has a token of both vocabularies"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("none of its 0 lines"));
   EXPECT_THAT(std::string(ReadLexicon(Path() + ".missing", Vocabularies()).status().message()), HasSubstr("missing"));
 }
 
-TEST(LexiconTest, TokensThatTheFormatCannotExpress) {
-  const auto error = [](const Lexicon& lexicon) {
-    return std::string(WriteLexicon(Path(), lexicon, Vocabularies()).message());
-  };
-  EXPECT_THAT(error({.translations = {}, .of_none = {{3, 1}}}), HasSubstr("cannot express the token 'a b'"));
-  EXPECT_THAT(error({.translations = {{}, {}, {}, {{1, 1}}}, .of_none = {}}), HasSubstr("the token 'NULL'"));
+TEST(LexiconTest, LeavesOutTokensThatTheFormatCannotExpress) {
+  const Lexicon lexicon = {.translations = {{}, {}, {{1, 1}}, {{1, 1}}}, .null_translations = {{3, 0.5f}, {2, 0.5f}}};
+  EXPECT_EQ(*WriteLexicon(Path(), lexicon, Vocabularies()), 2);
+  EXPECT_EQ(*ReadFile(Path()), "▁house NULL 0.5\n▁the ▁das 1\n");
+  EXPECT_EQ(WriteLexicon(Path(), lexicon, Vocabularies(), IfThere::kFail).status().code(),
+            absl::StatusCode::kAlreadyExists);
 }
 
 }  // namespace
