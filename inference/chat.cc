@@ -27,6 +27,12 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Open(const std::string& path, const 
   generator.generate.truncate = true;
   generator.batch = 1;
   WEFT_ASSIGN_OR_RETURN(chat->generator_, TextGenerator::Open(path, generator));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning,
+                        Annotate(chat->generator_->Encode(options.beginning), "beginning"));
+  const int64_t half = chat->generator_->context() / 2, tokens = static_cast<int64_t>(beginning.size());
+  if (tokens > half) {
+    return InvalidArgument("beginning: it has ", tokens, " tokens, but may fill only half of the context, ", half);
+  }
   return chat;
 }
 
@@ -42,6 +48,7 @@ void Chat::Clear() {
 }
 
 absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
+  WEFT_RETURN_IF_ERROR(generator_->Encode(line).status());  // an error tells the place in the line, not in the text
   turns_.push_back(absl::StrReplaceAll(options_.turn, {{kLine, line}}));
   absl::StatusOr<std::vector<int32_t>> tokens = generator_->Encode(TextFrom(forgotten_));
   if (!tokens.ok()) {

@@ -34,7 +34,8 @@ struct ChatOptions {
 
 class Chat {
  public:
-  // `path`: a model, as for OpenGpt. Returns InvalidArgument unless the turn has one {}, with a text before it.
+  // `path`: a model, as for OpenGpt. Returns InvalidArgument unless the turn has one {}, with a text before it, and if
+  // the beginning fills more than half of the context.
   static absl::StatusOr<std::unique_ptr<Chat>> Open(const std::string& path, const ChatOptions& options);
 
   // Receives the next piece of an answer. Returns whether the answer continues.

@@ -1,7 +1,9 @@
 #include "weft/inference/translation_lexicon.h"
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,8 @@
 
 namespace weft {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The tokenizer of a bare list of tokens gives their texts. Other tokenizers decode tokens, so that their spelling,
 // such as "Ġthe" for " the", is only in their file.
@@ -39,6 +43,21 @@ absl::StatusOr<LexiconVocabularies> VocabulariesOf(const OpenedTransformer& mode
   return vocabularies;
 }
 
+// Returns an error if a lexicon must not be written to `path`: over a file that is there, unless `if_there` is
+// kReplace, and never over one of the texts, a file of the model, or what is no regular file.
+absl::Status CheckOutput(const OpenedTransformer& model, const LexiconTexts& texts, const std::string& path,
+                         IfThere if_there) {
+  if (!Exists(path)) return absl::OkStatus();
+  if (if_there == IfThere::kFail) return absl::AlreadyExistsError(absl::StrCat(path, " exists, and is not replaced"));
+  std::error_code error;
+  const fs::path parent = fs::absolute(path, error).parent_path();
+  if (!fs::is_regular_file(fs::symlink_status(path, error)) || fs::equivalent(path, texts.source, error) ||
+      fs::equivalent(path, texts.target, error) || fs::equivalent(parent, model.folder, error)) {
+    return InvalidArgument(path, " is not replaced: it is one of the texts, in the model's folder, or no regular file");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const std::string& path) {
@@ -48,7 +67,7 @@ absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const s
 
 absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,
                                                 const std::string& path, IfThere if_there) {
-  if (if_there == IfThere::kFail && Exists(path)) return absl::AlreadyExistsError(absl::StrCat(path, " exists"));
+  WEFT_RETURN_IF_ERROR(CheckOutput(model, texts, path, if_there));
   WEFT_RETURN_IF_ERROR(CheckWritable(path));
   WEFT_ASSIGN_OR_RETURN(const LexiconVocabularies vocabularies, VocabulariesOf(model));
   WEFT_ASSIGN_OR_RETURN(const ParallelText text, ReadParallelText(texts.source, texts.target));

@@ -34,8 +34,9 @@ struct LearntLexicon {
   int64_t translations = 0;  // in the lexicon
 };
 // Learns a lexicon with the model's tokenizers (LearnLexicon) and writes it to `path`. Returns AlreadyExists, before
-// any work, if `path` is there and `if_there` is kFail, and InvalidArgument if no pair is left. Other errors are those
-// of ReadParallelText and WriteLexicon, and those of a line that can't be encoded.
+// any work, if `path` is there and `if_there` is kFail. Returns InvalidArgument if `path` is one of the texts, a file
+// in the model's folder, or no regular file, and if no pair is left. Other errors are those of ReadParallelText and
+// WriteLexicon, and those of a line that can't be encoded.
 absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,
                                                 const std::string& path, IfThere if_there);
 

@@ -55,6 +55,10 @@ TEST_F(ChatTest, TurnsAndBeginnings) {
   // A conversation that outgrows the context of 64 tokens goes on.
   EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\nline\n")));
   EXPECT_TRUE(Fails(Chat("line\n\n@\n"), 1, "line 3: "));
+  EXPECT_TRUE(Fails(Chat("a\n", {"--beginning=" + std::string(33, 'a')}), 2,
+                    "beginning: it has 33 tokens, but may fill only half of the context, 32"));
+  // The error of a line tells the place in the line.
+  EXPECT_TRUE(Fails(Chat("line\nli@\n"), 1, "at byte 2"));
 }
 
 // The context has 64 tokens, of which 12 are room for an answer. Then turns are forgotten until 32 tokens are left.

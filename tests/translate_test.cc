@@ -149,7 +149,7 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
             "lexicon.txt: 6 translations, learnt from 4 pairs of sentences; "
             "1 pairs without tokens, or with more than 256, on a side were left out\n");
   EXPECT_EQ(Read("lexicon.txt").substr(0, 7), "d NULL ");
-  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=lexicon.txt"}), 2, "lexicon.txt exists"));
+  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=lexicon.txt"}), 2, "lexicon.txt exists, and is not replaced"));
   EXPECT_TRUE(Works(Weft(learn + Arguments{"--out=lexicon.txt", "--max-translations=1", "--overwrite"})));
   EXPECT_TRUE(Fails(Weft(learn), 2, "--out=FILE is missing"));
   EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=x", "--target=model/source_vocabulary.txt"}), 2,
@@ -175,6 +175,12 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
   Write("half.txt", "c c 1\nc c\n");
   EXPECT_TRUE(Fails(Translate({"--shortlist=half.txt", "lines.txt"}), 2, "half.txt, line 2: wanted TARGET SOURCE"));
   EXPECT_TRUE(Fails(Translate({"--shortlist=missing.txt", "lines.txt"}), 2, "missing.txt"));
+  EXPECT_TRUE(Fails(Translate({"--shortlist=-", "lines.txt"}), 2, "a lexicon cannot be read from standard input"));
+  EXPECT_TRUE(Fails(Translate({"--shortlist-translations=3", "lines.txt"}), 2, "has no use without --shortlist"));
+  for (const char* out : {"source.txt", "target.txt", "model/config.json", "model"}) {
+    const std::string error = std::string(out) + " is not replaced: it is one of the texts";
+    EXPECT_TRUE(Fails(Weft(learn + Arguments{std::string("--out=") + out, "--overwrite"}), 2, error));
+  }
 }
 
 TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {

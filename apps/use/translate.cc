@@ -104,6 +104,9 @@ absl::Status Translate(TranslateFlags flags) {
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
   }
+  if (flags.given.count("shortlist-translations") > 0 && flags.options.shortlist.empty()) {
+    return InvalidArgument("--shortlist-translations has no use without --shortlist");
+  }
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };

@@ -58,6 +58,12 @@ absl::StatusOr<Line> Parse(absl::string_view text) {
 }  // namespace
 
 void SortAndCut(std::vector<Translation>* translations, int64_t max_translations) {
+  const auto by_token = [](const Translation& a, const Translation& b) {
+    return a.target != b.target ? a.target < b.target : a.probability > b.probability;
+  };
+  const auto same_token = [](const Translation& a, const Translation& b) { return a.target == b.target; };
+  std::sort(translations->begin(), translations->end(), by_token);
+  translations->erase(std::unique(translations->begin(), translations->end(), same_token), translations->end());
   std::sort(translations->begin(), translations->end(), [](const Translation& a, const Translation& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.target < b.target;
   });
@@ -80,6 +86,7 @@ std::vector<int32_t> Lexicon::Shortlist(absl::Span<const int32_t> source, int64_
 }
 
 absl::StatusOr<Lexicon> ReadLexicon(const std::string& path, const LexiconVocabularies& vocabularies) {
+  if (path == kStandardInput) return InvalidArgument("a lexicon cannot be read from standard input");
   const IdsByText sources = ByText(vocabularies.source), targets = ByText(vocabularies.target);
   Lexicon lexicon;
   lexicon.translations.resize(vocabularies.source.size());

@@ -24,7 +24,8 @@ struct Translation {
   int32_t target = 0;  // a token
   float probability = 0;
 };
-// Sorts by falling probability, and equal ones by id. Keeps the first `max_translations`.
+// Sorts by falling probability, and equal ones by id. Of several translations with the same token, keeps the most
+// likely one. Keeps the first `max_translations`.
 void SortAndCut(std::vector<Translation>* translations, int64_t max_translations);
 
 struct Lexicon {
@@ -43,7 +44,8 @@ struct LexiconVocabularies {
 
 // Reads a file of this format. Lines may be in any order. As Marian does, leaves out lines with a token that its
 // vocabulary does not have, and lines of the target "NULL". Returns InvalidArgument, with file and line, for a line of
-// another format and for a probability that is not in 0 .. 1. Also returns InvalidArgument if no line is left.
+// another format and for a probability that is not in 0 .. 1. Also returns InvalidArgument if no line is left, and for
+// standard input, from which the text to translate may come.
 absl::StatusOr<Lexicon> ReadLexicon(const std::string& path, const LexiconVocabularies& vocabularies);
 
 // Writes such a file, and returns the number of its lines. Leaves out tokens that the format cannot express: their text

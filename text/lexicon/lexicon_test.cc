@@ -29,11 +29,13 @@ std::string ErrorOf(const std::string& text) {
 // The lines with the target NULL and with unknown tokens are left out.
 TEST(LexiconTest, ReadsAFileOfMarian) {
   const std::string text =
-      "▁the ▁das 0.25\n▁house ▁Haus 1\n▁house ▁das 0.75\nNULL ▁das 0.5\n▁the NULL 1e-3\n▁other ▁das 1\n▁the ▁die 1\n";
+      "▁the ▁das 0.25\n▁the ▁das 0.125\n▁house ▁Haus 1\n▁house ▁das 0.75\nNULL ▁das 0.5\n▁the NULL 1e-3\n▁other ▁das "
+      "1\n▁the ▁die 1\n";
   ASSERT_TRUE(WriteFile(Path(), {text}).ok());
   const absl::StatusOr<Lexicon> lexicon = ReadLexicon(Path(), Vocabularies());
   ASSERT_TRUE(lexicon.ok()) << lexicon.status();
   EXPECT_THAT(lexicon->Shortlist({2}, 1), ElementsAre(1, 2));  // ▁the of none, and ▁house, the best of ▁das
+  EXPECT_EQ(lexicon->translations[2].size(), 2);
   EXPECT_THAT(lexicon->Shortlist({1}, 100), ElementsAre(1, 2));
   EXPECT_THAT(lexicon->Shortlist({1, 2}, 0), IsEmpty());
   EXPECT_THAT(lexicon->Shortlist({-1, 0, 99}, 100), ElementsAre(1));  // tokens without translations
