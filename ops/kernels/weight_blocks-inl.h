@@ -101,6 +101,7 @@ template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 4;
   static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
+  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
@@ -210,6 +211,7 @@ template <DType kFormat>
 struct BlockFormat {
   static constexpr int kMaxRows = 2;
   static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
+  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
   using Prepared = QuantizedBlock;
   using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;
