@@ -13,14 +13,14 @@
 
 namespace weft {
 
-Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options) {
+Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options, Var rows) {
   const Scope scope(x.tape, name);
   const Var weight = x.tape->Parameter("weight", {x.dtype(), {width, x.dim(-1)}}, options.initializer);
-  const bool all = options.rows.tape == nullptr;
-  Var y = MatMul(x, all ? weight : Embedding(weight, options.rows), {.transpose_b = true});  // [..., width]
+  const bool all = rows.tape == nullptr;
+  Var y = MatMul(x, all ? weight : Embedding(weight, rows), {.transpose_b = true});  // [..., width]
   if (options.bias) {
     const Var bias = x.tape->Parameter("bias", {x.dtype(), {width}}, Zeros());
-    y = y + (all ? bias : Gather(bias, options.rows, 0));
+    y = y + (all ? bias : Gather(bias, rows, 0));
   }
   if (x.tape->adaptation() == nullptr) return y;
   if (!all) x.tape->Fail(InvalidArgument("linear: an adapted layer computes all of its outputs, so rows must be null"));

@@ -19,11 +19,10 @@ namespace weft {
 struct LinearOptions {
   bool bias = true;
   Initializer initializer = Gaussian(0.02f);  // of the weight; the bias starts at 0
-  Var rows = {};  // i32 [U]: rows of the weight, so that only these outputs are computed; null: all. Excludes adapters
 };
-// Returns x [..., in] · weightᵀ + bias: [..., width], or [..., U] with `rows`. The weight is [width, in], as in
-// PyTorch's nn.Linear.
-Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options = {});
+// Returns x [..., in] · weightᵀ + bias: [..., width]. The weight is [width, in], as in PyTorch's nn.Linear. `rows`: i32
+// [U], the rows of the weight, if only their outputs [..., U] are wanted. They exclude adapters.
+Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& options = {}, Var rows = {});
 
 // Normalises over the last axis. The gain ("weight") starts at 1 and the bias at 0. Both are f32 if x is bf16.
 Var LayerNorm(absl::string_view name, Var x, double epsilon = 1e-5);

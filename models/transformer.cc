@@ -164,7 +164,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Var candida
 Var Transformer::Head(Var x, Var candidates) const {
   Tape* const tape = x.tape;
   const int64_t vocabulary = config_.target_vocabulary;
-  if (!config_.tied_head) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias, .rows = candidates});
+  if (!config_.tied_head) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias}, candidates);
   const bool all = candidates.tape == nullptr;
   const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");
   const Var logits = MatMul(x, all ? table : Embedding(table, candidates), {.transpose_b = true});
