@@ -30,9 +30,9 @@ struct LineTranslatorOptions {
   int64_t threads = 0;    // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
-  // The file of a lexicon (inference/translation_lexicon.h). A line's translations then consist of the most likely
-  // translations of its tokens, `shortlist_translations` of each, and of no token. If both sides have one vocabulary,
-  // they may also have the line's own tokens.
+  // The file of a lexicon (inference/translation_lexicon.h); empty: none. With it, a line's translations have only
+  // tokens that translate one of the line's tokens or the NULL word. Each of these gives its `shortlist_translations`
+  // most likely translations. If both sides have one vocabulary, translations may also have the line's own tokens.
   std::string shortlist;
   int64_t shortlist_translations = 100;
 };

@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer)
 absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt);
 
 struct OpenedTransformer {
-  std::string folder;
+  std::string folder;  // of the model's files
   PublishedTransformer model;
   std::shared_ptr<const Tokenizer> source, target;
   int32_t begin = 0, end = 0;  // special tokens of targets

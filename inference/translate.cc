@@ -28,8 +28,7 @@ namespace {
 constexpr int64_t kMaxLonger = 50;     // by default, a translation has at most 50 tokens more than its source
 constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of this, or the context
 constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, ... times this
-constexpr int64_t kMaxRows = kMaxTranslatorRows;
-constexpr int64_t kMaxEncoded = 16;  // maximum number of sentences that are encoded at once
+constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are encoded at once
 // Numbers of candidates and choices of shortlists are rounded up to 1, 2, 3, 4, 6, 8, ... times these. Sums of rows use
 // four vectors at once (kernels/rows.cc), and kChoiceStep is a multiple of four vectors of up to 1,024 bits. So padding
 // adds zeros to the sum of a row's probabilities, and does not change its order.
@@ -148,12 +147,15 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   for (size_t i = 0; i < shortlists.size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("translate: the shortlist of source ", i), shortlists[i],
                                      std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
-    if (search.min_length > 0 && WithEnd(shortlists[i], search.end).size() == 1) {
+    const bool only_ends = std::count(shortlists[i].begin(), shortlists[i].end(), search.end) ==
+                           static_cast<std::ptrdiff_t>(shortlists[i].size());
+    if (search.min_length > 0 && only_ends) {
       return invalid("the shortlist of source ", i, " has only the end token, but min_length is ", search.min_length);
     }
   }
   const int64_t candidates = RoundUp(config_.target_vocabulary, kCandidateStep);
-  if (!shortlists.empty() && std::max(search.beam, kMaxRows) > std::numeric_limits<int32_t>::max() / candidates) {
+  if (!shortlists.empty() &&
+      std::max(search.beam, kMaxTranslatorRows) > std::numeric_limits<int32_t>::max() / candidates) {
     return invalid("beam ", search.beam, " is too large for shortlists from ", config_.target_vocabulary, " tokens");
   }
   return absl::OkStatus();
@@ -165,8 +167,8 @@ int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& opt
 
 TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const {
   const int64_t beam = options.search.beam;
-  const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxRows)));
-  const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxRows / beam, wanted}));
+  const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxTranslatorRows)));
+  const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxTranslatorRows / beam, wanted}));
   return {.memories = searches + std::min({options_.batch, kMaxEncoded, wanted}),
           .pages = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(PagesOf(source_length)))),
           .searches = searches,
@@ -216,7 +218,7 @@ absl::Status Translator::TranslateAll(Sentences sentences, const TranslatorCache
     while (!slots.empty() && (next < sentences.size() || !encoded.empty())) {
       if (encoded.empty()) {
         const size_t left = sentences.size() - next,
-                     fit = static_cast<size_t>(kMaxRows) / sentences[next]->source->size();
+                     fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
         const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
         const size_t count = std::max<size_t>(1, std::min({left, fit, batch, memories.size()}));
         for (size_t i = next; i < next + count; ++i) {
@@ -255,9 +257,9 @@ absl::Status Translator::TranslateAll(Sentences sentences, const TranslatorCache
 absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches) {
   const int64_t longest = static_cast<int64_t>(sentences[0]->source->size());
   int64_t length = RoundUp(longest, kLengthStep);
-  if (longest <= kMaxRows) length = std::min(length, kMaxRows);
+  if (longest <= kMaxTranslatorRows) length = std::min(length, kMaxTranslatorRows);
   length = std::min(length, config_.context);
-  const int64_t most = std::max<int64_t>(1, kMaxRows / length);
+  const int64_t most = std::max<int64_t>(1, kMaxTranslatorRows / length);
   // The step of lengths may leave room for one sentence less than their own lengths would.
   for (; static_cast<int64_t>(sentences.size()) > most; sentences.remove_prefix(static_cast<size_t>(most))) {
     WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
@@ -320,10 +322,10 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
                                 const BeamSearchOptions& options) {
   size_t wanted = 0;
   for (const auto& sentence : live) wanted += sentence->search.live().size();
-  // A sentence with more hypotheses than kMaxRows always has the same graph, and so the same bits.
+  // A sentence with more hypotheses than kMaxTranslatorRows always has the same graph, and so the same bits.
   const int64_t used = static_cast<int64_t>(wanted);
   const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 4, 1)));
-  const int64_t rows = options.beam > kMaxRows ? options.beam : (used + step - 1) / step * step;
+  const int64_t rows = options.beam > kMaxTranslatorRows ? options.beam : (used + step - 1) / step * step;
   const Choices choices = ChoicesOf(live, rows);
   WEFT_ASSIGN_OR_RETURN(
       TranslatorDecoder* const decoder,
@@ -366,11 +368,13 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
   row = 0;
   for (const auto& sentence : live) {
     const size_t hypotheses = sentence->search.live().size();
-    Tokens tokens(next.begin() + static_cast<std::ptrdiff_t>(row * each),
-                  next.begin() + static_cast<std::ptrdiff_t>((row + hypotheses) * each));
+    absl::Span<const int32_t> tokens = next.subspan(row * each, hypotheses * each);
+    Tokens chosen;
     if (const Tokens& list = sentence->shortlist; !list.empty()) {
       // Choices beyond the list are padding and have no probability, so any token may stand for them.
-      for (int32_t& token : tokens) token = list[std::min(static_cast<size_t>(token), list.size() - 1)];
+      for (const int32_t choice : tokens)
+        chosen.push_back(list[std::min(static_cast<size_t>(choice), list.size() - 1)]);
+      tokens = chosen;
     }
     sentence->search.Extend(chances.subspan(row * each, hypotheses * each), tokens);
     row += hypotheses;

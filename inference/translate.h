@@ -53,8 +53,8 @@ class Translator {
 
   // Returns the `n_best` translations of each source, best first, or fewer if fewer exist.
   //
-  // `shortlists`: empty, or for each source the target tokens of which its translations consist, besides the end token.
-  // Probabilities are then those among these tokens.
+  // `shortlists`: a list of target tokens for each source, or empty. The translations of a source then have only tokens
+  // of its list and the end token. Probabilities are those among these tokens.
   //
   // Returns InvalidArgument, with the source's index, if a source has no tokens, more tokens than the context, or a
   // token outside the vocabulary, and if its shortlist is empty or has such a token. Also returns InvalidArgument if

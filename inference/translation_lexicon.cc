@@ -39,12 +39,15 @@ absl::StatusOr<std::vector<std::string>> Spelling(const OpenedTransformer& model
 absl::StatusOr<LexiconVocabularies> VocabulariesOf(const OpenedTransformer& model) {
   LexiconVocabularies vocabularies;
   WEFT_ASSIGN_OR_RETURN(vocabularies.source, Spelling(model, *model.source));
-  WEFT_ASSIGN_OR_RETURN(vocabularies.target, Spelling(model, *model.target));
+  vocabularies.target = vocabularies.source;
+  if (model.target != model.source) {
+    WEFT_ASSIGN_OR_RETURN(vocabularies.target, Spelling(model, *model.target));
+  }
   return vocabularies;
 }
 
-// Returns an error if a lexicon must not be written to `path`: over a file that is there, unless `if_there` is
-// kReplace, and never over one of the texts, a file of the model, or what is no regular file.
+// Returns AlreadyExists if `path` exists and `if_there` is kFail. Returns InvalidArgument if `path` is one of the
+// texts, a file in the model's folder, or not a regular file. A lexicon never replaces these.
 absl::Status CheckOutput(const OpenedTransformer& model, const LexiconTexts& texts, const std::string& path,
                          IfThere if_there) {
   if (!Exists(path)) return absl::OkStatus();

@@ -29,14 +29,14 @@ struct LexiconTexts {
   int64_t max_translations = 100;  // maximum number of translations of a token to keep
 };
 struct LearntLexicon {
-  int64_t pairs = 0;         // of sentences from which the lexicon was learnt
+  int64_t pairs = 0;         // pairs of sentences from which the lexicon was learnt
   int64_t left_out = 0;      // pairs with no tokens, or more than kMaxLexiconTokens, on a side
   int64_t translations = 0;  // in the lexicon
 };
 // Learns a lexicon with the model's tokenizers (LearnLexicon) and writes it to `path`. Returns AlreadyExists, before
 // any work, if `path` is there and `if_there` is kFail. Returns InvalidArgument if `path` is one of the texts, a file
-// in the model's folder, or no regular file, and if no pair is left. Other errors are those of ReadParallelText and
-// WriteLexicon, and those of a line that can't be encoded.
+// in the model's folder, or not a regular file. Also returns InvalidArgument if no pair is left. Other errors are those
+// of ReadParallelText and WriteLexicon, and those of a line that can't be encoded.
 absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,
                                                 const std::string& path, IfThere if_there);
 

@@ -156,11 +156,11 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   std::fill_n(x, n, Words{} + 1);
   std::fill_n(y, n, Words{} + 2);
   std::vector<uint64_t> sums(static_cast<size_t>(team->threads()));
-  const auto best = [&](double arrays, double seconds_of_all, auto pass) {
+  const auto best = [&](double arrays, double duration, auto pass) {
     // Waking the threads takes time, so they make several passes each time: enough to process 32 MiB of array, but at
     // most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
-    return Best(seconds_of_all, [&] {
+    return Best(duration, [&] {
       const double time = team->Run([&](int t) {
         for (int i = 0; i < passes; ++i) pass(t, portion * static_cast<size_t>(t));
       });

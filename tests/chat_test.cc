@@ -61,7 +61,8 @@ TEST_F(ChatTest, TurnsAndBeginnings) {
   EXPECT_TRUE(Fails(Chat("line\nli@\n"), 1, "at byte 2"));
 }
 
-// The context has 64 tokens, of which 12 are room for an answer. Then turns are forgotten until 32 tokens are left.
+// The context has 64 tokens. If a turn leaves fewer than 12 of them for its answer, the model forgets older turns. It
+// stops forgetting when the text has at most 32 tokens.
 TEST_F(ChatTest, TheOldestTurnsAreForgottenButNotTheBeginning) {
   std::string typed;
   for (int turn = 0; turn < 12; ++turn) typed += "line\n";

@@ -84,7 +84,8 @@ TEST(GemmTest, ProductsOfBF16) {
   }
 }
 
-// Computes the product of `shape`, of matrices without gaps, in tiles, and adds it to numbers if `shape` says so.
+// Computes the product of `shape` in tiles, for matrices without gaps. If `shape.accumulate` is set, C holds random
+// numbers before.
 std::vector<float> InTiles(GemmShape shape, int64_t tile_rows, int64_t tile_cols) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
   const std::vector<BF16> a = RandomNumbers(rows * inner, 1), b = RandomNumbers(inner * cols, 2);

@@ -34,7 +34,7 @@ TEST(LexiconTest, ReadsAFileOfMarian) {
   ASSERT_TRUE(WriteFile(Path(), {text}).ok());
   const absl::StatusOr<Lexicon> lexicon = ReadLexicon(Path(), Vocabularies());
   ASSERT_TRUE(lexicon.ok()) << lexicon.status();
-  EXPECT_THAT(lexicon->Shortlist({2}, 1), ElementsAre(1, 2));  // ▁the of none, and ▁house, the best of ▁das
+  EXPECT_THAT(lexicon->Shortlist({2}, 1), ElementsAre(1, 2));  // ▁the of NULL, and ▁house of ▁das
   EXPECT_EQ(lexicon->translations[2].size(), 2);
   EXPECT_THAT(lexicon->Shortlist({1}, 100), ElementsAre(1, 2));
   EXPECT_THAT(lexicon->Shortlist({1, 2}, 0), IsEmpty());
