@@ -7,9 +7,7 @@
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -145,19 +143,19 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Registers attention, alone or with the gradients of query, key and value. Each pair of positions counts 4 FLOPs for
-// each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
-void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, bool causal, bool gradient) {
+// Registers attention of `heads` heads, alone or with the gradients of query, key and value. Each pair of positions
+// counts 4 FLOPs for each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
+void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, int64_t heads, bool causal, bool gradient) {
   Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
     Tape tape;
-    const Operands operands = Inputs(&tape, {shape, shape, shape});  // [B, H, T, D]
-    const Var query = operands[0].first, key = operands[1].first, value = operands[2].first;
-    Var scores = Scale(MatMul(query, key, {.transpose_b = true}), 1 / std::sqrt(static_cast<double>(shape.dim(-1))));
-    if (causal) scores = CausalMask(scores, -std::numeric_limits<double>::infinity());
-    const Var result = MatMul(Softmax(scores), value);
-    const VarList fetch = gradient ? Gradient(Sum(result * result), {query, key, value}) : VarList{result};
-    const double seconds = RunGraph(state, tape, operands, {.fetch = fetch}, peaks->threads);
-    AddFlops(state, *peaks, (gradient ? 12 : 4) * static_cast<double>(shape.elements() * shape.dim(-2)) / seconds);
+    VarList inputs;  // parameters [B, T, heads · width], because an execution copies its feeds
+    for (const char* name : {"query", "key", "value"}) {
+      inputs.push_back(tape.Parameter(name, {kF32, shape}, Gaussian(1)));
+    }
+    const Var result = ScaledDotProductAttention(inputs[0], inputs[1], inputs[2], {.heads = heads, .causal = causal});
+    const VarList fetch = gradient ? Gradient(Sum(result * result), inputs) : VarList{result};
+    const double seconds = RunGraph(state, tape, {}, {.fetch = fetch}, peaks->threads);
+    AddFlops(state, *peaks, (gradient ? 12 : 4) * static_cast<double>(shape.elements() * shape.dim(1)) / seconds);
   });
 }
 
@@ -235,10 +233,10 @@ void RegisterAll(Peaks* peaks) {
                  [](VarSpan in) { return SgdUpdate(in[0], in[1], in[2], in[3], in[4], {.momentum = 0.9}); });
 
   for (const bool gradient : {false, true}) {
-    RegisterAttention("gpt2", peaks, {4, 12, 64, 64}, /*causal=*/true, gradient);
-    RegisterAttention("bert", peaks, {8, 12, 128, 64}, /*causal=*/false, gradient);
-    RegisterAttention("babygpt", peaks, {8, 6, 256, 64}, /*causal=*/true, gradient);
-    RegisterAttention("charcpu", peaks, {12, 4, 64, 32}, /*causal=*/true, gradient);
+    RegisterAttention("gpt2", peaks, {4, 64, 768}, 12, /*causal=*/true, gradient);
+    RegisterAttention("bert", peaks, {8, 128, 768}, 12, /*causal=*/false, gradient);
+    RegisterAttention("babygpt", peaks, {8, 256, 384}, 6, /*causal=*/true, gradient);
+    RegisterAttention("charcpu", peaks, {12, 64, 128}, 4, /*causal=*/true, gradient);
   }
   // The three products of a training step: the forward product, and the gradients of activations and of weights.
   RegisterProduct("gpt2/forward", peaks, {256, 768}, {3072, 768}, {.transpose_b = true});

@@ -78,8 +78,8 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 
 Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
   const AttentionSizes sizes(args.attrs, args.inputs);
-  return {.workspace = AttentionGradientWorkspace(args.inputs[0].dtype, sizes.targets, sizes.sources, sizes.key_width,
-                                                  sizes.value_width)};
+  return {.workspace =
+              AttentionGradientWorkspace(args.inputs[0].dtype, sizes.sources, sizes.key_width, sizes.value_width)};
 }
 
 template <class T>

@@ -99,8 +99,7 @@ const AttentionKernels<T>& AttentionKernelsOf();
 
 // Return the bytes of workspace that `forward` and `backward` need. A workspace must be aligned to kAlignment.
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width);
-size_t AttentionGradientWorkspace(DType dtype, int64_t targets, int64_t sources, int64_t key_width,
-                                  int64_t value_width);
+size_t AttentionGradientWorkspace(DType dtype, int64_t sources, int64_t key_width, int64_t value_width);
 
 }  // namespace weft
 

@@ -51,37 +51,37 @@ bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
                      [&](const AttentionMask& mask) { return IsHidden(mask, block); });
 }
 
-// Sets `added` to kAttentionBlock numbers to add to the scores of target block.t + i. Where a bool mask hides the
-// source, the number is -inf. Beyond the block's sources, it is 0.
+// Sets `added` to numbers to add to the scores of one source `s` and `count` targets from `t` on or, if not
+// `of_targets`, of one target and `count` sources. Where a bool mask hides the source, the number is -inf. The array
+// has kAttentionBlock numbers; those from `count` on become 0.
 template <class T, class W>
-void MaskRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* added) {
+void MaskLine(const AttentionHead<T>& head, int64_t t, int64_t s, int64_t count, bool of_targets, W* added) {
   std::fill_n(added, kAttentionBlock, W{0});
   for (const bool adds : {true, false}) {  // masks that hide come last, so that hidden sources stay hidden
     for (int m = 0; m < head.mask_count; ++m) {
       const AttentionMask& mask = head.masks[m];
       if (mask.adds != adds) continue;
-      const int64_t first = (block.t + i) * mask.target_stride + block.s * mask.source_stride;
-      for (int64_t j = 0; j < block.cols; ++j) {
-        const int64_t at = first + j * mask.source_stride;
+      const int64_t first = t * mask.target_stride + s * mask.source_stride;
+      const int64_t step = of_targets ? mask.target_stride : mask.source_stride;
+      for (int64_t i = 0; i < count; ++i) {
         if (adds) {
-          added[j] += static_cast<W>(static_cast<const T*>(mask.data)[at]);
-        } else if (static_cast<const bool*>(mask.data)[at]) {
-          added[j] = -std::numeric_limits<W>::infinity();
+          added[i] += static_cast<W>(static_cast<const T*>(mask.data)[first + i * step]);
+        } else if (static_cast<const bool*>(mask.data)[first + i * step]) {
+          added[i] = -std::numeric_limits<W>::infinity();
         }
       }
     }
   }
 }
 
-// Sets `keep` to kAttentionBlock factors for the weights of target block.t + i. The factor is 0 for a dropped weight,
-// otherwise 1 / (1 - rate). Beyond the block's sources, it is 0.
+// Sets `keep` to factors for the weights of target block.t + i, one for each source of the block. The factor is 0 for a
+// dropped weight, otherwise 1 / (1 - rate).
 template <class T, class W>
 void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i, W* keep) {
   const AttentionDropout& dropout = head.dropout;
   const int64_t first = dropout.first + (block.t + i) * head.sources + block.s;
   std::fill_n(keep, block.cols, W{1});
   Drop(dropout.random, static_cast<uint64_t>(first), dropout.rate, keep, keep, block.cols);
-  std::fill(keep + block.cols, keep + kAttentionBlock, W{0});
 }
 
 // Returns row `s` of the keys or values `all`. `page`: elements between pages.

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "weft/ops/kernels/attention.h"
 
@@ -26,42 +27,43 @@ struct SpaceTaker {
   }
 };
 
-template <class W>
+// Arrays for one block of targets or of scores. Arrays whose name ends in `_t` have a row for each feature and a column
+// for each target. `scores` and `keep` have a row for each source.
+template <class T, class W = Computed<T>>
 struct ForwardSpace {
+  static constexpr int64_t kScores = kAttentionBlock * kAttentionBlock;
+  // Keys and values that are computed in their own dtype are read where they are.
+  static constexpr int64_t kCopied = std::is_same_v<T, W> ? 0 : kAttentionBlock;
+
   int64_t key_stride, value_stride;
-  W *query, *key, *value, *sums, *scores;  // for one block; the key is transposed
+  W *query_t, *sums_t, *scores, *keep, *key, *value;
 
   ForwardSpace(SpaceTaker* space, int64_t key_width, int64_t value_width)
       : key_stride(PaddedWidth(key_width)),
         value_stride(PaddedWidth(value_width)),
-        query(space->Take<W>(kAttentionBlock * key_stride)),
-        key(space->Take<W>(kAttentionBlock * key_stride)),
-        value(space->Take<W>(kAttentionBlock * value_stride)),
-        sums(space->Take<W>(kAttentionBlock * value_stride)),
-        scores(space->Take<W>(kAttentionBlock * kAttentionBlock)) {}
+        query_t(space->Take<W>(kAttentionBlock * key_stride)),
+        sums_t(space->Take<W>(kAttentionBlock * value_stride)),
+        scores(space->Take<W>(kScores)),
+        keep(space->Take<W>(kScores)),
+        key(space->Take<W>(kCopied * key_stride)),
+        value(space->Take<W>(kCopied * value_stride)) {}
 };
 
-template <class W>
-struct BackwardSpace {
-  int64_t key_stride, value_stride;
-  W *query, *dy, *key, *key_transposed, *value_transposed, *weights, *slopes, *dscores;  // for one block
-  W *delta, *dquery, *dkey, *dvalue;                                                     // for all positions
+template <class T, class W = Computed<T>>
+struct BackwardSpace : ForwardSpace<T> {
+  W *query, *dy, *dy_t, *slopes, *dscores, *dquery_t;  // for one block
+  W *dkey, *dvalue;                                    // for all sources
 
-  BackwardSpace(SpaceTaker* space, int64_t targets, int64_t sources, int64_t key_width, int64_t value_width)
-      : key_stride(PaddedWidth(key_width)),
-        value_stride(PaddedWidth(value_width)),
-        query(space->Take<W>(kAttentionBlock * key_stride)),
-        dy(space->Take<W>(kAttentionBlock * value_stride)),
-        key(space->Take<W>(kAttentionBlock * key_stride)),
-        key_transposed(space->Take<W>(kAttentionBlock * key_stride)),
-        value_transposed(space->Take<W>(kAttentionBlock * value_stride)),
-        weights(space->Take<W>(kAttentionBlock * kAttentionBlock)),
-        slopes(space->Take<W>(kAttentionBlock * kAttentionBlock)),
-        dscores(space->Take<W>(kAttentionBlock * kAttentionBlock)),
-        delta(space->Take<W>(targets)),
-        dquery(space->Take<W>(targets * key_stride)),
-        dkey(space->Take<W>(sources * key_stride)),
-        dvalue(space->Take<W>(sources * value_stride)) {}
+  BackwardSpace(SpaceTaker* space, int64_t sources, int64_t key_width, int64_t value_width)
+      : ForwardSpace<T>(space, key_width, value_width),
+        query(space->Take<W>(kAttentionBlock * this->key_stride)),
+        dy(space->Take<W>(kAttentionBlock * this->value_stride)),
+        dy_t(space->Take<W>(kAttentionBlock * this->value_stride)),
+        slopes(space->Take<W>(this->kScores)),
+        dscores(space->Take<W>(this->kScores)),
+        dquery_t(space->Take<W>(kAttentionBlock * this->key_stride)),
+        dkey(space->Take<W>(sources * this->key_stride)),
+        dvalue(space->Take<W>(sources * this->value_stride)) {}
 };
 
 }  // namespace weft

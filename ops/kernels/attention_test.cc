@@ -178,7 +178,7 @@ void RunKernels(Case<T>* c) {
   const AttentionKernels<T>& kernels = AttentionKernelsOf<T>();
   const Workspace forward = MakeWorkspace(AttentionWorkspace(kDTypeOf<T>, r.key_width, r.value_width));
   const Workspace backward =
-      MakeWorkspace(AttentionGradientWorkspace(kDTypeOf<T>, r.targets, r.sources, r.key_width, r.value_width));
+      MakeWorkspace(AttentionGradientWorkspace(kDTypeOf<T>, r.sources, r.key_width, r.value_width));
   for (int h = 0; h < r.heads; ++h) {
     const AttentionHead<T> head = c->Head(h);
     kernels.forward(head, 0, r.targets, c->y[h], c->lse[h], forward.get());

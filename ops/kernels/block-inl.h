@@ -8,8 +8,10 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "hwy/highway.h"
 #include "weft/ops/kernels/attention.h"
@@ -33,6 +35,8 @@ struct Factor {
   int64_t row, col;
 };
 
+constexpr int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
 // Copies and converts n elements.
 template <class From, class To>
 void Convert(const From* from, int64_t n, To* to) {
@@ -51,90 +55,136 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
     std::fill(out + width, out + to.stride, W{0});
   }
 }
-// Copies positions begin .. begin + count - 1 to the columns of `to`, whose rows are features. A row has
-// kAttentionBlock elements; those beyond `count` become 0. Four positions are transposed at a time.
-template <class T, class W>
-void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W* to) {
+#if HWY_TARGET != HWY_SCALAR
+// Divides each row into groups of kBytes bytes. Exchanges the odd groups of row `a` with the even groups of row `b`.
+template <size_t kBytes, class W>
+HWY_INLINE void ExchangeGroups(V<W>* a, V<W>* b) {
   const D<W> d;
-  const int64_t lanes = hn::Lanes(d);
-  HWY_ALIGN W together[4 * hn::MaxLanes(D<W>())];
-  int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    const T *const row0 = from[begin + i], *const row1 = from[begin + i + 1];
-    const T *const row2 = from[begin + i + 2], *const row3 = from[begin + i + 3];
-    int64_t c = 0;
-    for (; c + lanes <= width; c += lanes) {
-      hn::StoreInterleaved4(LoadLanes<T>(row0 + c), LoadLanes<T>(row1 + c), LoadLanes<T>(row2 + c),
-                            LoadLanes<T>(row3 + c), d, together);
-      for (int64_t k = 0; k < lanes; ++k)
-        std::memcpy(to + (c + k) * kAttentionBlock + i, together + 4 * k, 4 * sizeof(W));
-    }
-    for (; c < width; ++c) {
-      W* const out = to + c * kAttentionBlock + i;
-      out[0] = static_cast<W>(row0[c]);
-      out[1] = static_cast<W>(row1[c]);
-      out[2] = static_cast<W>(row2[c]);
-      out[3] = static_cast<W>(row3[c]);
-    }
+  const V<W> a0 = *a, b0 = *b;
+  if constexpr (kBytes == sizeof(W)) {
+    *a = hn::OddEven(hn::DupEven(b0), a0);
+    *b = hn::OddEven(b0, hn::DupOdd(a0));
+  } else if constexpr (kBytes == sizeof(double)) {
+    const hn::Repartition<double, D<W>> pairs;
+    const auto a1 = hn::BitCast(pairs, a0), b1 = hn::BitCast(pairs, b0);
+    *a = hn::BitCast(d, hn::OddEven(hn::DupEven(b1), a1));
+    *b = hn::BitCast(d, hn::OddEven(b1, hn::DupOdd(a1)));
+  } else if constexpr (kBytes == 16) {
+    *a = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b0), a0);
+    *b = hn::OddEvenBlocks(b0, hn::SwapAdjacentBlocks(a0));
+  } else {
+    *a = hn::ConcatLowerLower(d, b0, a0);
+    *b = hn::ConcatUpperUpper(d, b0, a0);
   }
-  for (; i < count; ++i) {
-    for (int64_t c = 0; c < width; ++c) to[c * kAttentionBlock + i] = static_cast<W>(from[begin + i][c]);
-  }
-  if (count == kAttentionBlock) return;
-  for (int64_t c = 0; c < width; ++c) std::fill(to + c * kAttentionBlock + count, to + (c + 1) * kAttentionBlock, W{0});
 }
 
-constexpr int64_t kRowsAtOnce = 8;  // rows of a product that share each load of the second operand
+// Exchanges groups of kHalf elements between each pair of rows that are kHalf rows apart.
+template <size_t kHalf, class W, size_t... kPairs>
+HWY_INLINE void ExchangeGroups(V<W>* rows, std::index_sequence<kPairs...>) {
+  (ExchangeGroups<kHalf * sizeof(W), W>(rows + kPairs / kHalf * 2 * kHalf + kPairs % kHalf,
+                                        rows + kPairs / kHalf * 2 * kHalf + kPairs % kHalf + kHalf),
+   ...);
+}
 
-// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b. Element (i, k) of a is
-// a[i * a_row + k * a_col].
+// Transposes a square of as many rows as a vector has lanes: first its halves, then quarters, and so on.
+template <size_t kLanes, class W>
+HWY_INLINE void TransposeSquare(V<W>* rows) {
+  if constexpr (kLanes > 1) {
+    ExchangeGroups<kLanes / 2, W>(rows, std::make_index_sequence<hn::MaxLanes(D<W>()) / 2>());
+    TransposeSquare<kLanes / 2, W>(rows);
+  }
+}
+#else
+template <size_t kLanes, class W>
+HWY_INLINE void TransposeSquare(V<W>*) {}  // of one element
+#endif
+
+// Copies a square of `rows`, times `factor`, to the columns of `to`.
+template <class T, class W, class Access, size_t... kRows>
+HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, sizeof...(kRows)>& rows, int64_t column,
+                           W factor, W* to, std::index_sequence<kRows...>) {
+  const D<W> d;
+  V<W> square[] = {hn::Mul(access.Load(rows[kRows] + column), hn::Set(d, factor))...};
+  TransposeSquare<sizeof...(kRows), W>(square);
+  (hn::Store(square[kRows], d, to + kRows * kAttentionBlock), ...);
+}
+
+// Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`. `to` has PaddedWidth(width) rows
+// of kAttentionBlock elements. Up to a whole vector, more columns are copies of the last one.
+template <class T, class W>
+void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W factor, W* to) {
+  constexpr size_t kLanes = hn::MaxLanes(D<W>());
+  for (int64_t i = 0; i < count; i += kLanes) {
+    std::array<const T*, kLanes> rows;
+    for (size_t r = 0; r < kLanes; ++r) rows[r] = from[begin + std::min(i + static_cast<int64_t>(r), count - 1)];
+    ForEachVector<T>(width, [&](const auto& access, int64_t c) {
+      CopySquare<T, W>(access, rows, c, factor, to + c * kAttentionBlock + i, std::make_index_sequence<kLanes>());
+    });
+  }
+}
+
+constexpr int64_t kRowsAtOnce = 6;  // rows of a product that share each load of the second operand
+// Vectors of columns that share each element of the first operand. The sums of kRowsAtOnce rows stay in registers.
+constexpr int kVectorsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
+
+// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b.
 template <int kRows, int kVectors, class W>
-HWY_INLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_row, W* c, int64_t c_row,
-                      int64_t inner, bool add) {
+HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
   V<W> sums[kRows][kVectors];
-  HWY_UNROLL(8)
+  HWY_UNROLL(6)
   for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = add ? hn::Load(d, c + i * c_row + j * lanes) : hn::Zero(d);
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) {
+      sums[i][j] = add ? hn::Load(d, c.data + i * c.stride + j * lanes) : hn::Zero(d);
+    }
   }
-  for (int64_t k = 0; k < inner; ++k) {
+  // Three rows share a pointer, so that few registers hold addresses.
+  const W *upper = a.data, *lower = a.data + 3 * a.row, *next = b.data;
+  for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
     V<W> row[kVectors];
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, b + k * b_row + j * lanes);
-    HWY_UNROLL(8)
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, next + j * lanes);
+    HWY_UNROLL(6)
     for (int i = 0; i < kRows; ++i) {
-      const V<W> factor = hn::Set(d, a[i * a_row + k * a_col]);
-      HWY_UNROLL(2)
+      const V<W> factor = hn::Set(d, (i < 3 ? upper : lower)[i % 3 * a.row]);
+      HWY_UNROLL(4)
       for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
     }
   }
-  HWY_UNROLL(8)
+  HWY_UNROLL(6)
   for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(2)
-    for (int j = 0; j < kVectors; ++j) hn::Store(sums[i][j], d, c + i * c_row + j * lanes);
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) hn::Store(sums[i][j], d, c.data + i * c.stride + j * lanes);
   }
 }
 
-template <int kRows, class W>
-HWY_INLINE void PanelRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
-  const int64_t lanes = hn::Lanes(D<W>());
-  int64_t j = 0;
-  for (; j + 2 * lanes <= cols; j += 2 * lanes) {
-    Panel<kRows, 2>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
-  }
-  if (j < cols) Panel<kRows, 1>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner, add);
+template <int kVectors, class W>
+HWY_INLINE void PanelsOfRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t inner, bool add) {
+  int64_t i = 0;
+  const auto next = [&](auto count) {
+    Panel<count(), kVectors, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, inner, add);
+    i += count();
+  };
+  while (i + kRowsAtOnce <= rows) next(std::integral_constant<int, kRowsAtOnce>());
+  if (i + 4 <= rows) next(std::integral_constant<int, 4>());
+  while (i < rows) next(std::integral_constant<int, 1>());
 }
 
-// Computes c = a b or, if `add`, c += a b. `rows` is at most kRowsAtOnce, and `cols` is whole vectors. The terms of an
-// element are added in the order k = 0 .. inner - 1.
+// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. The terms of an element are added in the order k =
+// 0 .. inner - 1.
 template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
-  if (rows == kRowsAtOnce) return PanelRows<kRowsAtOnce>(a, b, c, cols, inner, add);
-  for (int64_t i = 0; i < rows; ++i) {
-    PanelRows<1, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
-  }
+  const int64_t lanes = hn::Lanes(D<W>());
+  int64_t j = 0;
+  const auto next = [&](auto vectors) {
+    PanelsOfRows<vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, rows, inner, add);
+    j += vectors() * lanes;
+  };
+  while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
+  while (j + 2 * lanes <= cols) next(std::integral_constant<int, 2>());
+  if (j < cols) next(std::integral_constant<int, 1>());
 }
 
 }  // namespace

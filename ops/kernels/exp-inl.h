@@ -20,6 +20,33 @@ HWY_INLINE V<T> Exp(V<T> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
 }
 
+// Returns exp(x) for x <= 0, and 0 for x below ln 2^-126. Keeps NaN. In float, x = n · ln 2 + r with |r| <= ln 2 / 2,
+// and exp(r) is a polynomial, fitted so that its largest relative error is least. The result is off by at most 1 ULP.
+template <class T>
+HWY_INLINE V<T> ExpOfNonPositive(V<T> x) {
+  if constexpr (std::is_same_v<Computed<T>, double>) {
+    return Exp<T>(x);
+  } else {
+    const D<float> d;
+    const hn::RebindToUnsigned<D<float>> bits;
+    const auto number = [&](float value) { return hn::Set(d, value); };
+    // After this sum, the lowest bits of `sum` are those of n + 127, which is the exponent of 2^n.
+    const V<float> shift = number(0x1.8p23f + 127), sum = hn::MulAdd(x, number(0x1.715476p+0f), shift);
+    const V<float> n = hn::Sub(sum, shift);
+    // ln 2 in two parts: the product of the first part and n is exact.
+    V<float> r = hn::NegMulAdd(n, number(0.693359375f), x);
+    r = hn::NegMulAdd(n, number(-2.12194440e-4f), r);
+    V<float> p = hn::MulAdd(number(1.38146142e-3f), r, number(8.36871011e-3f));
+    p = hn::MulAdd(p, r, number(4.16683874e-2f));
+    p = hn::MulAdd(p, r, number(1.66665207e-1f));
+    p = hn::MulAdd(p, r, number(4.99999935e-1f));
+    p = hn::MulAdd(p, r, number(1));
+    p = hn::MulAdd(p, r, number(1));
+    const V<float> power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, sum)));
+    return hn::IfThenZeroElse(hn::Lt(x, number(-87.3365448f)), hn::Mul(p, power));
+  }
+}
+
 template <class T>
 HWY_INLINE V<T> Tanh(V<T> x) {
   const D<T> d;

@@ -1,0 +1,145 @@
+// This header computes the gradient of one head of attention. It is included once for each instruction set, as
+// lanes-inl.h is.
+#if defined(WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_
+#undef WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_
+#else
+#define WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_
+#endif
+
+#include "weft/ops/kernels/attention_scores-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, class W>
+W Dot(const T* a, const T* b, int64_t n) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  V<W> sums = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) sums = hn::MulAdd(LoadLanes<T>(a + i), LoadLanes<T>(b + i), sums);
+  W sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; i < n; ++i) sum += static_cast<W>(a[i]) * static_cast<W>(b[i]);
+  return sum;
+}
+
+// Numbers for each target of a block: lse or, if the target sees no source, +inf; and Σ dy · y - dlse.
+template <class W>
+struct TargetNumbers {
+  HWY_ALIGN W lse[kBlock], delta[kBlock];
+};
+
+// On entry, `dscores` holds dy vᵀ, the gradients by the weights after dropout. Replaces them by the gradients by q kᵀ,
+// which include scale and soft cap.
+template <class T, class W>
+void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* delta, const W* slopes, const W* weights,
+                    W* dscores) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d), end = RoundUp(block.rows, lanes);
+  const V<W> scale = hn::Set(d, static_cast<W>(head.scale));
+  for (int64_t j = 0; j < block.cols; ++j) {
+    const int64_t row = j * kBlock, begin = FirstColumn(head, block, j);
+    std::fill_n(dscores + row, begin, W{0});
+    for (int64_t i = begin; i < end; i += lanes) {
+      const V<W> weight = hn::Load(d, weights + row + i), shift = hn::Load(d, delta + i);
+      // Where a weight is 0, the gradient is 0. If a value is infinite, the product would be 0 · inf, which is NaN.
+      V<W> ds = hn::Mul(hn::Mul(weight, hn::Sub(hn::Load(d, dscores + row + i), shift)), scale);
+      if (head.soft_cap > 0) ds = hn::Mul(ds, hn::Load(d, slopes + row + i));
+      hn::Store(hn::IfThenElse(hn::Eq(weight, hn::Zero(d)), hn::Zero(d), ds), d, dscores + row + i);
+    }
+  }
+}
+
+// Adds to sums [sources, features] the product weights · rows. `weights` has a row for each source, and `rows` a row
+// for each target.
+template <class T, class W>
+void SumOverTargets(const AttentionHead<T>& head, const Block& block, const W* weights, Matrix<const W> rows,
+                    Matrix<W> sums) {
+  const int64_t step = IsCut(head, block) ? kRowsAtOnce : block.cols;
+  for (int64_t j = 0; j < block.cols; j += step) {
+    const int64_t first = FirstTarget(head, block, j);
+    Multiply<W>({weights + j * kBlock + first, kBlock, 1}, {rows.data + first * rows.stride, rows.stride},
+                {sums.data + (block.s + j) * sums.stride, sums.stride}, std::min(step, block.cols - j), rows.stride,
+                block.rows - first, true);
+  }
+}
+
+template <class T, class W>
+void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const TargetNumbers<W>& numbers, bool add,
+                     const BackwardSpace<T>& at) {
+  const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
+  const auto rows_of = [&](Positions<const T> all, int64_t width, W* copy) {
+    return Widened<T>({all[block.s], all.stride}, block.cols, width, copy);
+  };
+  const Positions<const W> keys = rows_of(head.key, head.key_width, at.key);
+  const Positions<const W> values = rows_of(head.value, head.value_width, at.value);
+  Scores<T, W>(head, block, at.query_t, keys, at.scores, at.slopes);
+  W* const weights = at.scores;
+  for (int64_t i = 0; i < end; i += lanes) {
+    ExpColumns<T, W>(head, block, i, hn::Load(D<W>(), numbers.lse + i), weights);
+  }
+  MultiplySources(head, block, values, at.dy_t, head.value_width, at.dscores);
+  if (head.dropout.rate > 0) {
+    KeepBlock(head, block, at.keep);
+    MultiplyBlock(at.keep, block.cols, end, at.dscores);
+  }
+  ScoreGradients(head, block, numbers.delta, at.slopes, weights, at.dscores);
+  if (head.dropout.rate > 0) MultiplyBlock(at.keep, block.cols, end, weights);
+  SumOverSources<T, W>(head, block, keys, at.dscores, head.key_width, add, at.dquery_t);
+  SumOverTargets<T, W>(head, block, weights, {at.dy, at.value_stride}, {at.dvalue, at.value_stride});
+  SumOverTargets<T, W>(head, block, at.dscores, {at.query, at.key_stride}, {at.dkey, at.key_stride});
+}
+
+template <class T>
+void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order, Positions<T> dkey,
+              Positions<T> dvalue, std::byte* workspace) {
+  using W = Computed<T>;
+  constexpr W kInfinity = std::numeric_limits<W>::infinity();
+  SpaceTaker space = {workspace};
+  const int64_t targets = head.targets, sources = head.sources;
+  const BackwardSpace<T> at(&space, sources, head.key_width, head.value_width);
+  if (order.first) {
+    std::fill_n(at.dkey, sources * at.key_stride, W{0});
+    std::fill_n(at.dvalue, sources * at.value_stride, W{0});
+  }
+  for (int64_t t = 0; t < targets; t += kBlock) {
+    Block block = {.t = t, .rows = std::min(kBlock, targets - t)};
+    TargetNumbers<W> numbers = {};
+    for (int64_t i = 0; i < block.rows; ++i) {
+      // If a target sees no source, its lse is -inf. The shift is then +inf: exp(score - inf) = 0, so all weights are
+      // 0.
+      numbers.lse[i] = *gradient.lse[t + i] == -kInfinity ? kInfinity : *gradient.lse[t + i];
+      numbers.delta[i] = Dot<T, W>(gradient.dy[t + i], gradient.y[t + i], head.value_width);
+      if (gradient.dlse.data != nullptr) numbers.delta[i] -= *gradient.dlse[t + i];
+    }
+    CopyRows<T, W>(head.query, t, block.rows, head.key_width, {at.query, at.key_stride});
+    CopyRows<T, W>(gradient.dy, t, block.rows, head.value_width, {at.dy, at.value_stride});
+    CopyTransposed<T, W>(head.query, t, block.rows, head.key_width, static_cast<W>(head.scale), at.query_t);
+    CopyTransposed<T, W>(gradient.dy, t, block.rows, head.value_width, 1, at.dy_t);
+    bool add = false;
+    for (block.s = 0; block.s < sources; block.s += kBlock) {
+      block.cols = std::min(kBlock, sources - block.s);
+      if (IsHidden(head, block)) continue;
+      GradientOfBlock(head, block, numbers, add, at);
+      add = true;
+    }
+    if (!add) std::fill_n(at.dquery_t, head.key_width * kBlock, W{0});
+    StoreTransposed<T, W>(at.dquery_t, block.rows, head.key_width, at.scores,
+                          {gradient.dquery[t], gradient.dquery.stride});
+  }
+  if (!order.last) return;
+  for (int64_t s = 0; s < sources; ++s) {
+    Convert(at.dkey + s * at.key_stride, head.key_width, dkey[s]);
+    Convert(at.dvalue + s * at.value_stride, head.value_width, dvalue[s]);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target

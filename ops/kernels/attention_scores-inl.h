@@ -1,0 +1,186 @@
+// These functions compute the scores of a block, and the weights that follow from them, for attention's kernels. Scores
+// have a row for each source and a column for each target, so a vector holds one source and several targets. Keys and
+// values are then read number by number, where they are, and maxima and sums over sources need no sums within a vector.
+//
+// This header is included once for each instruction set, as lanes-inl.h is.
+#if defined(WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_
+#undef WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_
+#else
+#define WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_
+#endif
+
+#include <algorithm>
+#include <limits>
+
+#include "weft/ops/kernels/attention_block.h"
+#include "weft/ops/kernels/attention_space.h"
+#include "weft/ops/kernels/block-inl.h"
+#include "weft/ops/kernels/exp-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+using Block = AttentionBlock;
+constexpr int64_t kBlock = kAttentionBlock;
+
+// Returns the column of the first vector whose targets see source block.s + j. Considers the causal mask only.
+template <class T>
+int64_t FirstColumn(const AttentionHead<T>& head, const Block& block, int64_t j) {
+  const int64_t lanes = hn::Lanes(D<T>());
+  return FirstTarget(head, block, j) / lanes * lanes;
+}
+// Returns n if the targets of columns begin .. end - 1 see at most the first n sources of the block.
+template <class T>
+int64_t SeenSources(const AttentionHead<T>& head, const Block& block, int64_t end) {
+  return Visible(head, block, std::min(end, block.rows) - 1);
+}
+// Reports whether the causal mask hides some sources of the block from some of its targets.
+template <class T>
+bool IsCut(const AttentionHead<T>& head, const Block& block) {
+  return FirstTarget(head, block, block.cols - 1) > 0;
+}
+
+// Returns `count` rows, in the dtype that they are computed in. Copies them to `copy` unless that is their own dtype.
+template <class T>
+Positions<const Computed<T>> Widened(Positions<const T> rows, int64_t count, int64_t width, Computed<T>* copy) {
+  if constexpr (std::is_same_v<T, Computed<T>>) {
+    return rows;
+  } else {
+    const Matrix<Computed<T>> to = {copy, PaddedWidth(width)};
+    CopyRows<T>(rows, 0, count, width, to);
+    return {to.data, to.stride};
+  }
+}
+
+// Computes products [sources, targets] = rows · columns_t for the sources of the block, in columns from FirstColumn on.
+// `rows` has a row for each source, and `columns_t` a column for each target.
+template <class T, class W>
+void MultiplySources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* columns_t,
+                     int64_t width, W* products) {
+  const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
+  const int64_t step = IsCut(head, block) ? kRowsAtOnce : block.cols;
+  for (int64_t j = 0; j < block.cols; j += step) {
+    const int64_t first = FirstColumn(head, block, j);
+    Multiply<W>({rows[j], rows.stride, 1}, {columns_t + first, kBlock}, {products + j * kBlock + first, kBlock},
+                std::min(step, block.cols - j), end - first, width, false);
+  }
+}
+
+// Computes sums_t [features, targets] = rowsᵀ · weights or, if `add`, adds the product. `rows` and `weights` have a row
+// for each source.
+template <class T, class W>
+void SumOverSources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* weights,
+                    int64_t width, bool add, W* sums_t) {
+  const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
+  const int64_t step = IsCut(head, block) ? 2 * lanes : end;
+  for (int64_t i = 0; i < end; i += step) {
+    const int64_t next = std::min(i + step, end);
+    Multiply<W>({rows.data, 1, rows.stride}, {weights + i, kBlock}, {sums_t + i, kBlock}, width, next - i,
+                SeenSources(head, block, next), add);
+  }
+}
+
+// Replaces each x of row[begin] .. row[end - 1], which are whole vectors, by cap · tanh(x / cap). If `slopes` is not
+// null, sets `slopes` to the derivatives 1 - tanh(x / cap)².
+template <class W>
+void CapRow(double cap, int64_t begin, int64_t end, W* row, W* slopes) {
+  const D<W> d;
+  const V<W> caps = hn::Set(d, static_cast<W>(cap)), one = hn::Set(d, W{1});
+  for (int64_t i = begin; i < end; i += hn::Lanes(d)) {
+    const V<W> tanh = Tanh<W>(hn::Div(hn::Load(d, row + i), caps));
+    hn::Store(hn::Mul(caps, tanh), d, row + i);
+    if (slopes != nullptr) hn::Store(hn::NegMulAdd(tanh, tanh, one), d, slopes + i);
+  }
+}
+
+// Adds `added` to row[begin] .. row[end - 1], which are whole vectors. Where `added` is -inf, the result is -inf.
+template <class W>
+void AddMask(const W* added, int64_t begin, int64_t end, W* row) {
+  const D<W> d;
+  const V<W> hidden = hn::Set(d, -std::numeric_limits<W>::infinity());
+  for (int64_t i = begin; i < end; i += hn::Lanes(d)) {
+    const V<W> mask = hn::Load(d, added + i);
+    hn::Store(hn::IfThenElse(hn::Eq(mask, hidden), hidden, hn::Add(hn::Load(d, row + i), mask)), d, row + i);
+  }
+}
+
+// Computes scores [block.cols, kBlock] = keys · query_t, capped, plus masks. `query_t` includes the scale. Hidden
+// scores are -inf; columns before FirstColumn are not written. If `slopes` is not null and there is a soft cap, sets
+// `slopes` to the cap's derivatives.
+template <class T, class W>
+void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, Positions<const W> keys, W* scores,
+            W* slopes = nullptr) {
+  constexpr W kHidden = -std::numeric_limits<W>::infinity();
+  MultiplySources(head, block, keys, query_t, head.key_width, scores);
+  if (!IsCut(head, block) && head.soft_cap == 0 && head.mask_count == 0) return;
+  const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
+  HWY_ALIGN W added[kBlock];
+  for (int64_t j = 0; j < block.cols; ++j) {
+    W* const row = scores + j * kBlock;
+    const int64_t begin = FirstColumn(head, block, j);
+    if (head.soft_cap > 0) CapRow(head.soft_cap, begin, end, row, slopes == nullptr ? nullptr : slopes + j * kBlock);
+    if (head.mask_count > 0) {
+      MaskLine(head, block.t, block.s + j, block.rows, /*of_targets=*/true, added);
+      AddMask(added, begin, end, row);
+    }
+    std::fill(row + begin, row + FirstTarget(head, block, j), kHidden);
+  }
+}
+
+// Replaces the scores x of the vector of targets from column `i` on by exp(x - shift), and hidden ones by 0. Returns
+// their sums over sources.
+template <class T, class W>
+V<W> ExpColumns(const AttentionHead<T>& head, const Block& block, int64_t i, V<W> shift, W* scores) {
+  const D<W> d;
+  const int64_t seen = SeenSources(head, block, i + static_cast<int64_t>(hn::Lanes(d)));
+  V<W> sum = hn::Zero(d);
+  for (int64_t j = 0; j < seen; ++j) {
+    W* const score = scores + j * kBlock + i;
+    const V<W> e = ExpOfNonPositive<W>(hn::Sub(hn::Load(d, score), shift));
+    hn::Store(e, d, score);
+    sum = hn::Add(sum, e);
+  }
+  for (int64_t j = seen; j < block.cols; ++j) hn::Store(hn::Zero(d), d, scores + j * kBlock + i);
+  return sum;
+}
+
+// Sets `keep` [block.cols, kBlock] to the factors of dropout.
+template <class T, class W>
+void KeepBlock(const AttentionHead<T>& head, const Block& block, W* keep) {
+  HWY_ALIGN W row[kBlock];
+  for (int64_t i = 0; i < block.rows; ++i) {
+    KeepRow(head, block, i, row);
+    for (int64_t j = 0; j < block.cols; ++j) keep[j * kBlock + i] = row[j];
+  }
+}
+
+// Computes x *= factors for `rows` rows of kBlock columns, of which the first `end`, whole vectors, are computed.
+template <class W>
+void MultiplyBlock(const W* factors, int64_t rows, int64_t end, W* x) {
+  const D<W> d;
+  for (int64_t j = 0; j < rows; ++j) {
+    for (int64_t i = j * kBlock; i < j * kBlock + end; i += hn::Lanes(d)) {
+      hn::Store(hn::Mul(hn::Load(d, x + i), hn::Load(d, factors + i)), d, x + i);
+    }
+  }
+}
+
+// Copies x_t, which has a row for each of `width` features, to the `count` rows of `to`. `space`: kScores numbers.
+template <class T, class W>
+void StoreTransposed(const W* x_t, int64_t count, int64_t width, W* space, Positions<T> to) {
+  for (int64_t c = 0; c < width; c += kBlock) {
+    const int64_t features = std::min(kBlock, width - c);
+    CopyTransposed<W, W>({x_t, kBlock}, c, features, count, 1, space);
+    for (int64_t i = 0; i < count; ++i) Convert(space + i * kBlock, features, to[i] + c);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
