@@ -1,6 +1,7 @@
 // Packs weights for products. A product of matrices first copies its right factor into panels, in the order in which
 // its kernel reads, and repeats this in every tile. This pass makes the copy a node of its own. The node runs once per
-// execution and serves all tiles of all products of the weight.
+// execution and serves all tiles of all products of the weight. In inference a weight has one product, whose tiles have
+// up to twice kProductTileRows rows, so the node pays off only for more rows.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -13,7 +14,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMinRows = 512;       // rows of a product: with fewer, packing costs more than it saves
+constexpr int64_t kMinRows = 512;  // rows of a product: with fewer, packing costs more than it saves
+constexpr int64_t kMinRowsInEval = 2 * kProductTileRows;  // with fewer, a product is not cut by rows
 constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a weight of 64 x 64 fits in L1
 
 // Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is an f32 parameter that the product transposes
@@ -27,7 +29,7 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   if (r.producer(weight).op != &kParameterOp || r.type(weight).dtype != kF32) return {};
   if (attrs.transpose_a || b.shape.rank() != 2 || b.shape.dim(0) < kMinWeightAxis || b.shape.dim(1) < kMinWeightAxis)
     return {};
-  if (a.shape.rows() < kMinRows) return {};
+  if (a.shape.rows() < (r.options().mode == kEval ? kMinRowsInEval : kMinRows)) return {};
   if (b.dtype == kF32 && !attrs.transpose_b) return {};
   if (b.dtype == kBF16 && !PacksBF16()) return {};
   const int64_t cols = b.shape.dim(attrs.transpose_b ? 0 : 1);
@@ -35,14 +37,18 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
 }
 
+// Rewrite weight_matmul(a, w) to matmul(cast(a), wᵀ), where w is in bf16 and the product packs it in its tiles
 // Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than CompileOptions::few_rows rows
 // If PacksBF16() is true, a is rounded to bf16, and pack gives bf16. Weights for which FastWithManyRows() is true stay.
 VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
   const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
   if (a.shape.rows() <= r.options().few_rows || FastWithManyRows(w.dtype)) return {};
   const DType dtype = PacksBF16() ? kBF16 : kF32;
-  const Var panels = Pack(r.Now(matmul.inputs[1]), /*transposed=*/true, dtype);
-  return {PackedMatMul(Cast(r.Now(matmul.inputs[0]), dtype), panels, w.shape.dim(0), /*f32_output=*/true)};
+  const Var product_a = Cast(r.Now(matmul.inputs[0]), dtype), weight = r.Now(matmul.inputs[1]);
+  if (w.dtype == kBF16 && PacksBF16InTiles(a.shape.rows()) && a.shape.rows() < kMinRowsInEval) {
+    return {MatMul(product_a, weight, {.transpose_b = true, .f32_output = true})};
+  }
+  return {PackedMatMul(product_a, Pack(weight, /*transposed=*/true, dtype), w.shape.dim(0), /*f32_output=*/true)};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "weft/ops/kernels/attention.h"
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -55,50 +56,6 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
     std::fill(out + width, out + to.stride, W{0});
   }
 }
-#if HWY_TARGET != HWY_SCALAR
-// Divides each row into groups of kBytes bytes. Exchanges the odd groups of row `a` with the even groups of row `b`.
-template <size_t kBytes, class W>
-HWY_INLINE void ExchangeGroups(V<W>* a, V<W>* b) {
-  const D<W> d;
-  const V<W> a0 = *a, b0 = *b;
-  if constexpr (kBytes == sizeof(W)) {
-    *a = hn::OddEven(hn::DupEven(b0), a0);
-    *b = hn::OddEven(b0, hn::DupOdd(a0));
-  } else if constexpr (kBytes == sizeof(double)) {
-    const hn::Repartition<double, D<W>> pairs;
-    const auto a1 = hn::BitCast(pairs, a0), b1 = hn::BitCast(pairs, b0);
-    *a = hn::BitCast(d, hn::OddEven(hn::DupEven(b1), a1));
-    *b = hn::BitCast(d, hn::OddEven(b1, hn::DupOdd(a1)));
-  } else if constexpr (kBytes == 16) {
-    *a = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b0), a0);
-    *b = hn::OddEvenBlocks(b0, hn::SwapAdjacentBlocks(a0));
-  } else {
-    *a = hn::ConcatLowerLower(d, b0, a0);
-    *b = hn::ConcatUpperUpper(d, b0, a0);
-  }
-}
-
-// Exchanges groups of kHalf elements between each pair of rows that are kHalf rows apart.
-template <size_t kHalf, class W, size_t... kPairs>
-HWY_INLINE void ExchangeGroups(V<W>* rows, std::index_sequence<kPairs...>) {
-  (ExchangeGroups<kHalf * sizeof(W), W>(rows + kPairs / kHalf * 2 * kHalf + kPairs % kHalf,
-                                        rows + kPairs / kHalf * 2 * kHalf + kPairs % kHalf + kHalf),
-   ...);
-}
-
-// Transposes a square of as many rows as a vector has lanes: first its halves, then quarters, and so on.
-template <size_t kLanes, class W>
-HWY_INLINE void TransposeSquare(V<W>* rows) {
-  if constexpr (kLanes > 1) {
-    ExchangeGroups<kLanes / 2, W>(rows, std::make_index_sequence<hn::MaxLanes(D<W>()) / 2>());
-    TransposeSquare<kLanes / 2, W>(rows);
-  }
-}
-#else
-template <size_t kLanes, class W>
-HWY_INLINE void TransposeSquare(V<W>*) {}  // of one element
-#endif
-
 // Copies a square of `rows`, times `factor`, to the columns of `to`.
 template <class T, class W, class Access, size_t... kRows>
 HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, sizeof...(kRows)>& rows, int64_t column,

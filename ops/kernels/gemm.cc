@@ -147,6 +147,41 @@ GemmShape Widened(GemmShape shape) {
   return shape;
 }
 
+// Reports whether the product packs B, which is stored transposed, in the workspace. It packs a panel of columns at a
+// time, and multiplies the panel while it is in the cache. With fewer rows or terms, packing costs more than it saves.
+bool PacksPanels(const GemmShape& shape) {
+  constexpr int64_t kMinRowsF32 = 512, kMinInner = 64;
+  if (shape.batch != 1 || shape.transpose_a || !shape.transpose_b || shape.packed_b) return false;
+  if (shape.b_stride != shape.inner) return false;
+  if (shape.in == kF32) return shape.rows >= kMinRowsF32 && shape.inner >= kMinInner;
+  return shape.rows >= kMinRowsToPackBF16 && HasPackedBF16Products() && shape.inner % 32 == 0;
+}
+
+// Returns the shape of `cols` columns of B, which are packed together.
+PanelShape PanelOf(const GemmShape& shape, int64_t cols) {
+  return {
+      .inner = shape.inner, .cols = cols, .width = shape.in == kBF16 ? 64 : (cols + 15) / 16 * 16, .dtype = shape.in};
+}
+// Returns the number of columns that are packed together: multiples of 64 that take about half of an L2 cache.
+int64_t PanelColumns(const GemmShape& shape) {
+  constexpr int64_t kPanelBytes = 512 << 10;
+  const int64_t column = shape.inner * static_cast<int64_t>(SizeOf(shape.in));
+  return std::min(shape.cols, std::max<int64_t>(1, kPanelBytes / column / 64) * 64);
+}
+size_t PanelBytes(const PanelShape& panel) {
+  return static_cast<size_t>(panel.count() * panel.size()) * SizeOf(panel.dtype);
+}
+// Returns the product with `cols` packed columns of B. Its result has no gaps, because the bits of oneDNN's f32
+// products depend on gaps.
+GemmShape ProductOfPanel(GemmShape shape, int64_t cols) {
+  shape.cols = shape.c_stride = cols;
+  shape.accumulate = false;
+  shape.transpose_b = false;
+  shape.packed_b = shape.in == kBF16;
+  shape.b_stride = PanelOf(shape, cols).width;
+  return shape;
+}
+
 size_t Floats(int64_t count) { return AlignUp(sizeof(float) * static_cast<size_t>(count)); }
 
 // Widens rows of `from`, which are `stride` elements apart, to rows of `to` without gaps.
@@ -216,6 +251,14 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
     if (shape.out == kBF16) workspace_ += Floats(shape.rows * shape.cols);
     return;
   }
+  if (PacksPanels(shape)) {
+    const GemmShape panel = ProductOfPanel(shape, PanelColumns(shape));
+    panel_ = Create(panel);
+    last_panel_ = Create(ProductOfPanel(shape, (shape.cols - 1) % panel.cols + 1));
+    workspace_ = AlignUp(std::max(panel_->workspace(), last_panel_->workspace())) + AlignUp(BufferBytes(panel)) +
+                 PanelBytes(PanelOf(shape, panel.cols));
+    return;
+  }
   const OneThread one_thread;
   primitive_ = std::make_unique<Primitive>(shape);
   workspace_ = primitive_->description.scratchpad_desc().get_size();
@@ -257,7 +300,28 @@ void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* wor
   }
 }
 
+void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
+  const int64_t cols = panel_->shape_.cols;
+  std::byte* const packed = workspace + workspace_ - PanelBytes(PanelOf(shape_, cols));
+  std::byte* const result = packed - AlignUp(BufferBytes(panel_->shape_));
+  for (int64_t j = 0; j < shape_.cols; j += cols) {
+    const Gemm& product = j + cols <= shape_.cols ? *panel_ : *last_panel_;
+    PanelShape panel = PanelOf(shape_, product.shape_.cols);
+    if (shape_.in == kBF16) {  // pairs of bf16 elements move as if each were one f32
+      panel.inner /= 2;
+      panel.dtype = kF32;
+    }
+    const std::byte* const rows = b + j * shape_.inner * static_cast<int64_t>(SizeOf(shape_.in));
+    PackPanels(panel, /*transposed=*/true, reinterpret_cast<const float*>(rows), 0, panel.count(), packed);
+    product.Run(a, packed, result, workspace);
+    GemmShape columns = shape_;
+    columns.cols = panel.cols;
+    CopyOrAddToC(columns, result, c + j * static_cast<int64_t>(SizeOf(shape_.out)));
+  }
+}
+
 void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
+  if (panel_ != nullptr) return RunPanels(a, b, c, workspace);
   if (widened_ != nullptr) {
     return RunWidened(reinterpret_cast<const BF16*>(a), reinterpret_cast<const BF16*>(b), c, workspace);
   }

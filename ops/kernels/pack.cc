@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/pack.cc"
@@ -10,6 +11,7 @@
 // These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
@@ -73,75 +75,53 @@ void PackRows(const Source& source, int64_t first, int64_t last, uint32_t* panel
   }
 }
 
-#if HWY_TARGET != HWY_SCALAR
 // Loads a vector of words from consecutive elements of one row of Bᵀ. For bf16, rounds two elements to one word.
 template <class T>
-HWY_INLINE hn::Vec<hn::ScalableTag<uint32_t>> Words(const float* b) {
+HWY_INLINE V<float> Words(const float* b) {
   const hn::ScalableTag<float> d;
   const auto low = hn::LoadU(d, b);
-  if constexpr (kPerWord<T> == 1) {
-    return hn::BitCast(hn::ScalableTag<uint32_t>(), low);
-  } else {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (kPerWord<T> == 2) {
     const auto high = hn::LoadU(d, b + hn::Lanes(d));
-    return Pair(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low));
+    return hn::BitCast(d, Pair(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)));
   }
+#endif
+  return low;
 }
 
-// `words` holds groups of four 32-bit words. Stores group q to columns 0 .. 3 of row 4q + `i` of `panel`.
-HWY_INLINE void StoreFours(hn::Vec<hn::ScalableTag<uint64_t>> words, int64_t i, int64_t width, uint32_t* panel) {
-  const hn::ScalableTag<uint64_t> d;
-  HWY_ALIGN uint64_t fours[HWY_MAX_BYTES / sizeof(uint64_t)];
-  hn::Store(words, d, fours);
-  for (size_t q = 0; 2 * q < hn::Lanes(d); ++q) {
-    std::memcpy(panel + static_cast<int64_t>(4 * q + i) * width, fours + 2 * q, 4 * sizeof(uint32_t));
-  }
+// Transposes as many words of as many rows of Bᵀ as a vector has lanes. `inner`: elements between rows of Bᵀ.
+template <class T, size_t... kRows>
+HWY_INLINE void PackSquare(const float* b, int64_t inner, int64_t width, uint32_t* panel,
+                           std::index_sequence<kRows...>) {
+  V<float> square[] = {Words<T>(b + kRows * inner)...};
+  TransposeSquare<sizeof...(kRows), float>(square);
+  const hn::ScalableTag<uint32_t> d;
+  (hn::StoreU(hn::BitCast(d, square[kRows]), d, panel + kRows * width), ...);
 }
 
-// Packs panels of a matrix that is stored as Bᵀ, by transposing blocks of 4 × 4 words in registers. Packs 16 columns of
-// B at a time along all of `inner`, so that only 16 rows of Bᵀ are read at once.
+// Packs panels of a matrix that is stored as Bᵀ. Packs a vector of columns of B at a time along all of `inner`, so that
+// only as many rows of Bᵀ are read at once.
 template <class T>
 void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
-  constexpr int64_t kBlock = 16;
+  constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
   const PanelShape& shape = source.shape;
-  const hn::ScalableTag<uint32_t> d;
-  const hn::ScalableTag<uint64_t> d64;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), inner = shape.inner, width = shape.width;
-  const int64_t rows = shape.rows() / kPerWord<T>, whole_rows = inner / kPerWord<T>;
-  for (int64_t column = first * width; column < last * width; column += kBlock) {
+  const int64_t inner = shape.inner, width = shape.width;
+  const int64_t rows = shape.rows() / kPerWord<T>;
+  const int64_t whole_rows = kLanes == 1 && kPerWord<T> == 2 ? 0 : inner / kPerWord<T>;
+  for (int64_t column = first * width; column < last * width; column += kLanes) {
     uint32_t* const strip = panels + column / width * rows * width + column % width;
-    for (int64_t begin = 0; begin < rows; begin += kBlock) {
-      const bool whole = begin + kBlock <= whole_rows && column + kBlock <= shape.cols;
-      for (int64_t row = begin; !whole && row < std::min(begin + kBlock, rows); ++row) {
-        for (int64_t j = 0; j < kBlock; ++j) strip[row * width + j] = WordAt<T>(source, row, column + j);
+    for (int64_t row = 0; row < rows; row += kLanes) {
+      if (row + kLanes <= whole_rows && column + kLanes <= shape.cols) {
+        PackSquare<T>(source.b + column * inner + row * kPerWord<T>, inner, width, strip + row * width,
+                      std::make_index_sequence<kLanes>());
+        continue;
       }
-      for (int64_t j = 0; whole && j < kBlock; j += 4) {
-        const float* from = source.b + (column + j) * inner + begin * kPerWord<T>;
-        for (int64_t row = begin; row < begin + kBlock; row += lanes, from += lanes * kPerWord<T>) {
-          const auto a0 = Words<T>(from), a1 = Words<T>(from + inner), a2 = Words<T>(from + 2 * inner),
-                     a3 = Words<T>(from + 3 * inner);
-          const auto b0 = hn::BitCast(d64, hn::InterleaveLower(d, a0, a1)),
-                     b1 = hn::BitCast(d64, hn::InterleaveLower(d, a2, a3)),
-                     b2 = hn::BitCast(d64, hn::InterleaveUpper(d, a0, a1)),
-                     b3 = hn::BitCast(d64, hn::InterleaveUpper(d, a2, a3));
-          uint32_t* const to = strip + row * width + j;
-          StoreFours(hn::InterleaveLower(d64, b0, b1), 0, width, to);
-          StoreFours(hn::InterleaveUpper(d64, b0, b1), 1, width, to);
-          StoreFours(hn::InterleaveLower(d64, b2, b3), 2, width, to);
-          StoreFours(hn::InterleaveUpper(d64, b2, b3), 3, width, to);
-        }
+      for (int64_t r = row; r < std::min(row + kLanes, rows); ++r) {
+        for (int64_t j = 0; j < kLanes; ++j) strip[r * width + j] = WordAt<T>(source, r, column + j);
       }
     }
   }
 }
-#else
-template <class T>
-void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
-  const int64_t rows = source.shape.rows() / kPerWord<T>, width = source.shape.width;
-  for (int64_t i = first * rows * width; i < last * rows * width; ++i) {
-    panels[i] = WordAt<T>(source, i / width % rows, i / width / rows * width + i % width);
-  }
-}
-#endif
 
 template <class T>
 void Pack(const Source& source, int64_t first, int64_t last, uint32_t* panels) {

@@ -193,19 +193,17 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// In a batch, a tile holds all rows of each matrix. If B is f32 and transposed, oneDNN reorders B's columns for each
-// tile, so tiles have more rows and fewer columns.
-bool IsTransposedF32(const OpArgs& args) {
-  return args.inputs[0].dtype == kF32 && args.attrs.as<MatMulAttrs>().transpose_b;
-}
+// In a batch, a tile holds all rows of each matrix. If B is transposed, a product packs B's columns for each tile, so
+// tiles have more rows and fewer columns.
+bool PacksTiles(const OpArgs& args) { return args.attrs.as<MatMulAttrs>().transpose_b; }
 int64_t Quantum(const OpArgs& args) {
   const Layout layout(args);
   if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
-  return IsTransposedF32(args) ? ProductRows(layout.rows, 256) : ProductRows(layout.rows);
+  return PacksTiles(args) ? ProductRows(layout.rows, kProductTileRows) : ProductRows(layout.rows);
 }
 int64_t ColumnQuantum(const OpArgs& args) {
   const int64_t cols = args.outputs[0].shape.cols();
-  return IsTransposedF32(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
+  return PacksTiles(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
