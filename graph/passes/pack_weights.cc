@@ -1,7 +1,8 @@
 // Packs weights for products. A product of matrices first copies its right factor into panels, in the order in which
 // its kernel reads, and repeats this in every tile. This pass makes the copy a node of its own. The node runs once per
-// execution and serves all tiles of all products of the weight. In inference a weight has one product, whose tiles have
-// up to twice kProductTileRows rows, so the node pays off only for more rows.
+// execution and serves all tiles of all products of the weight. In inference few products share a weight, and products
+// of fewer than kMinRowsInEval rows are not cut by rows. They pack a weight in their tiles, where it stays in the
+// cache.
 #include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -29,7 +30,8 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   if (r.producer(weight).op != &kParameterOp || r.type(weight).dtype != kF32) return {};
   if (attrs.transpose_a || b.shape.rank() != 2 || b.shape.dim(0) < kMinWeightAxis || b.shape.dim(1) < kMinWeightAxis)
     return {};
-  if (a.shape.rows() < (r.options().mode == kEval ? kMinRowsInEval : kMinRows)) return {};
+  const bool tiles_pack = b.dtype == kF32 && r.options().mode == kEval;
+  if (a.shape.rows() < (tiles_pack ? kMinRowsInEval : kMinRows)) return {};
   if (b.dtype == kF32 && !attrs.transpose_b) return {};
   if (b.dtype == kBF16 && !PacksBF16()) return {};
   const int64_t cols = b.shape.dim(attrs.transpose_b ? 0 : 1);
@@ -37,18 +39,18 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
 }
 
-// Rewrite weight_matmul(a, w) to matmul(cast(a), wᵀ), where w is in bf16 and the product packs it in its tiles
 // Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than CompileOptions::few_rows rows
+// Rewrite weight_matmul(a, w) to matmul(cast(a), wᵀ), where the tiles of the product would pack w in bf16
 // If PacksBF16() is true, a is rounded to bf16, and pack gives bf16. Weights for which FastWithManyRows() is true stay.
 VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
   const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
   if (a.shape.rows() <= r.options().few_rows || FastWithManyRows(w.dtype)) return {};
   const DType dtype = PacksBF16() ? kBF16 : kF32;
-  const Var product_a = Cast(r.Now(matmul.inputs[0]), dtype), weight = r.Now(matmul.inputs[1]);
-  if (w.dtype == kBF16 && PacksBF16InTiles(a.shape.rows()) && a.shape.rows() < kMinRowsInEval) {
-    return {MatMul(product_a, weight, {.transpose_b = true, .f32_output = true})};
+  const Var input = Cast(r.Now(matmul.inputs[0]), dtype), weight = r.Now(matmul.inputs[1]);
+  if (w.dtype == kBF16 && PacksBF16InTiles(a.shape.rows(), w.shape.dim(1)) && a.shape.rows() < kMinRowsInEval) {
+    return {MatMul(input, weight, {.transpose_b = true, .f32_output = true})};
   }
-  return {PackedMatMul(product_a, Pack(weight, /*transposed=*/true, dtype), w.shape.dim(0), /*f32_output=*/true)};
+  return {PackedMatMul(input, Pack(weight, /*transposed=*/true, dtype), w.shape.dim(0), /*f32_output=*/true)};
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
       .query = HeadPositions(args.input<T>(0), args.input_shape(0), b, head, attrs.query_column, sizes.key_width),
       .key = HeadPositions(args.input<T>(1), args.input_shape(1), b, group, attrs.key_column, sizes.key_width),
       .value = HeadPositions(args.input<T>(2), args.input_shape(2), b, group, attrs.value_column, sizes.value_width),
-      .in_place = sizes.targets <= kFewTargets,
+      .one_by_one = sizes.targets <= kFewTargets,
       .targets = sizes.targets,
       .sources = sizes.sources,
       .key_width = sizes.key_width,

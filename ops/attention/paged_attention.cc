@@ -41,7 +41,7 @@ struct PagedSizes {
     key_width = a.key_width;
     value_width = a.value_width;
   }
-  bool in_place() const { return batch <= kFewRows || page < kCachePage; }
+  bool one_by_one() const { return batch <= kFewRows || page < kCachePage; }
 };
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
@@ -102,14 +102,14 @@ void Kernel(const KernelArgs& args, Rect tile) {
   AttentionHead<T> head = {.page_size = sizes.page,
                            .key_page = sizes.groups * sizes.page * sizes.key_width,
                            .value_page = sizes.groups * sizes.page * sizes.value_width,
-                           .in_place = sizes.in_place(),
+                           .one_by_one = sizes.one_by_one(),
                            .key_width = sizes.key_width,
                            .value_width = sizes.value_width,
                            .scale = attrs.scale,
                            .soft_cap = attrs.soft_cap,
                            .causal = true};
   for (int64_t row = tile.row_begin, next = row; row < tile.row_end; row = next) {
-    next = head.in_place ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
+    next = head.one_by_one ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
     head.pages = pages + row * sizes.pages;
     head.targets = next - row;
     head.sources = std::min<int64_t>(positions[next - 1] + 1, sizes.sources);
@@ -140,7 +140,7 @@ Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
 
 int64_t Quantum(const OpArgs& args) {
   const PagedSizes sizes(args.attrs, args.inputs);
-  return !sizes.in_place() && sizes.batch % kCachePage == 0 ? kCachePage : 1;
+  return !sizes.one_by_one() && sizes.batch % kCachePage == 0 ? kCachePage : 1;
 }
 int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 

@@ -67,7 +67,7 @@ W ExpRow(W shift, int64_t count, W* row) {
   const D<W> d;
   V<W> sum = hn::Zero(d);
   for (int64_t j = 0; j < count; j += hn::Lanes(d)) {
-    const V<W> e = ExpOfNonPositive<W>(hn::Sub(hn::Load(d, row + j), hn::Set(d, shift)));
+    const V<W> e = BoundedExp<W>(hn::Sub(hn::Load(d, row + j), hn::Set(d, shift)));
     hn::Store(e, d, row + j);
     sum = hn::Add(sum, e);
   }
@@ -152,7 +152,7 @@ bool ExpOfBlock(const AttentionHead<T>& head, const Block& block, W* scores, Run
     }
     if (j < seen) even = hn::Max(even, hn::Load(d, scores + j * kBlock + i));
     const V<W> max = hn::Max(even, odd), shift = hn::IfThenElse(hn::Eq(max, lowest), hn::Zero(d), max);
-    const V<W> correction = ExpOfNonPositive<W>(hn::Sub(before, shift));
+    const V<W> correction = BoundedExp<W>(hn::Sub(before, shift));
     const V<W> sum = ExpColumns<T, W>(head, block, i, shift, scores);
     hn::Store(max, d, sums->max + i);
     hn::Store(hn::MulAdd(hn::Load(d, sums->total + i), correction, sum), d, sums->total + i);
@@ -160,12 +160,6 @@ bool ExpOfBlock(const AttentionHead<T>& head, const Block& block, W* scores, Run
     grown = grown || !hn::AllTrue(d, hn::Eq(correction, hn::Set(d, W{1})));
   }
   return grown;
-}
-
-// Multiplies each row of x [rows, kBlock] by `factors`, in the first `end` columns, which are whole vectors.
-template <class W>
-void ScaleColumns(const W* factors, int64_t rows, int64_t end, W* x) {
-  for (int64_t r = 0; r < rows; ++r) MultiplyBlock(factors, 1, end, x + r * kBlock);
 }
 
 // Computes targets block.t .. block.t + block.rows - 1.
@@ -186,22 +180,23 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
     };
     Scores<T, W>(head, block, at.query_t, rows_of(head.key, head.key_page, head.key_width, at.key), at.scores);
     const bool grown = ExpOfBlock(head, block, at.scores, &sums);
-    if (!first && grown) ScaleColumns(sums.correction, head.value_width, end, at.sums_t);
+    if (!first && grown) MultiplyBlock<W>(sums.correction, 0, head.value_width, end, at.sums_t);
     if (head.dropout.rate > 0) {
       KeepBlock(head, block, at.keep);
-      MultiplyBlock(at.keep, block.cols, end, at.scores);
+      MultiplyBlock(at.keep, kBlock, block.cols, end, at.scores);
     }
     SumOverSources<T, W>(head, block, rows_of(head.value, head.value_page, head.value_width, at.value), at.scores,
                          head.value_width, !first, at.sums_t);
     first = false;
   }
+  HWY_ALIGN W inverse[kBlock] = {};
   const auto sees_none = [&](int64_t i) { return first || sums.total[i] == 0; };
   for (int64_t i = 0; i < block.rows; ++i) {
     *lse[block.t + i] = sees_none(i) ? -kInfinity : sums.max[i] + std::log(sums.total[i]);
-    sums.correction[i] = 1 / sums.total[i];
+    inverse[i] = 1 / sums.total[i];
   }
   if (!first) {
-    ScaleColumns(sums.correction, head.value_width, end, at.sums_t);
+    MultiplyBlock<W>(inverse, 0, head.value_width, end, at.sums_t);
     StoreTransposed<T, W>(at.sums_t, block.rows, head.value_width, at.scores, {y[block.t], y.stride});
   }
   for (int64_t i = 0; i < block.rows; ++i) {
@@ -214,9 +209,9 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions
              std::byte* workspace) {
   SpaceTaker space = {workspace};
   const ForwardSpace<T> at(&space, head.key_width, head.value_width);
-  const int64_t step = head.in_place ? 1 : kBlock;
+  const int64_t step = head.one_by_one ? 1 : kBlock;
   for (int64_t t = begin; t < end; t += step) {
-    if (head.in_place) {
+    if (head.one_by_one) {
       ForwardOne(head, t, y, lse, at);
     } else {
       ForwardBlock(head, {.t = t, .rows = std::min(kBlock, end - t)}, y, lse, at);
@@ -244,8 +239,7 @@ HWY_EXPORT(Tables);
 
 template <class T>
 const AttentionKernels<T>& AttentionKernelsOf() {
-  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
-  return std::get<AttentionKernels<T>>(*tables);
+  return std::get<AttentionKernels<T>>(*HWY_DYNAMIC_DISPATCH(Tables)());
 }
 template const AttentionKernels<float>& AttentionKernelsOf<float>();
 template const AttentionKernels<double>& AttentionKernelsOf<double>();

@@ -2,9 +2,9 @@
 //
 // Scores are scale · q kᵀ, capped and masked. The matrix of scores never exists as a whole (Dao et al.,
 // "FlashAttention", 2022). When the maximum of a row grows, its running sums are corrected (Milakov and Gimelshein,
-// 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. The
-// bits of a row that `forward` computes depend only on the row's own operands and on AttentionHead::in_place. The
-// kernels allocate nothing.
+// 2018). Positions are processed in blocks of kAttentionBlock. f64 is computed in double, f32 and bf16 in float. If all
+// operands are finite, the bits of a row that `forward` computes depend only on the row's own operands and on
+// AttentionHead::one_by_one. The kernels allocate nothing.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_H_
 #define WEFT_OPS_KERNELS_ATTENTION_H_
 
@@ -43,9 +43,8 @@ struct AttentionDropout {  // dropout of the weights, as the op dropout computes
   int64_t first = 0;  // index of the random number for target 0 and source 0
 };
 
-// A head with at most this many targets reads keys and values in place. Copies, transposed for the keys, only pay off
-// if several targets use them.
-inline constexpr int64_t kFewTargets = 2;
+// A head with at most this many targets computes them one by one. With more, a vector holds several targets.
+inline constexpr int64_t kFewTargets = 4;
 
 template <class T>
 struct AttentionHead {
@@ -56,9 +55,9 @@ struct AttentionHead {
   const int32_t* pages = nullptr;
   int64_t page_size = kAttentionBlock;
   int64_t key_page = 0, value_page = 0;
-  // false: `forward` copies blocks of keys and values, which is faster for several targets. Must be true with pages of
-  // less than kAttentionBlock positions.
-  bool in_place = false;
+  // true: `forward` computes one target at a time, and a vector holds several features. false: a vector holds several
+  // targets. Must be true with pages of less than kAttentionBlock positions.
+  bool one_by_one = false;
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
   double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap

@@ -7,6 +7,9 @@
 #define WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_
 #endif
 
+#include <algorithm>
+#include <limits>
+
 #include "weft/ops/kernels/attention_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,6 +17,7 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Returns the sum of the products of `n` numbers of a and b.
 template <class T, class W>
 W Dot(const T* a, const T* b, int64_t n) {
   const D<W> d;
@@ -28,7 +32,7 @@ W Dot(const T* a, const T* b, int64_t n) {
 
 // Numbers for each target of a block: lse or, if the target sees no source, +inf; and Σ dy · y - dlse.
 template <class W>
-struct TargetNumbers {
+struct TargetShifts {
   HWY_ALIGN W lse[kBlock], delta[kBlock];
 };
 
@@ -54,21 +58,24 @@ void ScoreGradients(const AttentionHead<T>& head, const Block& block, const W* d
 }
 
 // Adds to sums [sources, features] the product weights · rows. `weights` has a row for each source, and `rows` a row
-// for each target.
+// of `width` features for each target.
 template <class T, class W>
 void SumOverTargets(const AttentionHead<T>& head, const Block& block, const W* weights, Matrix<const W> rows,
-                    Matrix<W> sums) {
-  const int64_t step = IsCut(head, block) ? kRowsAtOnce : block.cols;
+                    int64_t width, Matrix<W> sums) {
+  const int64_t cols = RoundUp(width, hn::Lanes(D<W>()));
+  const int64_t step = IsPartlyHidden(head, block) ? kRowsAtOnce : block.cols;
   for (int64_t j = 0; j < block.cols; j += step) {
     const int64_t first = FirstTarget(head, block, j);
     Multiply<W>({weights + j * kBlock + first, kBlock, 1}, {rows.data + first * rows.stride, rows.stride},
-                {sums.data + (block.s + j) * sums.stride, sums.stride}, std::min(step, block.cols - j), rows.stride,
+                {sums.data + (block.s + j) * sums.stride, sums.stride}, std::min(step, block.cols - j), cols,
                 block.rows - first, true);
   }
 }
 
+// Adds the block's part to the gradients by keys and values, and by the block's queries. Unless `add`, overwrites the
+// latter.
 template <class T, class W>
-void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const TargetNumbers<W>& numbers, bool add,
+void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const TargetShifts<W>& shifts, bool add,
                      const BackwardSpace<T>& at) {
   const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
   const auto rows_of = [&](Positions<const T> all, int64_t width, W* copy) {
@@ -79,18 +86,18 @@ void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const Tar
   Scores<T, W>(head, block, at.query_t, keys, at.scores, at.slopes);
   W* const weights = at.scores;
   for (int64_t i = 0; i < end; i += lanes) {
-    ExpColumns<T, W>(head, block, i, hn::Load(D<W>(), numbers.lse + i), weights);
+    ExpColumns<T, W>(head, block, i, hn::Load(D<W>(), shifts.lse + i), weights);
   }
   MultiplySources(head, block, values, at.dy_t, head.value_width, at.dscores);
   if (head.dropout.rate > 0) {
     KeepBlock(head, block, at.keep);
-    MultiplyBlock(at.keep, block.cols, end, at.dscores);
+    MultiplyBlock(at.keep, kBlock, block.cols, end, at.dscores);
   }
-  ScoreGradients(head, block, numbers.delta, at.slopes, weights, at.dscores);
-  if (head.dropout.rate > 0) MultiplyBlock(at.keep, block.cols, end, weights);
+  ScoreGradients(head, block, shifts.delta, at.slopes, weights, at.dscores);
+  if (head.dropout.rate > 0) MultiplyBlock(at.keep, kBlock, block.cols, end, weights);
   SumOverSources<T, W>(head, block, keys, at.dscores, head.key_width, add, at.dquery_t);
-  SumOverTargets<T, W>(head, block, weights, {at.dy, at.value_stride}, {at.dvalue, at.value_stride});
-  SumOverTargets<T, W>(head, block, at.dscores, {at.query, at.key_stride}, {at.dkey, at.key_stride});
+  SumOverTargets<T, W>(head, block, weights, {at.dy, at.value_stride}, head.value_width, {at.dvalue, at.value_stride});
+  SumOverTargets<T, W>(head, block, at.dscores, {at.query, at.key_stride}, head.key_width, {at.dkey, at.key_stride});
 }
 
 template <class T>
@@ -107,13 +114,13 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
   }
   for (int64_t t = 0; t < targets; t += kBlock) {
     Block block = {.t = t, .rows = std::min(kBlock, targets - t)};
-    TargetNumbers<W> numbers = {};
+    TargetShifts<W> shifts = {};
     for (int64_t i = 0; i < block.rows; ++i) {
       // If a target sees no source, its lse is -inf. The shift is then +inf: exp(score - inf) = 0, so all weights are
       // 0.
-      numbers.lse[i] = *gradient.lse[t + i] == -kInfinity ? kInfinity : *gradient.lse[t + i];
-      numbers.delta[i] = Dot<T, W>(gradient.dy[t + i], gradient.y[t + i], head.value_width);
-      if (gradient.dlse.data != nullptr) numbers.delta[i] -= *gradient.dlse[t + i];
+      shifts.lse[i] = *gradient.lse[t + i] == -kInfinity ? kInfinity : *gradient.lse[t + i];
+      shifts.delta[i] = Dot<T, W>(gradient.dy[t + i], gradient.y[t + i], head.value_width);
+      if (gradient.dlse.data != nullptr) shifts.delta[i] -= *gradient.dlse[t + i];
     }
     CopyRows<T, W>(head.query, t, block.rows, head.key_width, {at.query, at.key_stride});
     CopyRows<T, W>(gradient.dy, t, block.rows, head.value_width, {at.dy, at.value_stride});
@@ -123,7 +130,7 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
     for (block.s = 0; block.s < sources; block.s += kBlock) {
       block.cols = std::min(kBlock, sources - block.s);
       if (IsHidden(head, block)) continue;
-      GradientOfBlock(head, block, numbers, add, at);
+      GradientOfBlock(head, block, shifts, add, at);
       add = true;
     }
     if (!add) std::fill_n(at.dquery_t, head.key_width * kBlock, W{0});

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "weft/ops/kernels/attention_block.h"
 #include "weft/ops/kernels/attention_space.h"
@@ -32,14 +33,14 @@ int64_t FirstColumn(const AttentionHead<T>& head, const Block& block, int64_t j)
   const int64_t lanes = hn::Lanes(D<T>());
   return FirstTarget(head, block, j) / lanes * lanes;
 }
-// Returns n if the targets of columns begin .. end - 1 see at most the first n sources of the block.
+// Returns n if the targets before column `end` see at most the first n sources of the block.
 template <class T>
 int64_t SeenSources(const AttentionHead<T>& head, const Block& block, int64_t end) {
   return Visible(head, block, std::min(end, block.rows) - 1);
 }
 // Reports whether the causal mask hides some sources of the block from some of its targets.
 template <class T>
-bool IsCut(const AttentionHead<T>& head, const Block& block) {
+bool IsPartlyHidden(const AttentionHead<T>& head, const Block& block) {
   return FirstTarget(head, block, block.cols - 1) > 0;
 }
 
@@ -56,12 +57,12 @@ Positions<const Computed<T>> Widened(Positions<const T> rows, int64_t count, int
 }
 
 // Computes products [sources, targets] = rows · columns_t for the sources of the block, in columns from FirstColumn on.
-// `rows` has a row for each source, and `columns_t` a column for each target.
+// Those before are undefined. `rows` has a row for each source, and `columns_t` a column for each target.
 template <class T, class W>
 void MultiplySources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* columns_t,
                      int64_t width, W* products) {
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
-  const int64_t step = IsCut(head, block) ? kRowsAtOnce : block.cols;
+  const int64_t step = IsPartlyHidden(head, block) ? kRowsAtOnce : block.cols;
   for (int64_t j = 0; j < block.cols; j += step) {
     const int64_t first = FirstColumn(head, block, j);
     Multiply<W>({rows[j], rows.stride, 1}, {columns_t + first, kBlock}, {products + j * kBlock + first, kBlock},
@@ -75,7 +76,8 @@ template <class T, class W>
 void SumOverSources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* weights,
                     int64_t width, bool add, W* sums_t) {
   const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
-  const int64_t step = IsCut(head, block) ? 2 * lanes : end;
+  // Two vectors of targets share their sources, because a product of one vector is less efficient.
+  const int64_t step = IsPartlyHidden(head, block) ? 2 * lanes : end;
   for (int64_t i = 0; i < end; i += step) {
     const int64_t next = std::min(i + step, end);
     Multiply<W>({rows.data, 1, rows.stride}, {weights + i, kBlock}, {sums_t + i, kBlock}, width, next - i,
@@ -108,22 +110,31 @@ void AddMask(const W* added, int64_t begin, int64_t end, W* row) {
 }
 
 // Computes scores [block.cols, kBlock] = keys · query_t, capped, plus masks. `query_t` includes the scale. Hidden
-// scores are -inf; columns before FirstColumn are not written. If `slopes` is not null and there is a soft cap, sets
+// scores are -inf; columns before FirstColumn are undefined. If `slopes` is not null and there is a soft cap, sets
 // `slopes` to the cap's derivatives.
 template <class T, class W>
 void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, Positions<const W> keys, W* scores,
             W* slopes = nullptr) {
   constexpr W kHidden = -std::numeric_limits<W>::infinity();
   MultiplySources(head, block, keys, query_t, head.key_width, scores);
-  if (!IsCut(head, block) && head.soft_cap == 0 && head.mask_count == 0) return;
+  if (!IsPartlyHidden(head, block) && head.soft_cap == 0 && head.mask_count == 0) return;
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
-  HWY_ALIGN W added[kBlock];
+  const bool by_target = std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count,
+                                     [](const AttentionMask& mask) { return mask.target_stride != 0; });
+  HWY_ALIGN W added[kBlock], by_source[kBlock];
+  if (head.mask_count > 0 && !by_target) {
+    MaskLine(head, block.t, block.s, block.cols, /*of_targets=*/false, by_source);
+  }
   for (int64_t j = 0; j < block.cols; ++j) {
     W* const row = scores + j * kBlock;
     const int64_t begin = FirstColumn(head, block, j);
     if (head.soft_cap > 0) CapRow(head.soft_cap, begin, end, row, slopes == nullptr ? nullptr : slopes + j * kBlock);
     if (head.mask_count > 0) {
-      MaskLine(head, block.t, block.s + j, block.rows, /*of_targets=*/true, added);
+      if (by_target) {
+        MaskLine(head, block.t, block.s + j, block.rows, /*of_targets=*/true, added);
+      } else {
+        std::fill_n(added, kBlock, by_source[j]);
+      }
       AddMask(added, begin, end, row);
     }
     std::fill(row + begin, row + FirstTarget(head, block, j), kHidden);
@@ -139,7 +150,7 @@ V<W> ExpColumns(const AttentionHead<T>& head, const Block& block, int64_t i, V<W
   V<W> sum = hn::Zero(d);
   for (int64_t j = 0; j < seen; ++j) {
     W* const score = scores + j * kBlock + i;
-    const V<W> e = ExpOfNonPositive<W>(hn::Sub(hn::Load(d, score), shift));
+    const V<W> e = BoundedExp<W>(hn::Sub(hn::Load(d, score), shift));
     hn::Store(e, d, score);
     sum = hn::Add(sum, e);
   }
@@ -157,12 +168,13 @@ void KeepBlock(const AttentionHead<T>& head, const Block& block, W* keep) {
   }
 }
 
-// Computes x *= factors for `rows` rows of kBlock columns, of which the first `end`, whole vectors, are computed.
+// Multiplies the first `end` columns, whole vectors, of x [rows, kBlock] by `factors`, whose rows are `stride` elements
+// apart. If `stride` is 0, all rows have the same factors.
 template <class W>
-void MultiplyBlock(const W* factors, int64_t rows, int64_t end, W* x) {
+void MultiplyBlock(const W* factors, int64_t stride, int64_t rows, int64_t end, W* x) {
   const D<W> d;
-  for (int64_t j = 0; j < rows; ++j) {
-    for (int64_t i = j * kBlock; i < j * kBlock + end; i += hn::Lanes(d)) {
+  for (int64_t j = 0; j < rows; ++j, factors += stride, x += kBlock) {
+    for (int64_t i = 0; i < end; i += hn::Lanes(d)) {
       hn::Store(hn::Mul(hn::Load(d, x + i), hn::Load(d, factors + i)), d, x + i);
     }
   }

@@ -11,6 +11,7 @@
 
 #include "gtest/gtest.h"
 #include "weft/core/arena.h"
+#include "weft/ops/kernels/instruction_set_test.h"
 
 namespace weft {
 namespace {
@@ -290,26 +291,29 @@ void ExpectReference(const Row& row, double forward, double backward) {
   ExpectRows("dvalue", std::vector{c.dvalue}, wanted.dvalue, backward);
 }
 
-TEST(AttentionTest, F32) {
+using AttentionTest = InstructionSetTest;
+INSTANTIATE_TEST_SUITE_P(InstructionSets, AttentionTest, InstructionSets(), InstructionSetName);
+
+TEST_P(AttentionTest, F32) {
   constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
   for (const Row& row : kRows) ExpectReference<float>(row, row.forward * kEpsilon, row.backward * kEpsilon);
 }
 
-TEST(AttentionTest, F64) {
+TEST_P(AttentionTest, F64) {
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   for (const Row& row : kRows) ExpectReference<double>(row, row.forward * kEpsilon, row.backward * kEpsilon);
 }
 
 // bf16 operands are computed in f32, and results have a relative rounding error of 2^-9. The backward kernel reads the
 // rounded y, so that the dy · y of a row has the same error once more.
-TEST(AttentionTest, BF16) {
+TEST_P(AttentionTest, BF16) {
   for (const Row& row : kRows) {
     if (row.scale < 1) ExpectReference<BF16>(row, 0x1p-8, 0x1p-8);
   }
 }
 
 // Calls for blocks of targets must give the same bits as one call for all targets.
-TEST(AttentionTest, BlocksOfTargetsAreIndependent) {
+TEST_P(AttentionTest, BlocksOfTargetsAreIndependent) {
   for (const Row& row : kRows) {
     Case<float> whole(row), blocks(row);
     const Workspace space = MakeWorkspace(AttentionWorkspace(kF32, row.key_width, row.value_width));

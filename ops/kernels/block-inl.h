@@ -67,7 +67,7 @@ HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, size
 }
 
 // Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`. `to` has PaddedWidth(width) rows
-// of kAttentionBlock elements. Up to a whole vector, more columns are copies of the last one.
+// of kAttentionBlock elements. Columns from `count` on, up to a whole vector, repeat the last position.
 template <class T, class W>
 void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W factor, W* to) {
   constexpr size_t kLanes = hn::MaxLanes(D<W>());
@@ -98,7 +98,7 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
     }
   }
   // Three rows share a pointer, so that few registers hold addresses.
-  const W *upper = a.data, *lower = a.data + 3 * a.row, *next = b.data;
+  const W *upper = a.data, *lower = kRows > 3 ? a.data + 3 * a.row : a.data, *next = b.data;
   for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
     V<W> row[kVectors];
     HWY_UNROLL(4)

@@ -7,6 +7,8 @@
 #define WEFT_OPS_KERNELS_EXP_INL_H_
 #endif
 
+#include <type_traits>
+
 #include "hwy/contrib/math/math-inl.h"
 #include "weft/ops/kernels/lanes-inl.h"
 
@@ -20,16 +22,18 @@ HWY_INLINE V<T> Exp(V<T> x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
 }
 
-// Returns exp(x) for x <= 0, and 0 for x below ln 2^-126. Keeps NaN. In float, x = n · ln 2 + r with |r| <= ln 2 / 2,
-// and exp(r) is a polynomial, fitted so that its largest relative error is least. The result is off by at most 1 ULP.
+// Returns exp(x), in float exp(min(x, 88)), and 0 for x below ln 2^-126. Keeps NaN. In float, x = n · ln 2 + r with
+// |r| <= ln 2 / 2, and exp(r) is a polynomial, fitted so that its largest relative error is least. The result is off by
+// at most 1 ULP, or 2 on CPUs without fused multiply-adds.
 template <class T>
-HWY_INLINE V<T> ExpOfNonPositive(V<T> x) {
+HWY_INLINE V<T> BoundedExp(V<T> x) {
   if constexpr (std::is_same_v<Computed<T>, double>) {
     return Exp<T>(x);
   } else {
     const D<float> d;
     const hn::RebindToUnsigned<D<float>> bits;
     const auto number = [&](float value) { return hn::Set(d, value); };
+    x = hn::IfThenElse(hn::Gt(x, number(88)), number(88), x);  // unlike Min, keeps NaN on all CPUs
     // After this sum, the lowest bits of `sum` are those of n + 127, which is the exponent of 2^n.
     const V<float> shift = number(0x1.8p23f + 127), sum = hn::MulAdd(x, number(0x1.715476p+0f), shift);
     const V<float> n = hn::Sub(sum, shift);

@@ -150,11 +150,11 @@ GemmShape Widened(GemmShape shape) {
 // Reports whether the product packs B, which is stored transposed, in the workspace. It packs a panel of columns at a
 // time, and multiplies the panel while it is in the cache. With fewer rows or terms, packing costs more than it saves.
 bool PacksPanels(const GemmShape& shape) {
-  constexpr int64_t kMinRowsF32 = 512, kMinInner = 64;
+  constexpr int64_t kMinRows = 256, kMinInner = 64;  // in f32
   if (shape.batch != 1 || shape.transpose_a || !shape.transpose_b || shape.packed_b) return false;
   if (shape.b_stride != shape.inner) return false;
-  if (shape.in == kF32) return shape.rows >= kMinRowsF32 && shape.inner >= kMinInner;
-  return shape.rows >= kMinRowsToPackBF16 && HasPackedBF16Products() && shape.inner % 32 == 0;
+  if (shape.in == kBF16) return PacksTransposedBF16(shape.rows, shape.inner);
+  return shape.rows >= kMinRows && shape.inner >= kMinInner;
 }
 
 // Returns the shape of `cols` columns of B, which are packed together.
@@ -162,17 +162,7 @@ PanelShape PanelOf(const GemmShape& shape, int64_t cols) {
   return {
       .inner = shape.inner, .cols = cols, .width = shape.in == kBF16 ? 64 : (cols + 15) / 16 * 16, .dtype = shape.in};
 }
-// Returns the number of columns that are packed together: multiples of 64 that take about half of an L2 cache.
-int64_t PanelColumns(const GemmShape& shape) {
-  constexpr int64_t kPanelBytes = 512 << 10;
-  const int64_t column = shape.inner * static_cast<int64_t>(SizeOf(shape.in));
-  return std::min(shape.cols, std::max<int64_t>(1, kPanelBytes / column / 64) * 64);
-}
-size_t PanelBytes(const PanelShape& panel) {
-  return static_cast<size_t>(panel.count() * panel.size()) * SizeOf(panel.dtype);
-}
-// Returns the product with `cols` packed columns of B. Its result has no gaps, because the bits of oneDNN's f32
-// products depend on gaps.
+// Returns the product of `cols` packed columns. The result has no gaps, on which the bits of f32 products depend.
 GemmShape ProductOfPanel(GemmShape shape, int64_t cols) {
   shape.cols = shape.c_stride = cols;
   shape.accumulate = false;
@@ -205,6 +195,10 @@ bool HasPackedBF16Products() {
     return Describe({}, plain, any, plain).weights_desc() == Packed(128, 128);
   }();
   return has;
+}
+
+bool PacksTransposedBF16(int64_t rows, int64_t inner) {
+  return HasPackedBF16Products() && rows >= 128 && inner % 32 == 0;  // with fewer rows, packing costs too much
 }
 
 // Holds oneDNN's handles for one call of Gemm::Run.
@@ -252,11 +246,14 @@ Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
     return;
   }
   if (PacksPanels(shape)) {
-    const GemmShape panel = ProductOfPanel(shape, PanelColumns(shape));
+    constexpr int64_t kPanelBytes = 512 << 10;  // half of an L2 cache
+    const int64_t columns = kPanelBytes / (shape.inner * static_cast<int64_t>(SizeOf(shape.in)));
+    const GemmShape panel = ProductOfPanel(shape, std::min(shape.cols, std::max<int64_t>(1, columns / 64) * 64));
+    const GemmShape last = ProductOfPanel(shape, (shape.cols - 1) % panel.cols + 1);
     panel_ = Create(panel);
-    last_panel_ = Create(ProductOfPanel(shape, (shape.cols - 1) % panel.cols + 1));
+    last_panel_ = last == panel ? panel_ : Create(last);
     workspace_ = AlignUp(std::max(panel_->workspace(), last_panel_->workspace())) + AlignUp(BufferBytes(panel)) +
-                 PanelBytes(PanelOf(shape, panel.cols));
+                 PanelOf(shape, panel.cols).bytes();
     return;
   }
   const OneThread one_thread;
@@ -302,7 +299,7 @@ void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* wor
 
 void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
   const int64_t cols = panel_->shape_.cols;
-  std::byte* const packed = workspace + workspace_ - PanelBytes(PanelOf(shape_, cols));
+  std::byte* const packed = workspace + workspace_ - PanelOf(shape_, cols).bytes();
   std::byte* const result = packed - AlignUp(BufferBytes(panel_->shape_));
   for (int64_t j = 0; j < shape_.cols; j += cols) {
     const Gemm& product = j + cols <= shape_.cols ? *panel_ : *last_panel_;

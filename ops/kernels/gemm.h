@@ -5,7 +5,7 @@
 // each thread brings its own workspace. If oneDNN is faster without gaps between the rows of C, the product is computed
 // in the workspace, and then copied to C. With AMX, bf16 products that add to C are computed there, too, and then
 // added. If the CPU has no bf16 products, bf16 operands are widened into the workspace and multiplied in f32. A product
-// of many rows packs B there, if B is stored transposed: a few columns at a time, which stay in the cache.
+// of many rows packs B in the workspace, if B is stored transposed: a few columns at a time, which stay in the cache.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -36,12 +36,11 @@ struct GemmShape {
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
-// With at least this many rows, a bf16 product packs B if it is stored transposed. With fewer, packing costs more than
-// it saves.
-inline constexpr int64_t kMinRowsToPackBF16 = 128;
-
 bool HasBF16Products();        // whether the CPU multiplies bf16
 bool HasPackedBF16Products();  // whether bf16 products read panels directly; otherwise panels are slow
+
+// Reports whether a bf16 product packs B, which is stored transposed. Sums have `inner` terms.
+bool PacksTransposedBF16(int64_t rows, int64_t inner);
 
 class Gemm {
  public:
@@ -59,8 +58,8 @@ class Gemm {
   void RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
   const GemmShape shape_;
-  std::unique_ptr<Primitive> primitive_;  // null if the product is empty, or if the CPU lacks the bf16 product
-  std::shared_ptr<const Gemm> widened_;   // replaces a bf16 product that the CPU lacks: one matrix in f32
+  std::unique_ptr<Primitive> primitive_;            // null if the product is empty or consists of others
+  std::shared_ptr<const Gemm> widened_;             // replaces a bf16 product that the CPU lacks: one matrix in f32
   std::shared_ptr<const Gemm> panel_, last_panel_;  // if B is packed in the workspace: the products of its panels
   bool buffered_ = false;                           // true: the product goes to the end of the workspace, then to C
   size_t workspace_ = 0;

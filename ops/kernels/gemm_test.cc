@@ -122,6 +122,50 @@ TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
         for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
+    GemmShape packed = {.rows = 600, .cols = 600, .inner = 1024, .transpose_b = true, .accumulate = accumulate};
+    packed.in = kBF16;
+    EXPECT_EQ(InTiles(packed, 130, 128), InTiles(packed, 600, 600));
+  }
+}
+
+// Products of many rows pack B in panels. Here two or more panels are whole and the last one is not.
+TEST(GemmTest, PanelsOfTransposedB) {
+  constexpr int64_t kRows = 260, kCols = 586, kInner = 1024, kStride = kCols + 5;
+  const std::vector<BF16> a = RandomNumbers(kRows * kInner, 1), b = RandomNumbers(kCols * kInner, 2);
+  const std::vector<float> wide_a(a.begin(), a.end()), wide_b(b.begin(), b.end());
+  std::vector<double> wanted(kRows * kCols);
+  const std::vector<double> double_a(a.begin(), a.end()), double_b(b.begin(), b.end());
+  PlainGemm({.rows = kRows,
+             .cols = kCols,
+             .inner = kInner,
+             .a_stride = kInner,
+             .b_stride = kInner,
+             .c_stride = kCols,
+             .transpose_b = true},
+            double_a.data(), double_b.data(), wanted.data());
+  for (const DType in : {kF32, kBF16}) {
+    for (const bool accumulate : {false, true}) {
+      std::vector<float> c(kRows * kStride, 77);
+      const auto gemm = Gemm::Create({.rows = kRows,
+                                      .cols = kCols,
+                                      .inner = kInner,
+                                      .a_stride = kInner,
+                                      .b_stride = kInner,
+                                      .c_stride = kStride,
+                                      .transpose_b = true,
+                                      .accumulate = accumulate,
+                                      .in = in});
+      const auto bytes = [](const auto& numbers) { return reinterpret_cast<const std::byte*>(numbers.data()); };
+      Arena arena;
+      gemm->Run(in == kF32 ? bytes(wide_a) : bytes(a), in == kF32 ? bytes(wide_b) : bytes(b),
+                reinterpret_cast<std::byte*>(c.data()), arena.Allocate(gemm->workspace()));
+      for (int64_t i = 0; i < kRows; ++i) {
+        for (int64_t j = 0; j < kStride; ++j) {
+          const double sum = j < kCols ? wanted[i * kCols + j] + (accumulate ? 77 : 0) : 77;
+          ASSERT_NEAR(c[i * kStride + j], sum, 1e-4) << Name(in) << " " << accumulate << " at " << i << ", " << j;
+        }
+      }
+    }
   }
 }
 

@@ -20,7 +20,8 @@ struct PanelShape {
 
   int64_t count() const { return (cols + width - 1) / width; }
   int64_t rows() const { return dtype == kBF16 ? (inner + 31) / 32 * 32 : inner; }
-  int64_t size() const { return rows() * width; }  // elements of one panel
+  int64_t size() const { return rows() * width; }                                         // elements of one panel
+  size_t bytes() const { return static_cast<size_t>(count() * size()) * SizeOf(dtype); }  // of all panels
   // Returns the offset of element [k, j] of B, in elements from the first panel.
   int64_t Offset(int64_t k, int64_t j) const {
     const int64_t pair = dtype == kBF16 ? 2 : 1;

@@ -193,17 +193,17 @@ void KernelF64(const KernelArgs& args, Rect tile) {
   });
 }
 
-// In a batch, a tile holds all rows of each matrix. If B is transposed, a product packs B's columns for each tile, so
+// In a batch, a tile holds all rows of each matrix. A transposed B is brought into another order for each tile, so
 // tiles have more rows and fewer columns.
-bool PacksTiles(const OpArgs& args) { return args.attrs.as<MatMulAttrs>().transpose_b; }
+bool HasTransposedB(const OpArgs& args) { return args.attrs.as<MatMulAttrs>().transpose_b; }
 int64_t Quantum(const OpArgs& args) {
   const Layout layout(args);
   if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
-  return PacksTiles(args) ? ProductRows(layout.rows, kProductTileRows) : ProductRows(layout.rows);
+  return HasTransposedB(args) ? ProductRows(layout.rows, kProductTileRows) : ProductRows(layout.rows);
 }
 int64_t ColumnQuantum(const OpArgs& args) {
   const int64_t cols = args.outputs[0].shape.cols();
-  return PacksTiles(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
+  return HasTransposedB(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {

@@ -31,7 +31,7 @@ inline int64_t EqualParts(int64_t size, int64_t minimum, int64_t unit) {
   return std::max<int64_t>(unit, (size + parts * unit - 1) / (parts * unit) * unit);
 }
 
-// Rows of a tile of a product that packs B for each tile.
+// Least rows of a tile of a product with a transposed B: 512 rows amortise packing B for each tile.
 inline constexpr int64_t kProductTileRows = 512;
 
 // Return the rows and columns of a product's tiles: enough rows to amortise a tile's work on B, and enough columns to

@@ -298,7 +298,7 @@ constexpr OpDef kPack = {
 
 Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs::Of(PackAttrs{dtype, transposed})); }
 bool PacksBF16() { return HasPackedBF16Products(); }
-bool PacksBF16InTiles(int64_t rows) { return PacksBF16() && rows >= kMinRowsToPackBF16; }
+bool PacksBF16InTiles(int64_t rows, int64_t inner) { return PacksTransposedBF16(rows, inner); }
 
 constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .infer = InferProduct,

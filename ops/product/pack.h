@@ -16,9 +16,9 @@ Var Pack(Var b, bool transposed, DType dtype);
 // result of bf16 operands is f32.
 Var PackedMatMul(Var a, Var panels, int64_t cols, bool f32_output = false);
 bool PacksBF16();  // whether packed panels make this CPU's bf16 products faster
-// Reports whether a bf16 product of `rows` rows with a transposed B packs B in its tiles, and gives the bits of
-// packed_matmul. A product of fewer rows does not.
-bool PacksBF16InTiles(int64_t rows);
+// Reports whether matmul packs a bf16 matrix B in its tiles, and gives the bits of packed_matmul. B is stored
+// transposed; sums have `inner` terms.
+bool PacksBF16InTiles(int64_t rows, int64_t inner);
 
 }  // namespace weft
 

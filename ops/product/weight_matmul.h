@@ -9,7 +9,7 @@
 
 namespace weft {
 
-// Default of CompileOptions::few_rows. With more rows, packed_matmul is faster for weights that come from memory,
+// Default of CompileOptions::few_rows. With more rows, products of packed weights are faster,
 // unless FastWithManyRows() is true.
 inline constexpr int64_t kFewRows = 48;
 

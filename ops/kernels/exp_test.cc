@@ -1,0 +1,40 @@
+// Compares BoundedExp with std::exp in double, on the instruction set that every CPU of this build has.
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "gtest/gtest.h"
+#include "weft/ops/kernels/exp-inl.h"
+
+namespace weft {
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+float Exp(float x) {
+  namespace here = HWY_NAMESPACE;
+  return here::hn::GetLane(here::BoundedExp<float>(here::hn::Set(here::D<float>(), x)));
+}
+
+TEST(BoundedExpTest, IsWithinTwoUlps) {
+  for (double x = -87.3; x <= 88; x += 1.0 / 4099) {
+    const auto argument = static_cast<float>(x);
+    const double wanted = std::exp(static_cast<double>(argument));
+    const float rounded = static_cast<float>(wanted);
+    const double ulp = static_cast<double>(std::nextafter(rounded, kInf)) - static_cast<double>(rounded);
+    ASSERT_LE(std::abs(static_cast<double>(Exp(argument)) - wanted), 2 * ulp) << argument;
+  }
+}
+
+TEST(BoundedExpTest, Limits) {
+  EXPECT_EQ(Exp(0), 1);
+  EXPECT_EQ(Exp(-0.0f), 1);
+  EXPECT_EQ(Exp(-88), 0);
+  EXPECT_EQ(Exp(-kInf), 0);
+  EXPECT_EQ(Exp(100), Exp(88));
+  EXPECT_EQ(Exp(kInf), Exp(88));
+  EXPECT_TRUE(std::isnan(Exp(std::numeric_limits<float>::quiet_NaN())));
+}
+
+}  // namespace
+}  // namespace weft
