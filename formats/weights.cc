@@ -54,17 +54,18 @@ void Transpose(const Tensor& from, const Tensor& to) {
 
 // Returns the index of the first of `numbers`, the bits of floating-point numbers, whose exponent has all bits of
 // `exponent`. Such a number is NaN or infinite. Returns the size of `numbers` if there is none. Examines 64 numbers at
-// a time, which the compiler turns into vector instructions.
+// a time, by additions that the compiler turns into vector instructions: the lowest bit of the exponent, added to a
+// number without its sign, carries into the place of the sign if and only if all bits of the exponent are set.
 template <class Bits>
 size_t FindNotFinite(absl::Span<const Bits> numbers, Bits exponent) {
   constexpr size_t kAtOnce = 64;
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), kOthers = static_cast<Bits>(~kSign);
+  const Bits lowest = static_cast<Bits>(kSign - exponent);
   size_t i = 0;
   for (; i + kAtOnce <= numbers.size(); i += kAtOnce) {
-    Bits largest = 0;
-    for (size_t k = 0; k < kAtOnce; ++k) {
-      largest = std::max(largest, static_cast<Bits>(numbers[i + k] & exponent));
-    }
-    if (largest == exponent) break;
+    Bits carries = 0;
+    for (size_t k = 0; k < kAtOnce; ++k) carries |= static_cast<Bits>((numbers[i + k] & kOthers) + lowest);
+    if ((carries & kSign) != 0) break;
   }
   while (i < numbers.size() && (numbers[i] & exponent) != exponent) ++i;
   return i;

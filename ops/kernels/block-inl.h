@@ -105,7 +105,7 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
     for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, next + j * lanes);
     HWY_UNROLL(6)
     for (int i = 0; i < kRows; ++i) {
-      const V<W> factor = hn::Set(d, (i < 3 ? upper : lower)[i % 3 * a.row]);
+      const V<W> factor = hn::Set(d, i < 3 ? upper[i * a.row] : lower[(i - 3) * a.row]);
       HWY_UNROLL(4)
       for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
     }
