@@ -30,7 +30,8 @@ W Dot(const T* a, const T* b, int64_t n) {
   return sum;
 }
 
-// Numbers for each target of a block: lse or, if the target sees no source, +inf; and Σ dy · y - dlse.
+// Numbers for each target of a block. `lse` is +inf, not -inf, if the target sees no source: all its weights are then
+// exp(score - inf) = 0. `delta` is Σ dy · y - dlse.
 template <class W>
 struct TargetShifts {
   HWY_ALIGN W lse[kBlock], delta[kBlock];
@@ -116,8 +117,6 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
     Block block = {.t = t, .rows = std::min(kBlock, targets - t)};
     TargetShifts<W> shifts = {};
     for (int64_t i = 0; i < block.rows; ++i) {
-      // If a target sees no source, its lse is -inf. The shift is then +inf: exp(score - inf) = 0, so all weights are
-      // 0.
       shifts.lse[i] = *gradient.lse[t + i] == -kInfinity ? kInfinity : *gradient.lse[t + i];
       shifts.delta[i] = Dot<T, W>(gradient.dy[t + i], gradient.y[t + i], head.value_width);
       if (gradient.dlse.data != nullptr) shifts.delta[i] -= *gradient.dlse[t + i];

@@ -10,8 +10,9 @@
 
 namespace weft {
 
+constexpr int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 // Rounds a width up to a multiple of 16 elements: whole vectors of any instruction set, and whole cache lines.
-constexpr int64_t PaddedWidth(int64_t width) { return (width + 15) / 16 * 16; }
+constexpr int64_t PaddedWidth(int64_t width) { return RoundUp(width, 16); }
 
 // Hands out pieces of the memory at `base`, one after the other. If `base` is null, only counts the bytes, in `used`.
 struct SpaceTaker {

@@ -15,6 +15,7 @@
 
 #include "hwy/highway.h"
 #include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/attention_space.h"
 #include "weft/ops/kernels/lanes-inl.h"
 #include "weft/ops/kernels/transpose-inl.h"
 
@@ -36,8 +37,6 @@ struct Factor {
   int64_t row, col;
 };
 
-constexpr int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-
 // Copies and converts n elements.
 template <class From, class To>
 void Convert(const From* from, int64_t n, To* to) {
@@ -56,6 +55,7 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
     std::fill(out + width, out + to.stride, W{0});
   }
 }
+
 // Copies a square of `rows`, times `factor`, to the columns of `to`.
 template <class T, class W, class Access, size_t... kRows>
 HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, sizeof...(kRows)>& rows, int64_t column,
@@ -117,6 +117,7 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
   }
 }
 
+// Computes kVectors vectors of columns of all rows.
 template <int kVectors, class W>
 HWY_INLINE void PanelsOfRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t inner, bool add) {
   int64_t i = 0;

@@ -303,13 +303,13 @@ void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::
   std::byte* const result = packed - AlignUp(BufferBytes(panel_->shape_));
   for (int64_t j = 0; j < shape_.cols; j += cols) {
     const Gemm& product = j + cols <= shape_.cols ? *panel_ : *last_panel_;
-    PanelShape panel = PanelOf(shape_, product.shape_.cols);
-    if (shape_.in == kBF16) {  // pairs of bf16 elements move as if each were one f32
-      panel.inner /= 2;
-      panel.dtype = kF32;
-    }
+    const PanelShape panel = PanelOf(shape_, product.shape_.cols);
     const std::byte* const rows = b + j * shape_.inner * static_cast<int64_t>(SizeOf(shape_.in));
-    PackPanels(panel, /*transposed=*/true, reinterpret_cast<const float*>(rows), 0, panel.count(), packed);
+    if (shape_.in == kBF16) {
+      PackTransposedBF16(panel, reinterpret_cast<const BF16*>(rows), 0, panel.count(), packed);
+    } else {
+      PackPanels(panel, /*transposed=*/true, reinterpret_cast<const float*>(rows), 0, panel.count(), packed);
+    }
     product.Run(a, packed, result, workspace);
     GemmShape columns = shape_;
     columns.cols = panel.cols;

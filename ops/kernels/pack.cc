@@ -89,7 +89,8 @@ HWY_INLINE V<float> Words(const float* b) {
   return low;
 }
 
-// Transposes as many words of as many rows of Bᵀ as a vector has lanes. `inner`: elements between rows of Bᵀ.
+// Packs a square of words: N words of each of N rows of Bᵀ, where N is the number of lanes of a vector. `inner` is the
+// number of elements of a row of Bᵀ.
 template <class T, size_t... kRows>
 HWY_INLINE void PackSquare(const float* b, int64_t inner, int64_t width, uint32_t* panel,
                            std::index_sequence<kRows...>) {
@@ -99,14 +100,15 @@ HWY_INLINE void PackSquare(const float* b, int64_t inner, int64_t width, uint32_
   (hn::StoreU(hn::BitCast(d, square[kRows]), d, panel + kRows * width), ...);
 }
 
-// Packs panels of a matrix that is stored as Bᵀ. Packs a vector of columns of B at a time along all of `inner`, so that
-// only as many rows of Bᵀ are read at once.
+// Packs panels of a matrix that is stored as Bᵀ. Takes N rows of Bᵀ at a time, where N is the number of lanes of a
+// vector, and packs them from their beginning to their end. So memory is read in N sequences.
 template <class T>
 void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
   constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<float>());
   const PanelShape& shape = source.shape;
   const int64_t inner = shape.inner, width = shape.width;
   const int64_t rows = shape.rows() / kPerWord<T>;
+  // Words<BF16> needs vectors, so scalar code packs bf16 word by word.
   const int64_t whole_rows = kLanes == 1 && kPerWord<T> == 2 ? 0 : inner / kPerWord<T>;
   for (int64_t column = first * width; column < last * width; column += kLanes) {
     uint32_t* const strip = panels + column / width * rows * width + column % width;
@@ -146,6 +148,12 @@ HWY_EXPORT(PackWords);
 void PackPanels(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                 std::byte* panels) {
   HWY_DYNAMIC_DISPATCH(PackWords)(shape, transposed, b, first, last, reinterpret_cast<uint32_t*>(panels));
+}
+
+// A word of the panels is two neighbours of a row of Bᵀ. So a row of words is packed like a row of f32 elements.
+void PackTransposedBF16(const PanelShape& shape, const BF16* b, int64_t first, int64_t last, std::byte* panels) {
+  const PanelShape words = {.inner = shape.inner / 2, .cols = shape.cols, .width = shape.width, .dtype = kF32};
+  PackPanels(words, /*transposed=*/true, reinterpret_cast<const float*>(b), first, last, panels);
 }
 
 }  // namespace weft

@@ -33,6 +33,8 @@ struct PanelShape {
 // `panels`: the beginning of panel 0.
 void PackPanels(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                 std::byte* panels);
+// Does the same for a bf16 matrix that is stored as [cols, inner]. `inner` is a multiple of 32.
+void PackTransposedBF16(const PanelShape& shape, const BF16* b, int64_t first, int64_t last, std::byte* panels);
 
 }  // namespace weft
 

@@ -47,7 +47,8 @@ HWY_INLINE void ExchangeGroups(V<W>* rows, std::index_sequence<kPairs...>) {
    ...);
 }
 
-// Transposes a square of as many rows as a vector has lanes: first its halves, then quarters, and so on.
+// Transposes N rows of N lanes, where N is the number of lanes of a vector. Each step exchanges groups of kLanes / 2
+// lanes between rows that are kLanes / 2 apart. The first step has kLanes = N, and each other step half of the last.
 template <size_t kLanes, class W>
 HWY_INLINE void TransposeSquare(V<W>* rows) {
   if constexpr (kLanes > 1) {

@@ -81,17 +81,14 @@ Prepared PreparePack(const OpArgs& args, absl::Span<const Rect>) {
   return {.workspace = static_cast<size_t>(shape.width * std::min(kSlice, shape.inner)) * sizeof(float)};
 }
 
-// Packs a weight that is stored by rows in bf16 or a block format. For bf16 panels, the pairs of a bf16 weight move as
-// if each were one f32. Otherwise decodes kSlice elements of each column of a panel at a time.
+// Packs a weight that is stored by rows in bf16 or a block format. A bf16 weight moves to bf16 panels as it is. Of
+// other weights, decodes kSlice elements of each column of a panel at a time.
 void PackStoredKernel(const KernelArgs& a, Rect tile) {
   const PanelShape whole = ShapeOf(a.attrs, a.input_shape(0));
   const int64_t rows = std::max<int64_t>(1, whole.rows()), inner = whole.inner;
   const DType stored = a.inputs[0].type.dtype;
   if (StoresWords(stored, whole)) {
-    const PanelShape words = {.inner = inner / 2, .cols = whole.cols, .width = whole.width, .dtype = kF32};
-    PackPanels(words, /*transposed=*/true, reinterpret_cast<const float*>(a.inputs[0].data), tile.row_begin / rows,
-               tile.row_end / rows, a.outputs[0].data);
-    return;
+    return PackTransposedBF16(whole, a.input<BF16>(0), tile.row_begin / rows, tile.row_end / rows, a.outputs[0].data);
   }
   float* const decoded = reinterpret_cast<float*>(a.workspace);
   for (int64_t p = tile.row_begin / rows; p < tile.row_end / rows; ++p) {

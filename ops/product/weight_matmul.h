@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// Default of CompileOptions::few_rows. With more rows, products of packed weights are faster,
-// unless FastWithManyRows() is true.
+// Default of CompileOptions::few_rows. With more rows, products of packed weights are faster, unless
+// FastWithManyRows() is true.
 inline constexpr int64_t kFewRows = 48;
 
 // Reports whether weight_matmul is the faster product for any number of rows, on this CPU. `weight`: dtype of w.
