@@ -1,4 +1,5 @@
-// The loops have one version for each vector instruction set; the widest set of this CPU runs.
+// The loops have one version for each vector instruction set. The widest set that the CPU has and that kernels may use
+// runs.
 #include "weft/lab/peak.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "weft/core/arena.h"
+#include "weft/ops/kernels/instruction_set.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -128,19 +130,23 @@ void Copy(const Words* x, Words* y, size_t n) {
   }
 }
 
+[[maybe_unused]] bool MayUse(InstructionSet set) { return set <= InstructionSetLimit(); }
+
 }  // namespace
 
 double PeakF32(Team* team, double seconds) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return BestOf(team, seconds, Avx512Rounds);
-  if (__builtin_cpu_supports("fma")) return BestOf(team, seconds, Avx2Rounds);
+  if (MayUse(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512f")) return BestOf(team, seconds, Avx512Rounds);
+  if (MayUse(InstructionSet::kAvx2) && __builtin_cpu_supports("fma")) return BestOf(team, seconds, Avx2Rounds);
 #endif
   return BestOf(team, seconds, PlainRounds);
 }
 
 double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512bf16")) return BestOf(team, seconds, BF16Rounds);
+  if (MayUse(InstructionSet::kAvx512Bf16) && __builtin_cpu_supports("avx512bf16")) {
+    return BestOf(team, seconds, BF16Rounds);
+  }
 #endif
   return 0;
 }

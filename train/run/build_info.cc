@@ -1,10 +1,8 @@
 // The compiler's version comes from its macros. The features of the CPU are read at run time.
 #include "weft/train/run/build_info.h"
 
-#include <cstdlib>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "weft/ops/kernels/instruction_set.h"
 
 namespace weft {
 
@@ -37,12 +35,8 @@ std::string CpuFeatures() {
   add("avx512bf16", __builtin_cpu_supports("avx512bf16"));
 #endif
   if (features.empty()) features = "none known";
-  // oneDNN reads one of these variables, and then uses no later extensions.
-  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
-    const char* const limit = std::getenv(name);
-    if (limit == nullptr || absl::string_view(limit) == "ALL" || absl::string_view(limit) == "DEFAULT") continue;
-    absl::StrAppend(&features, ", restricted by ", name, "=", limit);
-    break;
+  if (const InstructionSet limit = InstructionSetLimit(); limit != InstructionSet::kAll) {
+    absl::StrAppend(&features, ", restricted by ", kInstructionSetVariable, "=", NameOf(limit));
   }
   return features;
 }

@@ -12,7 +12,7 @@ inline constexpr char kVersion[] = "0.1.0";
 std::string CompilerName();  // "g++ 12.2.0"
 std::string BuildName();     // "0.1.0, g++ 12.2.0": version and compiler
 // Returns the vector extensions that decide which kernels run, such as "avx2 fma avx512f". If the environment restricts
-// oneDNN's kernels, adds ", restricted by ONEDNN_MAX_CPU_ISA=AVX2".
+// kernels (ops/kernels/instruction_set.h), adds ", restricted by WEFT_INSTRUCTION_SET=avx2".
 std::string CpuFeatures();
 
 }  // namespace weft

@@ -1,0 +1,33 @@
+// Its BUILD target runs this test under WEFT_INSTRUCTION_SET=avx2.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "hwy/targets.h"
+#include "oneapi/dnnl/dnnl.hpp"
+#include "weft/ops/kernels/instruction_set.h"
+
+namespace weft {
+namespace {
+
+TEST(InstructionSetLimitTest, LimitsHighwayAndOneDnn) {
+  EXPECT_EQ(InstructionSetLimit(), InstructionSet::kAvx2);
+  EXPECT_STREQ(NameOf(InstructionSetLimit()), "avx2");
+  EXPECT_EQ(hwy::SupportedTargets() & (HWY_AVX2 - 1), 0);
+  EXPECT_NE(hwy::SupportedTargets() & HWY_SSE4, 0);
+  EXPECT_EQ(static_cast<int>(dnnl::get_effective_cpu_isa()) & ~static_cast<int>(dnnl::cpu_isa::avx2), 0);
+}
+
+TEST(InstructionSetLimitTest, RefusesUnknownNames) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // the child process starts anew, so it reads its environment
+  EXPECT_EXIT(
+      {
+        setenv(kInstructionSetVariable, "avx3", 1);
+        execl("/proc/self/exe", "test", nullptr);
+      },
+      testing::ExitedWithCode(2), "WEFT_INSTRUCTION_SET is 'avx3'. It must be one of: sse4 avx2 .* all");
+}
+
+}  // namespace
+}  // namespace weft
