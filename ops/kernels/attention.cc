@@ -170,7 +170,8 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
   RunningSums<W> sums = {};
   std::fill_n(sums.max, end, -kInfinity);
-  CopyTransposed<T, W>(head.query, block.t, block.rows, head.key_width, static_cast<W>(head.scale), at.query_t);
+  CopyTransposed<T, W>(head.query, block.t, block.rows, head.key_width, static_cast<W>(head.scale),
+                       {at.query_t, kBlock});
   bool first = true;
   for (block.s = 0; block.s < head.sources; block.s += kBlock) {
     block.cols = std::min(kBlock, head.sources - block.s);

@@ -123,8 +123,8 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
     }
     CopyRows<T, W>(head.query, t, block.rows, head.key_width, {at.query, at.key_stride});
     CopyRows<T, W>(gradient.dy, t, block.rows, head.value_width, {at.dy, at.value_stride});
-    CopyTransposed<T, W>(head.query, t, block.rows, head.key_width, static_cast<W>(head.scale), at.query_t);
-    CopyTransposed<T, W>(gradient.dy, t, block.rows, head.value_width, 1, at.dy_t);
+    CopyTransposed<T, W>(head.query, t, block.rows, head.key_width, static_cast<W>(head.scale), {at.query_t, kBlock});
+    CopyTransposed<T, W>(gradient.dy, t, block.rows, head.value_width, 1, {at.dy_t, kBlock});
     bool add = false;
     for (block.s = 0; block.s < sources; block.s += kBlock) {
       block.cols = std::min(kBlock, sources - block.s);

@@ -1,5 +1,5 @@
-// These functions copy blocks of positions to and from attention's workspace, and multiply small matrices there. The
-// workspace is in float or double. This header is included once for each instruction set, as lanes-inl.h is.
+// These functions copy blocks of rows to workspaces, as they are or transposed. This header is included once for each
+// instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_BLOCK_INL_H_
 #undef WEFT_OPS_KERNELS_BLOCK_INL_H_
@@ -17,25 +17,13 @@
 #include "weft/ops/kernels/attention.h"
 #include "weft/ops/kernels/attention_space.h"
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/product-inl.h"
 #include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Describes a matrix in the workspace. It has a row for each position of a block or, if transposed, for each feature.
-template <class W>
-struct Matrix {
-  W* data;
-  int64_t stride;
-};
-// Describes a factor whose element (i, k) is data[i * row + k * col].
-template <class W>
-struct Factor {
-  const W* data;
-  int64_t row, col;
-};
 
 // Copies and converts n elements.
 template <class From, class To>
@@ -59,90 +47,26 @@ void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t wid
 // Copies a square of `rows`, times `factor`, to the columns of `to`.
 template <class T, class W, class Access, size_t... kRows>
 HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, sizeof...(kRows)>& rows, int64_t column,
-                           W factor, W* to, std::index_sequence<kRows...>) {
+                           W factor, Matrix<W> to, std::index_sequence<kRows...>) {
   const D<W> d;
   V<W> square[] = {hn::Mul(access.Load(rows[kRows] + column), hn::Set(d, factor))...};
   TransposeSquare<sizeof...(kRows), W>(square);
-  (hn::Store(square[kRows], d, to + kRows * kAttentionBlock), ...);
+  (hn::Store(square[kRows], d, to.data + kRows * to.stride), ...);
 }
 
-// Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`. `to` has PaddedWidth(width) rows
-// of kAttentionBlock elements. Columns from `count` on, up to a whole vector, repeat the last position.
+// Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`, which has PaddedWidth(width)
+// rows. Columns from `count` on, up to a whole vector, repeat the last position.
 template <class T, class W>
-void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W factor, W* to) {
+void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
   constexpr size_t kLanes = hn::MaxLanes(D<W>());
   for (int64_t i = 0; i < count; i += kLanes) {
     std::array<const T*, kLanes> rows;
     for (size_t r = 0; r < kLanes; ++r) rows[r] = from[begin + std::min(i + static_cast<int64_t>(r), count - 1)];
     ForEachVector<T>(width, [&](const auto& access, int64_t c) {
-      CopySquare<T, W>(access, rows, c, factor, to + c * kAttentionBlock + i, std::make_index_sequence<kLanes>());
+      CopySquare<T, W>(access, rows, c, factor, {to.data + c * to.stride + i, to.stride},
+                       std::make_index_sequence<kLanes>());
     });
   }
-}
-
-constexpr int64_t kRowsAtOnce = 6;  // rows of a product that share each load of the second operand
-// Vectors of columns that share each element of the first operand. The sums of kRowsAtOnce rows stay in registers.
-constexpr int kVectorsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
-
-// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b.
-template <int kRows, int kVectors, class W>
-HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
-  const D<W> d;
-  const int64_t lanes = hn::Lanes(d);
-  V<W> sums[kRows][kVectors];
-  HWY_UNROLL(6)
-  for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(4)
-    for (int j = 0; j < kVectors; ++j) {
-      sums[i][j] = add ? hn::Load(d, c.data + i * c.stride + j * lanes) : hn::Zero(d);
-    }
-  }
-  // Three rows share a pointer, so that few registers hold addresses.
-  const W *upper = a.data, *lower = kRows > 3 ? a.data + 3 * a.row : a.data, *next = b.data;
-  for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
-    V<W> row[kVectors];
-    HWY_UNROLL(4)
-    for (int j = 0; j < kVectors; ++j) row[j] = hn::Load(d, next + j * lanes);
-    HWY_UNROLL(6)
-    for (int i = 0; i < kRows; ++i) {
-      const V<W> factor = hn::Set(d, i < 3 ? upper[i * a.row] : lower[(i - 3) * a.row]);
-      HWY_UNROLL(4)
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
-    }
-  }
-  HWY_UNROLL(6)
-  for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(4)
-    for (int j = 0; j < kVectors; ++j) hn::Store(sums[i][j], d, c.data + i * c.stride + j * lanes);
-  }
-}
-
-// Computes kVectors vectors of columns of all rows.
-template <int kVectors, class W>
-HWY_INLINE void PanelsOfRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t inner, bool add) {
-  int64_t i = 0;
-  const auto next = [&](auto count) {
-    Panel<count(), kVectors, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, inner, add);
-    i += count();
-  };
-  while (i + kRowsAtOnce <= rows) next(std::integral_constant<int, kRowsAtOnce>());
-  if (i + 4 <= rows) next(std::integral_constant<int, 4>());
-  while (i < rows) next(std::integral_constant<int, 1>());
-}
-
-// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. The terms of an element are added in the order k =
-// 0 .. inner - 1.
-template <class W>
-void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
-  const int64_t lanes = hn::Lanes(D<W>());
-  int64_t j = 0;
-  const auto next = [&](auto vectors) {
-    PanelsOfRows<vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, rows, inner, add);
-    j += vectors() * lanes;
-  };
-  while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
-  while (j + 2 * lanes <= cols) next(std::integral_constant<int, 2>());
-  if (j < cols) next(std::integral_constant<int, 1>());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/ops/kernels/own_gemm.h"
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/kernels/vector.h"
@@ -46,6 +47,12 @@ const dnnl::engine& Engine() {
 }
 
 bool HasIsa(dnnl_cpu_isa_t wanted) { return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted; }
+
+// Reports whether oneDNN has no fast kernel for the product.
+bool IsOwn(const GemmShape& shape) {
+  static const bool has_avx512 = HasIsa(dnnl_cpu_isa_avx512_core);
+  return shape.in == kBF16 ? !HasBF16Products() : !has_avx512;
+}
 
 // Reports whether oneDNN computes the product with AMX, in tiles of bf16.
 bool UsesAmx(const GemmShape& shape) {
@@ -134,19 +141,6 @@ dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
   return Describe(attr, a, b, c);
 }
 
-// Returns the f32 product that replaces one matrix of a bf16 product. A and B are widened copies without gaps between
-// rows. If C is f32, the product is written to C directly.
-GemmShape Widened(GemmShape shape) {
-  shape.batch = 1;
-  shape.a_batch_stride = shape.b_batch_stride = shape.c_batch_stride = 0;
-  shape.a_stride = shape.transpose_a ? shape.rows : shape.inner;
-  shape.b_stride = shape.transpose_b ? shape.inner : shape.cols;
-  shape.packed_b = false;
-  if (shape.out == kBF16) shape.c_stride = shape.cols;
-  shape.in = shape.out = kF32;
-  return shape;
-}
-
 // Reports whether the product packs B, which is stored transposed, in the workspace. It packs a panel of columns at a
 // time, and multiplies the panel while it is in the cache. With fewer rows or terms, packing costs more than it saves.
 bool PacksPanels(const GemmShape& shape) {
@@ -170,13 +164,6 @@ GemmShape ProductOfPanel(GemmShape shape, int64_t cols) {
   shape.packed_b = shape.in == kBF16;
   shape.b_stride = PanelOf(shape, cols).width;
   return shape;
-}
-
-size_t Floats(int64_t count) { return AlignUp(sizeof(float) * static_cast<size_t>(count)); }
-
-// Widens rows of `from`, which are `stride` elements apart, to rows of `to` without gaps.
-void WidenRows(const BF16* from, int64_t stride, int64_t rows, int64_t cols, float* to) {
-  for (int64_t r = 0; r < rows; ++r) Convert(from + r * stride, to + r * cols, cols);
 }
 
 }  // namespace
@@ -239,10 +226,9 @@ struct Gemm::Primitive {
 
 Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
   if (shape.batch == 0 || shape.rows == 0 || shape.cols == 0 || shape.inner == 0) return;
-  if (shape.in == kBF16 && !HasBF16Products()) {
-    widened_ = Create(Widened(shape));
-    workspace_ = AlignUp(widened_->workspace()) + Floats(shape.rows * shape.inner) + Floats(shape.inner * shape.cols);
-    if (shape.out == kBF16) workspace_ += Floats(shape.rows * shape.cols);
+  own_ = IsOwn(shape);
+  if (own_) {
+    workspace_ = OwnGemmWorkspace(shape);
     return;
   }
   if (PacksPanels(shape)) {
@@ -269,34 +255,6 @@ std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
   return std::shared_ptr<const Gemm>(new Gemm(shape));
 }
 
-void Gemm::RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* workspace) const {
-  const GemmShape& wide = widened_->shape_;
-  std::byte* memory = workspace + AlignUp(widened_->workspace());
-  float* const wide_a = reinterpret_cast<float*>(memory);
-  float* const wide_b = reinterpret_cast<float*>(memory += Floats(shape_.rows * shape_.inner));
-  float* const wide_c = reinterpret_cast<float*>(memory += Floats(shape_.inner * shape_.cols));
-  for (int64_t m = 0; m < shape_.batch; ++m) {
-    WidenRows(a + m * shape_.a_batch_stride, shape_.a_stride, shape_.transpose_a ? shape_.inner : shape_.rows,
-              wide.a_stride, wide_a);
-    if (shape_.packed_b) {
-      const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = kBF16};
-      for (int64_t i = 0; i < shape_.inner * shape_.cols; ++i) {
-        wide_b[i] = static_cast<float>(b[panels.Offset(i / shape_.cols, i % shape_.cols)]);
-      }
-    } else {
-      WidenRows(b + m * shape_.b_batch_stride, shape_.b_stride, shape_.transpose_b ? shape_.cols : shape_.inner,
-                wide.b_stride, wide_b);
-    }
-    std::byte* const result = c + m * shape_.c_batch_stride * static_cast<int64_t>(SizeOf(shape_.out));
-    const bool rounds = shape_.out == kBF16;
-    widened_->Run(reinterpret_cast<std::byte*>(wide_a), reinterpret_cast<std::byte*>(wide_b),
-                  rounds ? reinterpret_cast<std::byte*>(wide_c) : result, workspace);
-    for (int64_t r = 0; rounds && r < shape_.rows; ++r) {
-      Convert(wide_c + r * shape_.cols, reinterpret_cast<BF16*>(result) + r * shape_.c_stride, shape_.cols);
-    }
-  }
-}
-
 void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
   const int64_t cols = panel_->shape_.cols;
   std::byte* const packed = workspace + workspace_ - PanelOf(shape_, cols).bytes();
@@ -319,9 +277,7 @@ void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::
 
 void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
   if (panel_ != nullptr) return RunPanels(a, b, c, workspace);
-  if (widened_ != nullptr) {
-    return RunWidened(reinterpret_cast<const BF16*>(a), reinterpret_cast<const BF16*>(b), c, workspace);
-  }
+  if (own_) return OwnGemm(shape_, a, b, c, workspace);
   if (primitive_ == nullptr) {  // sums of no terms are 0
     if (shape_.accumulate) return;
     const size_t size = SizeOf(shape_.out);

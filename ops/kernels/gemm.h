@@ -1,11 +1,13 @@
 // A Gemm is a matrix product of fixed sizes, or a batch: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or
 // Bᵀ.
 //
-// f32 and bf16 products are oneDNN primitives, which run on the calling thread. Any number of threads may share a Gemm;
-// each thread brings its own workspace. If oneDNN is faster without gaps between the rows of C, the product is computed
-// in the workspace, and then copied to C. With AMX, bf16 products that add to C are computed there, too, and then
-// added. If the CPU has no bf16 products, bf16 operands are widened into the workspace and multiplied in f32. A product
-// of many rows packs B in the workspace, if B is stored transposed: a few columns at a time, which stay in the cache.
+// A product is an OwnGemm where oneDNN has no fast kernel: in f32 on CPUs without AVX-512, and in bf16 on CPUs without
+// bf16 products. Other products are oneDNN primitives. All run on the calling thread. Any number of threads may share a
+// Gemm; each thread brings its own workspace.
+//
+// If oneDNN is faster without gaps between the rows of C, the product is computed in the workspace, and then copied to
+// C. With AMX, bf16 products that add to C are computed there, too, and then added. A product of many rows packs B in
+// the workspace, if B is stored transposed: a few columns at a time, which stay in the cache.
 //
 //   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
 //                                   .c_stride = 512, .transpose_b = true});
@@ -19,22 +21,9 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/dtype.h"
+#include "weft/ops/kernels/gemm_shape.h"
 
 namespace weft {
-
-struct GemmShape {
-  int64_t batch = 1;
-  int64_t rows = 0, cols = 0, inner = 0;                               // C is [rows, cols]; sums have `inner` terms
-  int64_t a_stride = 0, b_stride = 0, c_stride = 0;                    // elements between stored rows
-  int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // elements between matrices; 0: one for all
-  bool transpose_a = false, transpose_b = false;  // A is stored as [inner, rows], B as [cols, inner]
-  bool packed_b = false;                          // B is bf16, in panels (kernels/pack.h)
-  bool accumulate = false;                        // C += A' B'
-  DType in = kF32, out = kF32;                    // dtypes of A and B, and of C; f32 operands give f32
-
-  friend bool operator==(const GemmShape&, const GemmShape&) = default;
-};
 
 bool HasBF16Products();        // whether the CPU multiplies bf16
 bool HasPackedBF16Products();  // whether bf16 products read panels directly; otherwise panels are slow
@@ -54,13 +43,12 @@ class Gemm {
   struct Primitive;
   struct Call;
   explicit Gemm(const GemmShape& shape);
-  void RunWidened(const BF16* a, const BF16* b, std::byte* c, std::byte* workspace) const;
   void RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
 
   const GemmShape shape_;
-  std::unique_ptr<Primitive> primitive_;            // null if the product is empty or consists of others
-  std::shared_ptr<const Gemm> widened_;             // replaces a bf16 product that the CPU lacks: one matrix in f32
+  std::unique_ptr<Primitive> primitive_;            // null if the product is empty, an OwnGemm, or consists of others
   std::shared_ptr<const Gemm> panel_, last_panel_;  // if B is packed in the workspace: the products of its panels
+  bool own_ = false;                                // true: the product is an OwnGemm
   bool buffered_ = false;                           // true: the product goes to the end of the workspace, then to C
   size_t workspace_ = 0;
 };

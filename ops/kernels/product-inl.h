@@ -1,0 +1,105 @@
+// Multiply computes products of small matrices, in float or double, whose operands are in the cache. Larger products
+// call it block by block. This header is included once for each instruction set, as lanes-inl.h is.
+#if defined(WEFT_OPS_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef WEFT_OPS_KERNELS_PRODUCT_INL_H_
+#undef WEFT_OPS_KERNELS_PRODUCT_INL_H_
+#else
+#define WEFT_OPS_KERNELS_PRODUCT_INL_H_
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include "weft/ops/kernels/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace weft {
+namespace HWY_NAMESPACE {
+namespace {
+
+// Describes a matrix whose rows are `stride` elements apart.
+template <class W>
+struct Matrix {
+  W* data;
+  int64_t stride;
+};
+// Describes a factor whose element (i, k) is data[i * row + k * col].
+template <class W>
+struct Factor {
+  const W* data;
+  int64_t row, col;
+};
+
+constexpr int64_t kRowsAtOnce = 6;  // rows of a product that share each load of the second operand
+// Vectors of columns that share each element of the first operand. The sums of kRowsAtOnce rows stay in registers.
+constexpr int kVectorsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
+
+// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b.
+template <int kRows, int kVectors, class W>
+HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
+  const D<W> d;
+  const int64_t lanes = hn::Lanes(d);
+  V<W> sums[kRows][kVectors];
+  HWY_UNROLL(6)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
+  }
+  // Three rows share a pointer, so that few registers hold addresses.
+  const W *upper = a.data, *lower = kRows > 3 ? a.data + 3 * a.row : a.data, *next = b.data;
+  for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
+    V<W> row[kVectors];
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) row[j] = hn::LoadU(d, next + j * lanes);
+    HWY_UNROLL(6)
+    for (int i = 0; i < kRows; ++i) {
+      const V<W> factor = hn::Set(d, i < 3 ? upper[i * a.row] : lower[(i - 3) * a.row]);
+      HWY_UNROLL(4)
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
+    }
+  }
+  HWY_UNROLL(6)
+  for (int i = 0; i < kRows; ++i) {
+    HWY_UNROLL(4)
+    for (int j = 0; j < kVectors; ++j) {
+      W* const to = c.data + i * c.stride + j * lanes;
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sums[i][j]) : sums[i][j], d, to);
+    }
+  }
+}
+
+// Computes kVectors vectors of columns of all rows.
+template <int kVectors, class W>
+HWY_INLINE void PanelsOfRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t inner, bool add) {
+  int64_t i = 0;
+  const auto next = [&](auto count) {
+    Panel<count(), kVectors, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, inner, add);
+    i += count();
+  };
+  // Four rows are as efficient as six, but two are not, so eight rows are four and four.
+  while (i + kRowsAtOnce <= rows && rows - i != 8) next(std::integral_constant<int, kRowsAtOnce>());
+  while (i + 4 <= rows) next(std::integral_constant<int, 4>());
+  while (i < rows) next(std::integral_constant<int, 1>());
+}
+
+// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. The terms of an element of a b are added in the
+// order k = 0 .. inner - 1.
+template <class W>
+void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
+  const int64_t lanes = hn::Lanes(D<W>());
+  int64_t j = 0;
+  const auto next = [&](auto vectors) {
+    PanelsOfRows<vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, rows, inner, add);
+    j += vectors() * lanes;
+  };
+  while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
+  while (j + 2 * lanes <= cols) next(std::integral_constant<int, 2>());
+  if (j < cols) next(std::integral_constant<int, 1>());
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
