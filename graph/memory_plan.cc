@@ -40,8 +40,8 @@ constexpr double kMaxWaste = 1.05;
 // CallTimes are tried.
 constexpr double kMaxStretch = 1.05;
 // A plan that uses CallTimes must have at most 0.9 of the longest path of the smallest plan. Its arena may have at most
-// 1.2 times the maximum of live bytes.
-constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.2;
+// 1.1 times the maximum of live bytes: memory is worth more than the few percent of time that larger arenas save.
+constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.1;
 constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes quadratic time
 
 struct Plan {
