@@ -65,7 +65,9 @@ Var RepeatBlocks(Var y, const Shape& shape, int axis, int64_t block) {
   const int64_t n = shape.dim(axis), blocks = BlockCount(n, block);
   if (blocks <= 1) return BroadcastTo(y, shape);
   const int64_t outer = shape.Product(0, axis), inner = shape.Product(axis + 1, shape.rank());
-  const Var repeated = BroadcastTo(Reshape(y, {outer, blocks, 1, inner}), {outer, blocks, block, inner});
+  // If `inner` is 1, a block is a row. With a last axis of 1, broadcast_to would copy number by number.
+  const Var repeated = inner == 1 ? BroadcastTo(Reshape(y, {outer, blocks, 1}), {outer, blocks, block})
+                                  : BroadcastTo(Reshape(y, {outer, blocks, 1, inner}), {outer, blocks, block, inner});
   const Var whole = Reshape(repeated, {outer, blocks * block, inner});
   return Reshape(blocks * block == n ? whole : Slice(whole, 1, 0, n), shape);
 }
