@@ -7,6 +7,7 @@
 //   bazel run -c opt //bench:op_bench
 //   bazel run -c opt //bench:op_bench -- --threads=1 --benchmark_filter=softmax
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -143,19 +144,54 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Registers attention of `heads` heads, alone or with the gradients of query, key and value. Each pair of positions
-// counts 4 FLOPs for each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
-void RegisterAttention(const char* of, Peaks* peaks, const Shape& shape, int64_t heads, bool causal, bool gradient) {
-  Register(std::string("attention/") + of + (gradient ? "/gradient" : ""), [=](benchmark::State& state) {
-    Tape tape;
-    VarList inputs;  // parameters [B, T, heads · width], because an execution copies its feeds
-    for (const char* name : {"query", "key", "value"}) {
-      inputs.push_back(tape.Parameter(name, {kF32, shape}, Gaussian(1)));
+// Sizes of attention. A shape [B, T, C] has the columns of all heads side by side.
+struct AttentionSizes {
+  std::string name;
+  Shape shape;
+  int64_t heads = 1;
+  bool causal = false;
+};
+
+// Returns the sizes of models, and of batches with heads 32, 64 and 128 wide and 64 to 8,192 positions. The number of
+// texts times heads falls as the number of positions grows. So all sizes of one width have the same number of elements,
+// except 8,192 positions, which have twice as many. Time grows with the number of positions.
+std::vector<AttentionSizes> AllAttentionSizes() {
+  std::vector<AttentionSizes> all = {{"gpt2", {4, 64, 768}, 12, true},
+                                     {"bert", {8, 128, 768}, 12, false},
+                                     {"babygpt", {8, 256, 384}, 6, true},
+                                     {"charcpu", {12, 64, 128}, 4, true}};
+  for (const int64_t width : {32, 64, 128}) {
+    for (const int64_t positions : {64, 128, 256, 512, 1024, 2048, 4096, 8192}) {
+      for (const bool causal : {false, true}) {
+        const int64_t heads = std::clamp<int64_t>(4096 / positions, 1, 8),
+                      batch = std::max<int64_t>(1, 512 / positions);
+        all.push_back({"d" + std::to_string(width) + "/t" + std::to_string(positions) + (causal ? "/causal" : "/full"),
+                       {batch, positions, heads * width},
+                       heads,
+                       causal});
+      }
     }
-    const Var result = ScaledDotProductAttention(inputs[0], inputs[1], inputs[2], {.heads = heads, .causal = causal});
-    const VarList fetch = gradient ? Gradient(Sum(result * result), inputs) : VarList{result};
+  }
+  return all;
+}
+
+// Registers attention, alone or with the gradients of query, key and value by Σ y · dy. Each pair of positions counts 4
+// FLOPs for each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
+void RegisterAttention(const AttentionSizes& sizes, Peaks* peaks, bool gradient) {
+  Register("attention/" + sizes.name + (gradient ? "/gradient" : "/forward"), [=](benchmark::State& state) {
+    Tape tape;
+    VarList inputs;  // parameters, because an execution copies its feeds
+    for (const char* name : {"query", "key", "value", "dy"}) {
+      inputs.push_back(tape.Parameter(name, {kF32, sizes.shape}, Gaussian(1)));
+    }
+    const Var dy = inputs.back();
+    inputs.pop_back();
+    const Var y =
+        ScaledDotProductAttention(inputs[0], inputs[1], inputs[2], {.heads = sizes.heads, .causal = sizes.causal});
+    const VarList fetch = gradient ? Gradient(Sum(y * dy), inputs) : VarList{y};
     const double seconds = RunGraph(state, tape, {}, {.fetch = fetch}, peaks->threads);
-    AddFlops(state, *peaks, (gradient ? 12 : 4) * static_cast<double>(shape.elements() * shape.dim(1)) / seconds);
+    const double pairs_features = static_cast<double>(sizes.shape.elements() * sizes.shape.dim(1));
+    AddFlops(state, *peaks, (gradient ? 12 : 4) * pairs_features / seconds);
   });
 }
 
@@ -232,11 +268,8 @@ void RegisterAll(Peaks* peaks) {
   RegisterUpdate("sgd", peaks, 1,
                  [](VarSpan in) { return SgdUpdate(in[0], in[1], in[2], in[3], in[4], {.momentum = 0.9}); });
 
-  for (const bool gradient : {false, true}) {
-    RegisterAttention("gpt2", peaks, {4, 64, 768}, 12, /*causal=*/true, gradient);
-    RegisterAttention("bert", peaks, {8, 128, 768}, 12, /*causal=*/false, gradient);
-    RegisterAttention("babygpt", peaks, {8, 256, 384}, 6, /*causal=*/true, gradient);
-    RegisterAttention("charcpu", peaks, {12, 64, 128}, 4, /*causal=*/true, gradient);
+  for (const AttentionSizes& sizes : AllAttentionSizes()) {
+    for (const bool gradient : {false, true}) RegisterAttention(sizes, peaks, gradient);
   }
   // The three products of a training step: the forward product, and the gradients of activations and of weights.
   RegisterProduct("gpt2/forward", peaks, {256, 768}, {3072, 768}, {.transpose_b = true});

@@ -30,6 +30,7 @@ std::string WriteProgram(const std::string& name, const std::string& script) {
 std::string FakePython() {
   return WriteProgram("fake_python", R"(
 case "$*" in
+  *pytorch_step.py*--mode=max-autotune*) echo '{"median_ms": 400, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=compile*) echo '{"median_ms": 300, "peak_rss_mb": 100}';;
   *pytorch_ddp.py*) echo '{"median_ms": 600, "best_ms": 500, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=eager*) echo 'a warning'; echo '{"median_ms": 600, "peak_rss_mb": 100}';;
@@ -252,7 +253,7 @@ TEST(OpBenchTest, OpsAgainstTheMachine) {
     ASSERT_TRUE(rows.count(name)) << result.out;
     for (const char* key : {"GB/s", "%_of_memory", "%_of_copy"}) EXPECT_GT(rows[name].at(key), 0);
   }
-  for (const char* name : {"attention/gpt2/real_time", "attention/gpt2/gradient/real_time",
+  for (const char* name : {"attention/gpt2/forward/real_time", "attention/gpt2/gradient/real_time",
                            "matmul/gpt2/forward/real_time", "matmul/gpt2/weights/real_time"}) {
     ASSERT_TRUE(rows.count(name)) << name;
     for (const char* key : {"GFLOP/s", "%_of_peak"}) EXPECT_GT(rows[name].at(key), 0);
@@ -268,7 +269,7 @@ TEST(OpBenchTest, UsageErrors) {
   EXPECT_THAT(help.out, HasSubstr("--threads"));
 }
 
-TEST(CompareTest, TakesPyTorchsFasterMode) {
+TEST(CompareTest, TakesPyTorchsFastestMode) {
   const std::string json = testing::TempDir() + "/comparison.json";
   const std::string ceiling = WriteProgram("fake_ceiling", "echo '{\"floor_ms\": 10}'");
   const std::string programs = " --train-bench=bench/train_bench --ceiling=" + ceiling + " --python=" + FakePython();
@@ -288,7 +289,10 @@ TEST(CompareTest, TakesPyTorchsFasterMode) {
   EXPECT_NEAR(row.at("ratio"), 300 / row.at("weft_ms").get<double>(), 1e-6);
   EXPECT_NEAR(row.at("memory_ratio"), row.at("weft_peak_mb").get<double>() / 100, 1e-6);
   EXPECT_NEAR(row.at("of_floor"), row.at("weft_ms").get<double>() / 10, 1e-6);
-  for (const char* name : {"weft", "eager", "compile"}) EXPECT_EQ(row.at("runs").at(name).size(), 2) << name;
+  EXPECT_EQ(row.at("mkl"), "default");
+  for (const char* name : {"weft", "eager", "compile", "max-autotune"}) {
+    EXPECT_EQ(row.at("runs").at(name).size(), 2) << name;
+  }
 }
 
 TEST(CompareTest, ARowThatFailsIsLeftOut) {
@@ -302,7 +306,7 @@ TEST(CompareTest, ARowThatFailsIsLeftOut) {
 
 TEST(CompareTest, UsageErrors) {
   for (const char* flags : {"--foo", "gpt2", "--rows=gpt3-f32", "--rows=", "--rounds=0", "--steps=2", "--steps=many",
-                            "--threads=0", "--modes=fast", "--json=/nowhere/file"}) {
+                            "--threads=0", "--modes=fast", "--mkl=amd", "--json=/nowhere/file"}) {
     const CommandResult result = RunBench(std::string("compare ") + flags);
     EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
     EXPECT_EQ(result.out, "") << flags;
@@ -310,7 +314,7 @@ TEST(CompareTest, UsageErrors) {
   }
   const CommandResult help = RunBench("compare --help");
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* part : {"--rows", "--python", "--rounds", "--json", "minilm-forward-f32"}) {
+  for (const char* part : {"--rows", "--python", "--modes", "--mkl", "--rounds", "--json", "minilm-forward-f32"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
 }

@@ -1,4 +1,4 @@
-"""Measures PyTorch's scaled_dot_product_attention in f32, at the sizes of attention in //bench:op_bench.
+"""Measures PyTorch's scaled_dot_product_attention in f32, at the sizes of models in //bench:op_bench.
 
 Prints the median GFLOP/s of 30 runs, forward and with the gradients of query, key and value. As in op_bench, each pair
 of positions counts 4 FLOPs for each feature, and 8 more with the gradients, also if a causal mask hides it.

@@ -5,8 +5,13 @@
 import argparse
 import contextlib
 import json
+import os
+import pathlib
 import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 
 import torch
@@ -93,6 +98,16 @@ def initialize(module):
         nn.init.zeros_(module.bias)
 
 
+def compiled(network, mode):
+    """Returns the network for the mode. max-autotune measures kernels; in inference it also freezes the weights."""
+    if mode == "eager":
+        return network
+    if mode == "compile":
+        return torch.compile(network)
+    torch._inductor.config.freezing = True
+    return torch.compile(network, mode="max-autotune")
+
+
 def make_step(model, batch, length, mode, precision):
     """Returns a function that does a step, and what it is to count: weights times operations on each."""
     vocabulary, context, layers, heads, width, _, _ = MODELS[model]
@@ -102,7 +117,7 @@ def make_step(model, batch, length, mode, precision):
 
     if model == "minilm-forward":
         encoder = Encoder(vocabulary, context, layers, heads, width).eval().apply(initialize)
-        run = torch.compile(encoder) if mode == "compile" else encoder
+        run = compiled(encoder, mode)
 
         def forward():
             with torch.inference_mode(), autocast:
@@ -112,7 +127,7 @@ def make_step(model, batch, length, mode, precision):
 
     network = LanguageModel(vocabulary, context, layers, heads, width, causal=model != "bert").apply(initialize)
     optimizer = torch.optim.AdamW(network.parameters(), lr=3e-4, fused=True)
-    run = torch.compile(network) if mode == "compile" else network
+    run = compiled(network, mode)
 
     def train():
         with autocast:
@@ -126,18 +141,39 @@ def make_step(model, batch, length, mode, precision):
     return train, 6 * sum(p.numel() for p in network.parameters())
 
 
+def restart_with_intel_kernels():
+    """Starts this script again, so that MKL takes its kernels for Intel CPUs also on CPUs of other makers.
+
+    MKL asks a function of its own for the maker. A library that is loaded before MKL replaces this function.
+    """
+    variable = "WEFT_PYTORCH_INTEL_KERNELS"
+    if variable in os.environ:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library = pathlib.Path(folder) / "libintel.so"
+        source = "int mkl_serv_intel_cpu_true(void) { return 1; }"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-xc", "-", "-o", library], input=source, text=True, check=True)
+        preload = ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")]))
+        environment = {**os.environ, "LD_PRELOAD": preload, variable: "1"}
+        sys.exit(subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", choices=MODELS, default="charcpu")
     parser.add_argument("--batch", type=int, default=0, help="0: the model's own")
     parser.add_argument("--length", type=int, default=0, help="0: the model's own")
     parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="bf16: autocast")
-    parser.add_argument("--mode", choices=("eager", "compile"), default="eager")
+    parser.add_argument("--mode", choices=("eager", "compile", "max-autotune"), default="eager")
     parser.add_argument("--threads", type=int, default=0, help="0: what PyTorch takes")
     parser.add_argument("--steps", type=int, default=10, help="the first two don't count")
+    parser.add_argument("--mkl", choices=("default", "intel"), default="default",
+                        help="intel: MKL's kernels for Intel CPUs on any CPU, which are faster on CPUs of AMD")
     flags = parser.parse_args()
     if flags.steps < 3:
         parser.error("--steps: at least 3")
+    if flags.mkl == "intel":
+        restart_with_intel_kernels()
     batch, length = flags.batch or MODELS[flags.model][-2], flags.length or MODELS[flags.model][-1]
     if flags.threads:
         torch.set_num_threads(flags.threads)
