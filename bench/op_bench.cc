@@ -144,8 +144,8 @@ void AddFlops(benchmark::State& state, const Peaks& peaks, double flops_per_seco
   state.counters["%_of_peak"] = 100 * flops_per_second / peaks.flops;
 }
 
-// Sizes of attention. A shape [B, T, C] has the columns of all heads side by side.
-struct AttentionSizes {
+// The sizes of one benchmark of attention. A shape [B, T, C] has the columns of all heads side by side.
+struct AttentionCase {
   std::string name;
   Shape shape;
   int64_t heads = 1;
@@ -155,16 +155,16 @@ struct AttentionSizes {
 // Returns the sizes of models, and of batches with heads 32, 64 and 128 wide and 64 to 8,192 positions. The number of
 // texts times heads falls as the number of positions grows. So all sizes of one width have the same number of elements,
 // except 8,192 positions, which have twice as many. Time grows with the number of positions.
-std::vector<AttentionSizes> AllAttentionSizes() {
-  std::vector<AttentionSizes> all = {{"gpt2", {4, 64, 768}, 12, true},
-                                     {"bert", {8, 128, 768}, 12, false},
-                                     {"babygpt", {8, 256, 384}, 6, true},
-                                     {"charcpu", {12, 64, 128}, 4, true}};
+std::vector<AttentionCase> AttentionCases() {
+  std::vector<AttentionCase> all = {{"gpt2", {4, 64, 768}, 12, true},
+                                    {"bert", {8, 128, 768}, 12, false},
+                                    {"babygpt", {8, 256, 384}, 6, true},
+                                    {"charcpu", {12, 64, 128}, 4, true}};
   for (const int64_t width : {32, 64, 128}) {
     for (const int64_t positions : {64, 128, 256, 512, 1024, 2048, 4096, 8192}) {
       for (const bool causal : {false, true}) {
-        const int64_t heads = std::clamp<int64_t>(4096 / positions, 1, 8),
-                      batch = std::max<int64_t>(1, 512 / positions);
+        const int64_t heads = std::clamp<int64_t>(4096 / positions, 1, 8);
+        const int64_t batch = std::max<int64_t>(1, 512 / positions);
         all.push_back({"d" + std::to_string(width) + "/t" + std::to_string(positions) + (causal ? "/causal" : "/full"),
                        {batch, positions, heads * width},
                        heads,
@@ -177,7 +177,7 @@ std::vector<AttentionSizes> AllAttentionSizes() {
 
 // Registers attention, alone or with the gradients of query, key and value by Σ y · dy. Each pair of positions counts 4
 // FLOPs for each feature, and 8 more with the gradients. Pairs that a causal mask hides are counted too.
-void RegisterAttention(const AttentionSizes& sizes, Peaks* peaks, bool gradient) {
+void RegisterAttention(const AttentionCase& sizes, Peaks* peaks, bool gradient) {
   Register("attention/" + sizes.name + (gradient ? "/gradient" : "/forward"), [=](benchmark::State& state) {
     Tape tape;
     VarList inputs;  // parameters, because an execution copies its feeds
@@ -268,7 +268,7 @@ void RegisterAll(Peaks* peaks) {
   RegisterUpdate("sgd", peaks, 1,
                  [](VarSpan in) { return SgdUpdate(in[0], in[1], in[2], in[3], in[4], {.momentum = 0.9}); });
 
-  for (const AttentionSizes& sizes : AllAttentionSizes()) {
+  for (const AttentionCase& sizes : AttentionCases()) {
     for (const bool gradient : {false, true}) RegisterAttention(sizes, peaks, gradient);
   }
   // The three products of a training step: the forward product, and the gradients of activations and of weights.

@@ -40,7 +40,7 @@ constexpr double kMaxWaste = 1.05;
 // CallTimes are tried.
 constexpr double kMaxStretch = 1.05;
 // A plan that uses CallTimes must have at most 0.9 of the longest path of the smallest plan. Its arena may have at most
-// 1.1 times the maximum of live bytes: memory is worth more than the few percent of time that larger arenas save.
+// 1.1 times the maximum of live bytes, because memory limits the size of models.
 constexpr double kMaxPathInTime = 0.9, kMaxWasteInTime = 1.1;
 constexpr size_t kMaxArranged = 1 << 12;  // storages; arranging them by size takes quadratic time
 

@@ -14,20 +14,12 @@
 
 #include "weft/core/random.h"
 #include "weft/core/tensor.h"
+#include "weft/ops/kernels/space.h"
 
 namespace weft {
 
 inline constexpr int64_t kAttentionBlock = 64;  // a block of scores, 16 KB in float, stays in the L1 cache
 inline constexpr int kMaxAttentionMasks = 4;
-
-// Describes a matrix with one row for each position.
-template <class T>
-struct Positions {
-  T* data = nullptr;
-  int64_t stride = 0;  // elements between the rows
-
-  T* operator[](int64_t position) const { return data + position * stride; }
-};
 
 // Describes a mask. Its element for target t and source s is data[t * target_stride + s * source_stride]. If `adds`, it
 // is a number of the operands' dtype that is added to the score. Otherwise it is a bool; true hides s from t.

@@ -2,31 +2,13 @@
 #ifndef WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 #define WEFT_OPS_KERNELS_ATTENTION_SPACE_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "weft/ops/kernels/attention.h"
+#include "weft/ops/kernels/space.h"
 
 namespace weft {
-
-constexpr int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
-// Rounds a width up to a multiple of 16 elements: whole vectors of any instruction set, and whole cache lines.
-constexpr int64_t PaddedWidth(int64_t width) { return RoundUp(width, 16); }
-
-// Hands out pieces of the memory at `base`, one after the other. If `base` is null, only counts the bytes, in `used`.
-struct SpaceTaker {
-  std::byte* base = nullptr;
-  size_t used = 0;
-
-  template <class W>
-  W* Take(int64_t elements) {
-    constexpr size_t kLine = 64;
-    W* const taken = base == nullptr ? nullptr : reinterpret_cast<W*>(base + used);
-    used += (static_cast<size_t>(elements) * sizeof(W) + kLine - 1) / kLine * kLine;
-    return taken;
-  }
-};
 
 // Arrays for one block of targets or of scores. Arrays whose name ends in `_t` have a row for each feature and a column
 // for each target. `scores` and `keep` have a row for each source.

@@ -14,10 +14,9 @@
 #include <utility>
 
 #include "hwy/highway.h"
-#include "weft/ops/kernels/attention.h"
-#include "weft/ops/kernels/attention_space.h"
 #include "weft/ops/kernels/lanes-inl.h"
 #include "weft/ops/kernels/product-inl.h"
+#include "weft/ops/kernels/space.h"
 #include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();

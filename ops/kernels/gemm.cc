@@ -15,7 +15,6 @@
 #include "weft/ops/kernels/own_gemm.h"
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/kernels/rows.h"
-#include "weft/ops/kernels/vector.h"
 
 // OpenMP's header is missing if the compiler's OpenMP runtime is not installed, so its functions are declared here.
 extern "C" {

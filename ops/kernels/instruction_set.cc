@@ -45,7 +45,7 @@ InstructionSet ReadEnvironment() {
 
 const InstructionSet limit = [] {
   const InstructionSet set = ReadEnvironment();
-  if (set != InstructionSet::kAll) hwy::DisableTargets(Row(set).highway - 1);
+  hwy::DisableTargets(Row(set).highway - 1);
   // This call also overrides oneDNN's own variable, ONEDNN_MAX_CPU_ISA, so that there is only one limit.
   WEFT_CHECK(dnnl::set_max_cpu_isa(Row(set).onednn) == dnnl::status::success);
   return set;

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "weft/core/status.h"
-#include "weft/ops/kernels/attention_space.h"
 #include "weft/ops/kernels/pack.h"
+#include "weft/ops/kernels/space.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/own_gemm.cc"
@@ -95,10 +95,9 @@ class Product {
   // Adds `terms` terms from `k` on.
   void RunBlock(int64_t k, int64_t terms) const {
     const int64_t calls = (shape_.rows + kRowsOfCall - 1) / kRowsOfCall;  // for each panel
-    const int64_t panels = (shape_.cols + kWidth - 1) / kWidth;
     const int64_t next_k = k + terms, next_terms = std::min(kTerms, shape_.inner - next_k);
     Prefetcher next_a = PartOfA(0, shape_.rows, next_k, next_terms);
-    const int64_t a_lines = next_a.Lines(calls * panels);
+    const int64_t a_lines = next_a.Lines(calls * ((shape_.cols + kWidth - 1) / kWidth));
     for (int64_t j = 0; j < shape_.cols; j += kWidth) {
       const int64_t cols = std::min(kWidth, shape_.cols - j), next_j = j + kWidth;
       CopyPanelOfB(j, cols, k, terms);
@@ -133,16 +132,16 @@ class Product {
     }
   }
 
-  // Copies a panel of B to [kTerms, kWidth]. Columns from `cols` on, up to whole vectors, are zeros or copies of the
-  // last column. Their products are never copied to C.
+  // Copies a panel of B to [kTerms, kWidth]. Columns from `cols` on are undefined, and their products are never
+  // copied to C.
   void CopyPanelOfB(int64_t j, int64_t cols, int64_t k, int64_t terms) const {
     const Matrix<float> to = {space_.b, kWidth};
     if (shape_.packed_b) {  // only in tests: the compiler packs bf16 only if the CPU multiplies it
       const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = shape_.in};
-      std::fill_n(to.data, kTerms * kWidth, 0.0f);
       for (int64_t t = 0; t < terms; ++t) {
-        for (int64_t x = 0; x < cols; ++x)
+        for (int64_t x = 0; x < cols; ++x) {
           to.data[t * kWidth + x] = static_cast<float>(b_[panels.Offset(k + t, j + x)]);
+        }
       }
     } else if (shape_.transpose_b) {
       CopyTransposed<T, float>({b_ + k, shape_.b_stride}, j, cols, terms, 1, to);
@@ -150,8 +149,9 @@ class Product {
       const T* from = b_ + k * shape_.b_stride + j;
       for (int64_t t = 0; t < terms; ++t, from += shape_.b_stride) {
         HWY_UNROLL(4)
-        for (int64_t x = 0; x < kWidth; x += kLanes)
+        for (int64_t x = 0; x < kWidth; x += kLanes) {
           hn::Store(LoadLanes<T>(from + x), D<float>(), to.data + t * kWidth + x);
+        }
       }
     } else {
       CopyRows<T, float>({b_ + j, shape_.b_stride}, k, terms, cols, to);
@@ -176,8 +176,7 @@ class Product {
   }
 
   const GemmShape& shape_;
-  const T* const a_;
-  const T* const b_;
+  const T *const a_, *const b_;
   const Matrix<float> c_;
   const Space& space_;
   const bool copies_a_;
