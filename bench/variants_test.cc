@@ -1,6 +1,5 @@
 // Runs bench/variants with a program that stands for `weft`, and each variant's flags with weft itself.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -92,10 +91,14 @@ TEST(VariantsTest, UsageErrors) {
 }
 
 TEST(VariantsTest, WeftTakesTheFlagsOfEachVariant) {
-  if (std::getenv("WEFT_DATA") == nullptr) GTEST_SKIP() << "WEFT_DATA is not set";
   const fs::path folder = NewFolder("variants_flags");
-  const CommandResult result =
-      RunVariants("--weft=apps/weft --tasks=shakespeare --seeds=1 --steps=1 --out=" + (folder / "runs").string());
+  fs::create_directories(folder / "tinyshakespeare");
+  std::ofstream text(folder / "tinyshakespeare" / "input.txt");
+  for (int line = 0; line < 300; ++line) text << "This is line " << line << " of the text.\n";
+  text.close();
+  const CommandResult result = RunVariants(
+      "--weft=apps/weft --tasks=shakespeare --seeds=1 --steps=1 --eval-batches=1 --data=" + folder.string() +
+      " --out=" + (folder / "runs").string());
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("## shakespeare"));
 }
