@@ -86,7 +86,7 @@ void CheckRows(const std::string& flags, double work) {
       EXPECT_LE(path, makespan * 1.5);  // cores may run faster in one turn than in the other
     }
   }
-  EXPECT_EQ(rows.size(), nodes.size() * 8);
+  EXPECT_EQ(rows.size(), nodes.size() * 10);  // eight policies and two baselines
 }
 
 TEST(ScheduleBenchTest, EveryPolicyRunsEveryNode) {

@@ -2,6 +2,7 @@
 // that ScheduleBuilder::Build inserted never enter the queue: they finish together with their last predecessor.
 #include "weft/graph/queue_executor.h"
 
+#include <chrono>
 #include <optional>
 
 namespace weft {
@@ -35,21 +36,25 @@ void QueueExecutor::Run(Body body) {
 
 void QueueExecutor::End(uint32_t task) {
   const std::lock_guard lock(mutex_);
-  queue_->Finish(task);
+  queue_->Finish(task, 0);
   if (counts_.Finish(task, 0, queue_.get())) return Finish();
   OfferWork();
 }
 
 void QueueExecutor::Work(int worker) {
+  using Clock = std::chrono::steady_clock;
+  const bool learns = queue_->learns();
   std::unique_lock lock(mutex_);
   for (int idle_polls = 0;; ++idle_polls) {
     while (const std::optional<uint32_t> task = queue_->Pop(worker)) {
       OfferWork();  // the queue may hold more tasks
       lock.unlock();
+      const Clock::time_point start = learns ? Clock::now() : Clock::time_point();
       RunTask(*task, worker);
+      const std::chrono::duration<double> took = (learns ? Clock::now() : start) - start;
       lock.lock();
       if (schedule().EndsLater(*task)) continue;
-      queue_->Finish(*task);
+      queue_->Finish(*task, took.count());
       if (counts_.Finish(*task, worker, queue_.get())) return Finish();
       idle_polls = 0;
     }

@@ -84,7 +84,7 @@ void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
 
 }  // namespace
 
-Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
+std::vector<float> LongestPaths(const Schedule& schedule, absl::Span<const float> seconds) {
   WEFT_CHECK(seconds.size() == schedule.task_count);
   std::vector<float> length(schedule.size(), 0);
   const std::vector<uint32_t> order = SerialOrder(schedule);
@@ -93,8 +93,14 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
     for (uint32_t k = schedule.first_successor[task]; k < schedule.first_successor[task + 1]; ++k) {
       length[task] = std::max(length[task], length[schedule.successors[k] & ~Schedule::kAlone]);
     }
-    if (task < schedule.task_count) length[task] += static_cast<float>(seconds[task]);
+    if (task < schedule.task_count) length[task] += seconds[task];
   }
+  return length;
+}
+
+Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
+  schedule.seconds.assign(seconds.begin(), seconds.end());
+  const std::vector<float> length = LongestPaths(schedule, schedule.seconds);
   for (uint32_t& task : schedule.successors) task &= ~Schedule::kAlone;
   SortSuccessors(length, &schedule);
   return schedule;
@@ -118,7 +124,7 @@ Schedule ScheduleBuilder::Build() && {
   const uint32_t count = static_cast<uint32_t>(seconds_.size());
   Slices slices = GroupBySource(edges_, count);
   edges_.clear();
-  std::vector<float> length = std::move(seconds_);  // becomes the longest path from each task to the end, in seconds
+  std::vector<float> length = seconds_;  // becomes the longest path from each task to the end, in seconds
   std::vector<uint32_t> waits(count + 1, 0);
   Schedule schedule = {.task_count = count, .end = count};
   for (uint32_t t = count; t-- > 0;) {
@@ -175,6 +181,7 @@ Schedule ScheduleBuilder::Build() && {
   schedule.waits_for = std::move(waits);
   schedule.first_successor = std::move(slices.first);
   schedule.successors = std::move(slices.targets);
+  schedule.seconds = std::move(seconds_);
   schedule.ends_later = std::move(ends_later_);
   if (!schedule.ends_later.empty()) schedule.ends_later.resize(count);
   SortSuccessors(length, &schedule);

@@ -46,6 +46,12 @@ std::vector<std::string> TaskNames(const Graph& graph) {
   return names;
 }
 
+SimulatedMachine MachineOf(int workers, const MemoryBandwidth& bandwidth) {
+  return {.workers = workers,
+          .worker_bandwidth = bandwidth.one_worker,
+          .bandwidth = std::max(bandwidth.per_worker * workers, bandwidth.one_worker)};
+}
+
 }  // namespace
 
 double Workload::seconds() const {
@@ -104,12 +110,10 @@ MemoryBandwidth MeasureBandwidth() {
 }
 
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth) {
-  const SimulatedMachine machine = {
-      .workers = scaling_case.workers,
-      .worker_bandwidth = bandwidth.one_worker,
-      .bandwidth = std::max(bandwidth.per_worker * scaling_case.workers, bandwidth.one_worker)};
-  const Schedule& schedule = scaling_case.policy->measured ? workload.measured_schedule : workload.schedule;
-  return Simulate(schedule, workload.costs, *scaling_case.policy, machine);
+  const Policy& policy = *scaling_case.policy;
+  const bool by_times = policy.measured || policy.learns;
+  return Simulate(by_times ? workload.measured_schedule : workload.schedule, workload.costs, policy,
+                  MachineOf(scaling_case.workers, bandwidth));
 }
 
 std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
@@ -119,11 +123,13 @@ std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const Sc
   bool saturated = false;  // whether an earlier prediction for the policy is saturated
   for (const ScalingCase& each : cases) {
     const Simulation run = Predict(workload, each, bandwidth);
-    Prediction prediction = {.policy = each.policy,
-                             .workers = each.workers,
-                             .makespan = run.makespan,
-                             .speedup = seconds / run.makespan,
-                             .utilization = run.utilization};
+    Prediction prediction = {
+        .policy = each.policy,
+        .workers = each.workers,
+        .makespan = run.makespan,
+        .speedup = seconds / run.makespan,
+        .utilization = run.utilization,
+        .bound = MakespanBound(workload.schedule, workload.costs, MachineOf(each.workers, bandwidth))};
     if (!each.seconds.empty()) prediction.measured = Median(each.seconds);
     if (predictions.empty() || predictions.back().policy != each.policy) {
       saturated = false;

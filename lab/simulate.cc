@@ -10,6 +10,7 @@
 #include "weft/core/status.h"
 
 namespace weft {
+
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine) {
   SimulatedWorkers workers(&schedule, costs, policy, machine);
@@ -57,6 +58,84 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCos
   }
   std::reverse(path.tasks.begin(), path.tasks.end());
   return path;
+}
+
+namespace {
+
+// MakespanBound does not try all h and q, but sorts tasks into this many classes of each.
+constexpr size_t kSteps = 256;
+
+// For each task: the seconds of the longest path that ends just before it, and that begins just after it.
+struct Paths {
+  std::vector<double> before, after;
+};
+
+Paths FindPaths(const Schedule& schedule, const std::vector<double>& seconds) {
+  Paths paths = {std::vector<double>(schedule.size(), 0), std::vector<double>(schedule.size(), 0)};
+  const std::vector<uint32_t> order = SerialOrder(schedule);
+  const auto for_successors = [&](uint32_t task, auto visit) {
+    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
+      visit(schedule.successors[i] & ~Schedule::kAlone);
+    }
+  };
+  for (const uint32_t task : order) {
+    const double done = paths.before[task] + seconds[task];
+    for_successors(task, [&](uint32_t next) { paths.before[next] = std::max(paths.before[next], done); });
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    double& after = paths.after[order[i]];
+    for_successors(order[i], [&](uint32_t next) { after = std::max(after, paths.after[next] + seconds[next]); });
+  }
+  return paths;
+}
+
+// Returns the number of the class of `time`: classes have equal lengths, and the last one ends at `longest`.
+size_t ClassOf(double time, double longest) {
+  return longest > 0 ? std::min(static_cast<size_t>(time / longest * kSteps), kSteps - 1) : 0;
+}
+
+}  // namespace
+
+double MakespanBound(const Schedule& schedule, absl::Span<const TaskCost> costs, const SimulatedMachine& machine) {
+  WEFT_CHECK(costs.size() == schedule.task_count && machine.workers >= 1);
+  std::vector<double> seconds(schedule.size(), 0);  // joins take no time
+  double longest = 0, bytes = 0;
+  for (uint32_t t = 0; t < schedule.task_count; ++t) {
+    const bool message = schedule.EndsLater(t);
+    seconds[t] = costs[t].seconds + (message ? 0 : machine.task_seconds);
+    if (!message && machine.worker_bandwidth < std::numeric_limits<double>::infinity()) {
+      bytes += std::min(costs[t].bytes, machine.worker_bandwidth * seconds[t]);
+    }
+  }
+  const Paths paths = FindPaths(schedule, seconds);
+  for (uint32_t t = 0; t < schedule.task_count; ++t) {
+    longest = std::max(longest, paths.before[t] + seconds[t] + paths.after[t]);
+  }
+  // By classes of h and q: the work, and the least h and q. They become those of all classes from there on.
+  struct Cell {
+    double work = 0, before, after;
+  };
+  std::vector<Cell> cells((kSteps + 1) * (kSteps + 1), {.before = longest, .after = longest});
+  const auto at = [&](size_t h, size_t q) -> Cell& { return cells[h * (kSteps + 1) + q]; };
+  for (uint32_t t = 0; t < schedule.task_count; ++t) {
+    if (schedule.EndsLater(t)) continue;
+    Cell& cell = at(ClassOf(paths.before[t], longest), ClassOf(paths.after[t], longest));
+    cell.work += seconds[t];
+    cell.before = std::min(cell.before, paths.before[t]);
+    cell.after = std::min(cell.after, paths.after[t]);
+  }
+  double bound = std::max(longest, bytes / machine.bandwidth);
+  for (size_t h = kSteps; h-- > 0;) {
+    for (size_t q = kSteps; q-- > 0;) {
+      Cell& cell = at(h, q);
+      const Cell &later = at(h + 1, q), &earlier = at(h, q + 1);
+      cell.work += later.work + earlier.work - at(h + 1, q + 1).work;
+      cell.before = std::min({cell.before, later.before, earlier.before});
+      cell.after = std::min({cell.after, later.after, earlier.after});
+      if (cell.work > 0) bound = std::max(bound, cell.before + cell.work / machine.workers + cell.after);
+    }
+  }
+  return bound;
 }
 
 }  // namespace weft

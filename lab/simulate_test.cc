@@ -5,6 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/random.h"
 
 namespace weft {
 namespace {
@@ -93,6 +94,47 @@ TEST(SimulateTest, NothingTakesNoTime) {
   const Schedule schedule = ScheduleBuilder().Build();
   for (const Policy* policy : Policies()) EXPECT_EQ(Simulate(schedule, {}, *policy, Machine(2)).makespan, 0);
   EXPECT_EQ(FindCriticalPath(schedule, {}).seconds, 0);
+}
+
+TEST(MakespanBoundTest, KnowsWorkPathsAndMemory) {
+  const std::vector<double> seconds = {1, 2, 3, 4};
+  EXPECT_DOUBLE_EQ(MakespanBound(Build(seconds, {{0, 1}, {1, 2}, {2, 3}}), Costs(seconds), Machine(8)), 10);
+  EXPECT_DOUBLE_EQ(MakespanBound(Build(seconds, {}), Costs(seconds), Machine(2)), 5);
+  // A task of 3 s, then eight of 1 s, then one of 2 s: the eight take at least 4 s on two workers.
+  std::vector<double> diamond = {3, 1, 1, 1, 1, 1, 1, 1, 1, 2};
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (uint32_t t = 1; t <= 8; ++t) edges.insert(edges.end(), {{0, t}, {t, 9}});
+  EXPECT_DOUBLE_EQ(MakespanBound(Build(diamond, edges), Costs(diamond), Machine(2)), 9);
+  EXPECT_DOUBLE_EQ(MakespanBound(Build({}, {}), {}, Machine(2)), 0);
+  const std::vector<TaskCost> costs(4, {.seconds = 1, .bytes = 10});
+  const SimulatedMachine machine = {.workers = 4, .task_seconds = 0, .worker_bandwidth = 10, .bandwidth = 20};
+  EXPECT_DOUBLE_EQ(MakespanBound(Build({1, 1, 1, 1}, {}), costs, machine), 2);
+}
+
+// Tasks of random durations and bytes, of which some end later, with random edges.
+TEST(MakespanBoundTest, NoPolicyIsFaster) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    const RandomStream random = {.seed = seed};
+    uint64_t drawn = 0;
+    ScheduleBuilder builder;
+    std::vector<TaskCost> costs;
+    for (uint32_t t = 0; t < 60; ++t) {
+      const bool message = random.Below(8, drawn++) == 0;
+      costs.push_back({.seconds = 1 + static_cast<double>(random.Below(100, drawn++)),
+                       .bytes = message ? 0 : static_cast<double>(random.Below(1000, drawn++))});
+      builder.AddTask(costs.back().seconds, message);
+      for (int edge = 0; t > 0 && edge < 2; ++edge) builder.AddEdge(random.Below(t, drawn++), t);
+    }
+    const Schedule schedule = std::move(builder).Build();
+    for (const int workers : {1, 2, 5}) {
+      const SimulatedMachine machine = {.workers = workers, .worker_bandwidth = 12, .bandwidth = 20};
+      const double bound = MakespanBound(schedule, costs, machine);
+      EXPECT_GE(bound, FindCriticalPath(schedule, costs).seconds);
+      for (const Policy* policy : Policies()) {
+        EXPECT_GE(Simulate(schedule, costs, *policy, machine).makespan, bound * (1 - 1e-9)) << policy->name << seed;
+      }
+    }
+  }
 }
 
 }  // namespace

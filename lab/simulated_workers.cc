@@ -27,7 +27,7 @@ class SimulatedWorkers::Queue final : public ReadyQueue {
     ended_.pop_front();
     return task;
   }
-  void Finish(uint32_t task) override { queue_->Finish(task); }
+  void Finish(uint32_t task, double seconds) override { queue_->Finish(task, seconds); }
   // Sets whether the end of a message makes the following tasks ready.
   void SetMessageEnds(bool message_ends) { message_ends_ = message_ends; }
   std::vector<uint32_t> TakeMessages() { return std::exchange(messages_, {}); }
@@ -110,13 +110,13 @@ void SimulatedWorkers::Advance(double seconds) {
     if (worker.left > 1e-12) continue;
     const uint32_t task = *worker.task;
     worker.task.reset();
-    queue_->Finish(task);
+    queue_->Finish(task, costs_[task].seconds);
     done_ |= counts_.Finish(task, static_cast<int>(w), queue_.get());
   }
 }
 
 void SimulatedWorkers::EndMessage(uint32_t task) {
-  queue_->Finish(task);
+  queue_->Finish(task, costs_[task].seconds);
   queue_->SetMessageEnds(true);
   done_ |= counts_.Finish(task, 0, queue_.get());
   queue_->SetMessageEnds(false);

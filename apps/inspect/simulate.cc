@@ -149,14 +149,15 @@ void PrintJson(const Totals& totals, const Prediction& prediction) {
                                  {"speedup", prediction.speedup},
                                  {"utilization", prediction.utilization},
                                  {"critical_path_ms", totals.critical_path * 1e3},
+                                 {"bound_ms", prediction.bound * 1e3},
                                  {"measured_ms", nullptr}};
   if (prediction.measured) json["measured_ms"] = *prediction.measured * 1e3;
   std::printf("%s\n", JsonLine(json).c_str());
 }
 
 void PrintRow(const Prediction& prediction) {
-  std::printf("%-22s %7d %12.2f %8.2f %11.3f", prediction.policy->name, prediction.workers, prediction.makespan * 1e3,
-              prediction.speedup, prediction.utilization);
+  std::printf("%-23s %7d %12.2f %9.2f %8.2f %11.3f", prediction.policy->name, prediction.workers,
+              prediction.makespan * 1e3, prediction.bound * 1e3, prediction.speedup, prediction.utilization);
   if (prediction.measured) {
     std::printf(" %11.2f %+6.1f%%\n", *prediction.measured * 1e3,
                 100 * (prediction.makespan / *prediction.measured - 1));
@@ -171,8 +172,8 @@ void PrintRow(const Prediction& prediction) {
 void PrintHeading(const Totals& totals) {
   std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", totals.name.c_str(),
               totals.tasks, totals.seconds * 1e3, totals.critical_path * 1e3);
-  std::printf("%-22s %7s %12s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "speedup", "utilization",
-              "measured_ms", "off");
+  std::printf("%-23s %7s %12s %9s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "bound_ms", "speedup",
+              "utilization", "measured_ms", "off");
 }
 
 absl::Status Simulate(SimulateFlags flags) {

@@ -34,7 +34,7 @@ class LevelQueue : public ReadyQueue {
     ready_[current_].pop_back();
     return task;
   }
-  void Finish(uint32_t task) override {
+  void Finish(uint32_t task, double) override {
     if (--left_[level_[task]] > 0) return;
     left_[current_] = tasks_[current_];  // for the next execution
     current_ = current_ + 1 < tasks_.size() ? current_ + 1 : 0;

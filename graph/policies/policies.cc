@@ -7,7 +7,10 @@
 namespace weft {
 namespace {
 
-constexpr const Policy* kPolicies[] = {&kSerial, &kFifo, &kLifo, &kLevel, &kCriticalPath, &kCriticalPathMeasured};
+constexpr const Policy* kPolicies[] = {&kSerial,         &kFifo,
+                                       &kLifo,           &kLevel,
+                                       &kCriticalPath,   &kCriticalPathMeasured,
+                                       &kEarliestFinish, &kEarliestFinishLearned};
 
 }  // namespace
 

@@ -27,9 +27,11 @@ struct Policy {
   // Makes the executor. Null: the executor is a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
   bool measured = false;  // true: needs a schedule with measured times (WithSeconds)
+  bool learns = false;    // true: from its second execution on, it goes by the times that it measured
 };
 
-extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured;
+extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured, kEarliestFinish,
+    kEarliestFinishLearned;
 
 absl::Span<const Policy* const> Policies();
 std::vector<std::string> PolicyNames();

@@ -1,0 +1,68 @@
+// Runs the queues of earliest-finish and earliest-finish-learned as an executor does.
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/graph/policies/policies.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+
+Schedule Independent(const std::vector<double>& seconds) {
+  ScheduleBuilder builder;
+  for (const double s : seconds) builder.AddTask(s);
+  return std::move(builder).Build();
+}
+
+TEST(EarliestFinishTest, ATaskGoesToTheWorkerThatWouldFinishItFirst) {
+  const Schedule schedule = Independent({4, 3, 1});
+  const auto queue = kEarliestFinish.queue(&schedule, 2);
+  for (const uint32_t task : {2, 1, 0}) queue->Push(task, 0);
+  EXPECT_EQ(queue->Pop(1), 1);  // 3 s on worker 1 end before 1 + 3 s on worker 0
+  EXPECT_EQ(queue->Pop(0), 0);  // with 1 + 4 s, worker 0 ends before worker 1 with 3 + 4 s; the longer path comes first
+  queue->Finish(1, 0);
+  EXPECT_EQ(queue->Pop(1), 2);  // from the list of the other worker
+  queue->Finish(0, 0);
+  queue->Finish(2, 0);
+  EXPECT_EQ(queue->Pop(0), std::nullopt);
+}
+
+TEST(EarliestFinishTest, OtherCachesCostATenth) {
+  const Schedule schedule = Independent({1, 20});
+  const auto queue = kEarliestFinish.queue(&schedule, 2);
+  queue->Push(0, 0);
+  queue->Push(1, 0);  // 1 + 20 s on worker 0, and 22 s on worker 1
+  EXPECT_EQ(queue->Pop(0), 1);
+  EXPECT_EQ(queue->Pop(0), 0);
+  queue->Finish(0, 0);
+  queue->Finish(1, 0);
+}
+
+// The order in which one worker runs all tasks, each of which then takes the time of `took`.
+std::vector<uint32_t> Order(ReadyQueue* queue, const std::vector<double>& took) {
+  for (uint32_t task = 0; task < took.size(); ++task) queue->Push(task, 0);
+  std::vector<uint32_t> order;
+  while (const std::optional<uint32_t> task = queue->Pop(0)) {
+    order.push_back(*task);
+    queue->Finish(*task, took[*task]);
+  }
+  return order;
+}
+
+TEST(EarliestFinishTest, LearnsTheDurationsOfTheLastExecution) {
+  const Schedule schedule = Independent({3, 2, 1});
+  const auto knows = kEarliestFinish.queue(&schedule, 1), learns = kEarliestFinishLearned.queue(&schedule, 1);
+  EXPECT_FALSE(knows->learns());
+  EXPECT_TRUE(learns->learns());
+  for (int execution = 0; execution < 2; ++execution) {
+    EXPECT_THAT(Order(knows.get(), {5, 7, 6}), ElementsAre(0, 1, 2));
+  }
+  EXPECT_THAT(Order(learns.get(), {5, 7, 6}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Order(learns.get(), {9, 8, 7}), ElementsAre(1, 2, 0));
+  EXPECT_THAT(Order(learns.get(), {1, 1, 1}), ElementsAre(0, 1, 2));
+}
+
+}  // namespace
+}  // namespace weft
