@@ -32,6 +32,7 @@ std::string FakePython() {
 case "$*" in
   *pytorch_step.py*--mode=max-autotune*) echo '{"median_ms": 400, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=compile*) echo '{"median_ms": 300, "peak_rss_mb": 100}';;
+  *pytorch_attention.py*) echo '{"forward": 20, "gradient": 10}';;
   *pytorch_ddp.py*) echo '{"median_ms": 600, "best_ms": 500, "peak_rss_mb": 100}';;
   *pytorch_step.py*--mode=eager*) echo 'a warning'; echo '{"median_ms": 600, "peak_rss_mb": 100}';;
   *llama_generate.py*) echo '{"tokens_per_second": 0.5, "peak_rss_mb": 100}';;
@@ -361,8 +362,10 @@ TEST(PerformancePageTest, ItsCommandsWork) {
       {"ceiling", " --batch=1 --length=8 --seconds=1e-3"},
       {"op_bench", " --benchmark_filter=softmax --benchmark_min_time=1e-3"},
       {"compare", " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling="},
+      {"compare_attention", " --rows=d32/t64/causal --rounds=1 --op-bench=bench/op_bench"},
       {"compare_inference", " --rows=decode-f32 --rounds=1 --programs=" + FakePrograms()},
       {"draw_batches", ""},
+      {"draw_results", ""},
       {"generate_bench", " --model=charcpu --layers=1 --length=4 --repeats=1"},
       {"compare_ranks", " --model=charcpu --batch=1 --length=8 --rounds=1 --steps=3 --ranks-bench=bench/ranks_bench" +
                             (" --mpirun=" + FakeMpirun()) + " --mpi-allreduce-bench=" + FakeAllreduce()},
@@ -383,9 +386,7 @@ TEST(PerformancePageTest, ItsCommandsWork) {
     flags = std::regex_replace(flags, std::regex("PYTHON"), FakePython());
     flags = std::regex_replace(flags, std::regex("--model=gpt2"), "--model=charcpu");
     flags = std::regex_replace(flags, std::regex("TEXT"), text);
-    flags = std::regex_replace(flags, std::regex("--json=\\w+.json"), "--json=" + testing::TempDir() + "/c.json");
-    flags = std::regex_replace(flags, std::regex("--svg=\\w+.svg"), "--svg=" + testing::TempDir() + "/s.svg");
-    flags = std::regex_replace(flags, std::regex(" inference.json"), " " + testing::TempDir() + "/c.json");
+    flags = std::regex_replace(flags, std::regex("([= ])(\\w+\\.(json|svg|html))"), "$1" + testing::TempDir() + "/$2");
     const std::string folder = std::filesystem::exists("bench/inference/" + program) ? "inference/" : "";
     const CommandResult result = RunBench(folder + program + flags + quick.at(program));
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << result.err;

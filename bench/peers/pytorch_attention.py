@@ -1,23 +1,21 @@
-"""Measures PyTorch's scaled_dot_product_attention in f32, at the sizes of models in //bench:op_bench.
+"""Measures PyTorch's scaled_dot_product_attention in f32, at one size of attention in //bench:op_bench.
 
-Prints the median GFLOP/s of 30 runs, forward and with the gradients of query, key and value. As in op_bench, each pair
-of positions counts 4 FLOPs for each feature, and 8 more with the gradients, also if a causal mask hides it.
+Prints a JSON object: the median GFLOP/s of some runs, forward and with the gradients of query, key and value. As in
+op_bench, each pair of positions counts 4 FLOPs for each feature, and 8 more with the gradients, also if a causal mask
+hides it.
 
-    python3 bench/peers/pytorch_attention.py --threads=1
+    python3 bench/peers/pytorch_attention.py --sizes=4,12,64,64 --causal --threads=1
 """
 import argparse
+import json
 import statistics
 import time
 
 import torch
 
-# Batch, heads, positions, features of a head, and whether there is a causal mask.
-SIZES = {
-    "gpt2": (4, 12, 64, 64, True),
-    "bert": (8, 12, 128, 64, False),
-    "babygpt": (8, 6, 256, 64, True),
-    "charcpu": (12, 4, 64, 32, True),
-}
+from pytorch_step import restart_with_intel_kernels
+
+SECONDS = 0.5  # of the runs that count, unless three take longer
 
 
 def gflops(batch, heads, positions, width, causal, gradient):
@@ -26,7 +24,7 @@ def gflops(batch, heads, positions, width, causal, gradient):
     query, key, value = (torch.randn(shape).transpose(1, 2).requires_grad_(gradient) for _ in range(3))
     dy = torch.randn(shape).transpose(1, 2)
     seconds = []
-    for _ in range(32):
+    while len(seconds) < 5 or sum(seconds[2:]) < SECONDS:
         start = time.perf_counter()
         y = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
         if gradient:
@@ -37,13 +35,19 @@ def gflops(batch, heads, positions, width, causal, gradient):
 
 
 def main():
-    """Prints a line for each size."""
-    parser = argparse.ArgumentParser(description="Measures attention in PyTorch.")
-    parser.add_argument("--threads", type=int, default=2, help="number of threads")
-    torch.set_num_threads(parser.parse_args().threads)
-    for name, sizes in SIZES.items():
-        forward, both = (gflops(*sizes, gradient) for gradient in (False, True))
-        print(f"{name:<10} forward {forward:6.1f}  with gradients {both:6.1f} GFLOP/s")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", required=True, type=lambda text: [int(word) for word in text.split(",")],
+                        metavar="B,H,T,D", help="texts, heads, positions of a text, and features of a head")
+    parser.add_argument("--causal", action="store_true", help="each position sees itself and those before it")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads")
+    parser.add_argument("--mkl", choices=("default", "intel"), default="default",
+                        help="intel: MKL's kernels for Intel CPUs on any CPU, which are faster on CPUs of AMD")
+    flags = parser.parse_args()
+    if flags.mkl == "intel":
+        restart_with_intel_kernels()
+    torch.set_num_threads(flags.threads)
+    print(json.dumps({kind: gflops(*flags.sizes, flags.causal, kind == "gradient") for kind in ("forward", "gradient")}))
 
 
-main()
+if __name__ == "__main__":
+    main()

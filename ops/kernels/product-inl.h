@@ -68,33 +68,33 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
   }
 }
 
-// Computes kVectors vectors of columns of all rows.
-template <int kVectors, class W>
-HWY_INLINE void PanelsOfRows(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t inner, bool add) {
+// Computes all columns of kRows rows.
+template <int kRows, class W>
+HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
+  const int64_t lanes = hn::Lanes(D<W>());
+  int64_t j = 0;
+  const auto next = [&](auto vectors) {
+    Panel<kRows, vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, inner, add);
+    j += vectors() * lanes;
+  };
+  while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
+  while (j + 2 * lanes <= cols) next(std::integral_constant<int, 2>());
+  if (j < cols) next(std::integral_constant<int, 1>());
+}
+
+// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. Adds the terms of an element in the order of k.
+// Reads each row of a once, but all of b for every kRowsAtOnce rows, so b should fit in the L1 cache.
+template <class W>
+void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   int64_t i = 0;
   const auto next = [&](auto count) {
-    Panel<count(), kVectors, W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, inner, add);
+    AllColumns<count(), W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
     i += count();
   };
   // Four rows are as efficient as six, but two are not, so eight rows are four and four.
   while (i + kRowsAtOnce <= rows && rows - i != 8) next(std::integral_constant<int, kRowsAtOnce>());
   while (i + 4 <= rows) next(std::integral_constant<int, 4>());
   while (i < rows) next(std::integral_constant<int, 1>());
-}
-
-// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. The terms of an element of a b are added in the
-// order k = 0 .. inner - 1.
-template <class W>
-void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
-  const int64_t lanes = hn::Lanes(D<W>());
-  int64_t j = 0;
-  const auto next = [&](auto vectors) {
-    PanelsOfRows<vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, rows, inner, add);
-    j += vectors() * lanes;
-  };
-  while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
-  while (j + 2 * lanes <= cols) next(std::integral_constant<int, 2>());
-  if (j < cols) next(std::integral_constant<int, 1>());
 }
 
 }  // namespace

@@ -1,0 +1,118 @@
+// Runs bench/compare_attention with programs that stand for op_bench and PyTorch, and draws results with
+// bench/draw_results.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/tests/subprocess.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+namespace fs = std::filesystem;
+
+std::string InTemp(const std::string& name) { return testing::TempDir() + "/" + name; }
+
+std::string WriteText(const std::string& name, const std::string& text) {
+  std::ofstream(InTemp(name)) << text;
+  return InTemp(name);
+}
+
+std::string WriteProgram(const std::string& name, const std::string& script) {
+  const std::string path = WriteText(name, "#!/bin/sh\n" + script);
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+CommandResult RunBench(const std::string& command) {
+  std::istringstream words("bench/" + command);
+  return RunCommand({std::istream_iterator<std::string>(words), {}});
+}
+
+// An op_bench with 40 and 30 GFLOP/s for each size but gpt2's, and a PyTorch with 20 and 10.
+std::string FakePrograms() {
+  const std::string op_bench = WriteProgram("fake_op_bench", R"(
+case "$*" in *attention/gpt2/*) echo '{"benchmarks": []}'; exit 0;; esac
+echo '{"benchmarks": [{"name": "attention/x/forward/real_time", "GFLOP/s": 40},'
+echo '{"name": "attention/x/gradient/real_time", "GFLOP/s": 30}]}'
+)");
+  const std::string python = WriteProgram("fake_attention", R"(
+case "$*" in *pytorch_attention.py*--sizes=8,8,64,32*) echo '{"forward": 20, "gradient": 10}';; *) exit 1;; esac
+)");
+  return " --op-bench=" + op_bench + " --python=" + python;
+}
+
+TEST(CompareAttentionTest, ComparesSizesInTurns) {
+  const CommandResult result =
+      RunBench("compare_attention --rounds=2 --rows=d32/t64/causal,gpt2,bert --json=" + InTemp("attention.json") +
+               FakePrograms());
+  EXPECT_EQ(result.exit_code, 1);  // two rows are missing
+  EXPECT_THAT(result.out, HasSubstr("| d32/t64/causal | 40 | 20 | 2.00x | 30 | 10 | 3.00x |\n"));
+  EXPECT_THAT(result.err, HasSubstr("gpt2 is left out: op_bench has no attention/gpt2"));
+  EXPECT_THAT(result.err, HasSubstr("bert is left out: "));
+  const nlohmann::json rows = nlohmann::json::parse(Read(InTemp("attention.json")));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].at("gradient").at("ratio"), 3);
+
+  for (const char* flags : {"--foo", "--rows=d48/t64/full", "--rounds=0", "--mkl=amd", "--json=/nowhere/file"}) {
+    const CommandResult wrong = RunBench(std::string("compare_attention ") + flags);
+    EXPECT_EQ(wrong.exit_code, 2) << flags;
+    EXPECT_THAT(wrong.err, StartsWith("usage: compare_attention ")) << flags;
+  }
+}
+
+TEST(DrawResultsTest, DrawsBarsAndLines) {
+  const std::string steps = WriteText("steps.json", R"([
+      {"row": "gpt2-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 4, "length": 64, "weft_ms": 100,
+       "pytorch_ms": {"eager": 200, "compile": 150}, "floor_ms": 90},
+      {"row": "babygpt-t512-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 4, "length": 512, "weft_ms": 500,
+       "pytorch_ms": {"eager": 1000}, "floor_ms": null},
+      {"row": "babygpt-t1024-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 2, "length": 1024, "weft_ms": 600,
+       "pytorch_ms": {"eager": 1200}, "floor_ms": null}])");
+  const std::string attention = WriteText("heads.json", R"([
+      {"row": "d64/t64/full", "threads": 1, "rounds": 1, "mkl": "default",
+       "forward": {"weft_gflops": 60, "pytorch_gflops": 30}, "gradient": {"weft_gflops": 50, "pytorch_gflops": 40}}])");
+  const std::string inference = WriteText("inference<1>.json", R"([
+      {"row": "decode-f32", "threads": 2, "rounds": 1, "unit": "tokens/s", "speeds": {"weft": 70, "llama.cpp": 50}}])");
+  const std::string page = InTemp("results.html");
+  const CommandResult result =
+      RunBench("draw_results --html=" + page + " " + steps + " " + attention + " " + inference);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string html = Read(page);
+  for (const char* part :
+       {"<h2>steps</h2>", "2 threads, 3 rounds in turns, PyTorch with MKL's kernels for Intel CPUs",
+        "<td>gpt2-f32</td>", "<td>PyTorch, compile</td>", "150 ms a step", "width:75.0%", "babygpt, f32: tokens/s",
+        "d64, full, with gradients: GFLOP/s", "<h2>inference&lt;1&gt;</h2>", "<td>llama.cpp</td>"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+  }
+  EXPECT_THAT(html, Not(HasSubstr("<td>babygpt-t512-f32</td>")));  // it is a point of a line
+  EXPECT_THAT(html, Not(HasSubstr("src=")));                       // the page needs no other file
+}
+
+TEST(DrawResultsTest, NamesFilesThatAreNotResults) {
+  const std::string page = " --html=" + InTemp("other.html") + " ";
+  for (const std::string& file : {WriteText("text.json", "no"), WriteText("other.json", R"([{"rows": 1}])"),
+                                  WriteText("object.json", R"({"row": 1})"), InTemp("none.json")}) {
+    const CommandResult result = RunBench("draw_results" + page + file);
+    EXPECT_EQ(result.exit_code, 1) << file;
+    EXPECT_THAT(result.err, StartsWith("draw_results: " + file + " is not a file that --json has written: "));
+  }
+  EXPECT_EQ(RunBench("draw_results --html=/nowhere/file x.json").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace weft
