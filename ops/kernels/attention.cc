@@ -179,12 +179,16 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
     const auto rows_of = [&](Positions<const T> all, int64_t page, int64_t width, W* copy) {
       return Widened<T>({RowOf(head, all, page, block.s), all.stride}, block.cols, width, copy);
     };
+    PrefetchRows(RowOf(head, head.value, head.value_page, block.s), head.value.stride, block.cols, head.value_width);
     Scores<T, W>(head, block, at.query_t, rows_of(head.key, head.key_page, head.key_width, at.key), at.scores);
     const bool grown = ExpOfBlock(head, block, at.scores, &sums);
     if (!first && grown) MultiplyBlock<W>(sums.correction, 0, head.value_width, end, at.sums_t);
     if (head.dropout.rate > 0) {
       KeepBlock(head, block, at.keep);
       MultiplyBlock(at.keep, kBlock, block.cols, end, at.scores);
+    }
+    if (head.pages == nullptr) {
+      PrefetchRows(head.key[block.s + block.cols], head.key.stride, kBlock, head.key_width);
     }
     SumOverSources<T, W>(head, block, rows_of(head.value, head.value_page, head.value_width, at.value), at.scores,
                          head.value_width, !first, at.sums_t);

@@ -56,6 +56,16 @@ Positions<const Computed<T>> Widened(Positions<const T> rows, int64_t count, int
   }
 }
 
+// Asks the CPU to fetch `count` rows into its L2 cache while it computes. Rows of heads lie too far apart for the CPU
+// to foresee them. The rows need not exist.
+template <class T>
+void PrefetchRows(const T* row, int64_t stride, int64_t count, int64_t width) {
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+  for (const T* const end = row + count * stride; row < end; row += stride) {
+    for (int64_t c = 0; c < width; c += kLine) __builtin_prefetch(row + c, /*rw=*/0, /*locality=*/2);
+  }
+}
+
 // Computes products [sources, targets] = rows · columns_t for the sources of the block, in columns from FirstColumn on.
 // Those before are undefined. `rows` has a row for each source, and `columns_t` a column for each target.
 template <class T, class W>

@@ -82,8 +82,8 @@ HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t 
   if (j < cols) next(std::integral_constant<int, 1>());
 }
 
-// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. Adds the terms of an element in the order of k.
-// Reads each row of a once, but all of b for every kRowsAtOnce rows, so b should fit in the L1 cache.
+// Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. Adds the terms of an element in the order k = 0 ..
+// inner - 1. Reads all of b for each group of kRowsAtOnce rows, so b should fit in the L1 cache.
 template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   int64_t i = 0;
