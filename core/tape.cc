@@ -26,6 +26,8 @@ Tape::Tape(const Program& program) : Tape() {
   program_.parameters = program.parameters;
   program_.constants = program.constants;
   program_.streams = program.streams;
+  program_.nodes.reserve(program.nodes.size());
+  program_.values.reserve(program.values.size());
 }
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
