@@ -1,4 +1,5 @@
 """Draws panels of lines as SVG, for the benchmarks that draw their tables. Both axes are logarithmic."""
+import html
 import math
 
 PANEL, HEIGHT, MARGIN = 260, 220, 50  # pixels
@@ -25,7 +26,7 @@ def panel(title, lines, left):
     def y(speed):
         return 30 + HEIGHT * (1 - math.log(speed / low) / math.log(high / low))
 
-    parts = [f'<text x="{left + PANEL / 2 + 10:.0f}" y="18" class="title">{title}</text>',
+    parts = [f'<text x="{left + PANEL / 2 + 10:.0f}" y="18" class="title">{html.escape(title)}</text>',
              f'<rect x="{left + MARGIN - 12}" y="30" width="{PANEL - MARGIN}" height="{HEIGHT}" class="frame"/>']
     for size in sizes:
         parts.append(f'<text x="{x(size):.1f}" y="{HEIGHT + 46}">{size if size < 1000 else f"{size // 1024}k"}</text>')
@@ -40,7 +41,7 @@ def panel(title, lines, left):
                 parts.append(f'<text x="{x(size):.1f}" y="{y(speed) - 8:.1f}">{short(speed)}</text>')
         if name:
             parts.append(f'<text x="{left + PANEL - 16}" y="{HEIGHT + 20 - 15 * (len(lines) - 1 - i)}" '
-                         f'style="text-anchor:end;fill:{COLOURS[i]}">{name}</text>')
+                         f'style="text-anchor:end;fill:{COLOURS[i]}">{html.escape(name)}</text>')
     return "\n".join(parts)
 
 

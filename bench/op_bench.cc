@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "weft/bench/command_line.h"
 #include "weft/core/cores.h"
@@ -59,7 +60,8 @@ double RunGraph(benchmark::State& state, const Tape& tape, const Operands& opera
   Parameters parameters;
   Runner runner(*graph, &parameters, {.threads = threads});
   const std::vector<FeedPair> feeds(operands.begin(), operands.end());
-  const absl::StatusOr<Outputs> first = runner.Run(feeds);  // which takes the memory from the system
+  // The first execution takes its memory from the system.
+  const absl::StatusOr<Outputs> first = runner.Run(feeds);
   if (!first.ok()) return fail(first.status());
   const Clock::time_point start = Clock::now();
   for (auto _ : state) {
@@ -192,6 +194,8 @@ void RegisterAttention(const AttentionCase& sizes, Peaks* peaks, bool gradient) 
         ScaledDotProductAttention(inputs[0], inputs[1], inputs[2], {.heads = sizes.heads, .causal = sizes.causal});
     const VarList fetch = gradient ? Gradient(Sum(y * dy), inputs) : VarList{y};
     const double seconds = RunGraph(state, tape, {}, {.fetch = fetch}, peaks->threads);
+    state.SetLabel(absl::StrCat(sizes.shape.dim(0), ",", sizes.heads, ",", sizes.shape.dim(1), ",",
+                                sizes.shape.dim(2) / sizes.heads, ",", sizes.causal ? "True" : "False"));
     const double pairs_features = static_cast<double>(sizes.shape.elements() * sizes.shape.dim(1));
     AddFlops(state, *peaks, (gradient ? 12 : 4) * pairs_features / seconds);
   });

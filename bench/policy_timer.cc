@@ -124,7 +124,9 @@ RealTimer::RealTimer(const Policy* policy, int threads, const Graph& graph, std:
 absl::StatusOr<Turn> RealTimer::TakeTurn() {
   LetOthersSleep();
   Runner runner(graph_, &parameters_, {.threads = threads(), .policy = &policy(), .timed = true});
-  WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
+  for (int i = 0; i < (policy().learns ? 2 : 1); ++i) {  // nothing is learnt from an execution with cold memory
+    WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
+  }
   const Clock::time_point start = Clock::now();
   WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
   Turn turn = {.seconds = SecondsSince(start)};

@@ -47,8 +47,8 @@ CommandResult RunBench(const std::string& command) {
 std::string FakePrograms() {
   const std::string op_bench = WriteProgram("fake_op_bench", R"(
 case "$*" in *attention/gpt2/*) echo '{"benchmarks": []}'; exit 0;; esac
-echo '{"benchmarks": [{"name": "attention/x/forward/real_time", "GFLOP/s": 40},'
-echo '{"name": "attention/x/gradient/real_time", "GFLOP/s": 30}]}'
+echo '{"benchmarks": [{"name": "attention/x/forward/real_time", "GFLOP/s": 40, "label": "8,8,64,32,True"},'
+echo '{"name": "attention/x/gradient/real_time", "GFLOP/s": 30, "label": "8,8,64,32,True"}]}'
 )");
   const std::string python = WriteProgram("fake_attention", R"(
 case "$*" in *pytorch_attention.py*--sizes=8,8,64,32*) echo '{"forward": 20, "gradient": 10}';; *) exit 1;; esac
@@ -63,10 +63,14 @@ TEST(CompareAttentionTest, ComparesSizesInTurns) {
   EXPECT_EQ(result.exit_code, 1);  // two rows are missing
   EXPECT_THAT(result.out, HasSubstr("| d32/t64/causal | 40 | 20 | 2.00x | 30 | 10 | 3.00x |\n"));
   EXPECT_THAT(result.err, HasSubstr("gpt2 is left out: op_bench has no attention/gpt2"));
-  EXPECT_THAT(result.err, HasSubstr("bert is left out: "));
+  EXPECT_THAT(result.err, HasSubstr("attention/bert of op_bench is 8,8,64,32,True, and of this program 8,12,128,64,F"));
   const nlohmann::json rows = nlohmann::json::parse(Read(InTemp("attention.json")));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].at("gradient").at("ratio"), 3);
+
+  const CommandResult missing = RunBench("compare_attention --rows=bert --op-bench=/nowhere/op_bench");
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("bert is left out: /nowhere/op_bench "));
 
   for (const char* flags : {"--foo", "--rows=d48/t64/full", "--rounds=0", "--mkl=amd", "--json=/nowhere/file"}) {
     const CommandResult wrong = RunBench(std::string("compare_attention ") + flags);
@@ -80,7 +84,7 @@ TEST(DrawResultsTest, DrawsBarsAndLines) {
       {"row": "gpt2-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 4, "length": 64, "weft_ms": 100,
        "pytorch_ms": {"eager": 200, "compile": 150}, "floor_ms": 90},
       {"row": "babygpt-t512-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 4, "length": 512, "weft_ms": 500,
-       "pytorch_ms": {"eager": 1000}, "floor_ms": null},
+       "pytorch_ms": {"eager": 1000, "<b>": 900}, "floor_ms": null},
       {"row": "babygpt-t1024-f32", "threads": 2, "rounds": 3, "mkl": "intel", "batch": 2, "length": 1024, "weft_ms": 600,
        "pytorch_ms": {"eager": 1200}, "floor_ms": null}])");
   const std::string attention = WriteText("heads.json", R"([
@@ -93,20 +97,23 @@ TEST(DrawResultsTest, DrawsBarsAndLines) {
       RunBench("draw_results --html=" + page + " " + steps + " " + attention + " " + inference);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::string html = Read(page);
-  for (const char* part :
-       {"<h2>steps</h2>", "2 threads, 3 rounds in turns, PyTorch with MKL's kernels for Intel CPUs",
-        "<td>gpt2-f32</td>", "<td>PyTorch, compile</td>", "150 ms a step", "width:75.0%", "babygpt, f32: tokens/s",
-        "d64, full, with gradients: GFLOP/s", "<h2>inference&lt;1&gt;</h2>", "<td>llama.cpp</td>"}) {
+  for (const char* part : {"<h2>steps</h2>", "2 threads, 3 rounds in turns, PyTorch with MKL's kernels for Intel CPUs",
+                           "<td>gpt2-f32</td>", "<td>PyTorch, compile</td>", "150 ms a step (less is better)",
+                           "width:75.0%", "babygpt, f32: tokens/s", "d64, full, with gradients: GFLOP/s",
+                           "<h2>inference&lt;1&gt;</h2>", "<td>llama.cpp</td>"}) {
     EXPECT_THAT(html, HasSubstr(part));
   }
   EXPECT_THAT(html, Not(HasSubstr("<td>babygpt-t512-f32</td>")));  // it is a point of a line
-  EXPECT_THAT(html, Not(HasSubstr("src=")));                       // the page needs no other file
+  EXPECT_THAT(html, Not(HasSubstr("<b>")));
+  EXPECT_THAT(html, Not(HasSubstr("src=")));  // the page needs no other file
 }
 
 TEST(DrawResultsTest, NamesFilesThatAreNotResults) {
   const std::string page = " --html=" + InTemp("other.html") + " ";
-  for (const std::string& file : {WriteText("text.json", "no"), WriteText("other.json", R"([{"rows": 1}])"),
-                                  WriteText("object.json", R"({"row": 1})"), InTemp("none.json")}) {
+  for (const std::string& file :
+       {WriteText("text.json", "no"), WriteText("other.json", R"([{"rows": 1}])"),
+        WriteText("object.json", R"({"row": 1})"), WriteText("latin.json", "\xff"),
+        WriteText("speeds.json", R"([{"row": "a", "unit": "b", "speeds": {}}])"), InTemp("none.json")}) {
     const CommandResult result = RunBench("draw_results" + page + file);
     EXPECT_EQ(result.exit_code, 1) << file;
     EXPECT_THAT(result.err, StartsWith("draw_results: " + file + " is not a file that --json has written: "));

@@ -8,12 +8,12 @@ class Failed(Exception):
     pass
 
 
-def run(command):
-    """Runs a program and returns the object in the last line that it prints."""
+def run(command, parse=lambda text: json.loads(text.splitlines()[-1])):
+    """Runs a program and returns what `parse` reads from its output: by default, the object in the last line."""
     try:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if result.returncode == 0:
-            return json.loads(result.stdout.splitlines()[-1])
+            return parse(result.stdout)
         problem = f"exit code {result.returncode}: {result.stderr.strip()[-2000:]}"
     except OSError as error:
         problem = str(error)
