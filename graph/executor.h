@@ -31,6 +31,10 @@ class Executor {
   // calls must not overlap. The default implementation is for executors that run no such tasks.
   virtual void End(uint32_t task);
 
+  // Discards the durations of the last execution, so that policies that learn don't use them. Callers of Run call it if
+  // the tasks did not do their work, because the execution was cancelled.
+  virtual void Forget() {}
+
   virtual int threads() const = 0;
   // Returns how many workers took part in the last call of Run, including the caller.
   virtual int workers_entered() const = 0;

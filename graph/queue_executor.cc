@@ -43,15 +43,14 @@ void QueueExecutor::End(uint32_t task) {
 
 void QueueExecutor::Work(int worker) {
   using Clock = std::chrono::steady_clock;
-  const bool learns = queue_->learns();
   std::unique_lock lock(mutex_);
   for (int idle_polls = 0;; ++idle_polls) {
     while (const std::optional<uint32_t> task = queue_->Pop(worker)) {
       OfferWork();  // the queue may hold more tasks
       lock.unlock();
-      const Clock::time_point start = learns ? Clock::now() : Clock::time_point();
+      const Clock::time_point start = learns_ ? Clock::now() : Clock::time_point();
       RunTask(*task, worker);
-      const std::chrono::duration<double> took = (learns ? Clock::now() : start) - start;
+      const std::chrono::duration<double> took = (learns_ ? Clock::now() : start) - start;
       lock.lock();
       if (schedule().EndsLater(*task)) continue;
       queue_->Finish(*task, took.count());

@@ -28,17 +28,20 @@ class ReadyCounts {
 
 class QueueExecutor : public WorkerPool {
  public:
-  QueueExecutor(const Schedule* schedule, int threads, std::unique_ptr<ReadyQueue> queue)
-      : WorkerPool(schedule, threads), queue_(std::move(queue)), counts_(schedule) {}
+  // `learns`: whether the queue needs the durations of tasks.
+  QueueExecutor(const Schedule* schedule, int threads, std::unique_ptr<ReadyQueue> queue, bool learns)
+      : WorkerPool(schedule, threads), queue_(std::move(queue)), learns_(learns), counts_(schedule) {}
 
   void Run(Body body) override;
   void End(uint32_t task) override;
+  void Forget() override { queue_->Forget(); }
 
  private:
   void Work(int worker) override;
 
   std::mutex mutex_;
   std::unique_ptr<ReadyQueue> queue_;
+  const bool learns_;
   ReadyCounts counts_;
 };
 

@@ -319,6 +319,7 @@ absl::StatusOr<Outputs> Runner::Run(absl::Span<const FeedPair> feeds, const RunO
   s.gate.Open(s.has_messages ? RunOptions{} : options);
   s.gate.Passes(/*writes=*/false);  // so that a graph without tasks can be stopped, too
   s.Execute();
+  if (!s.gate.status().ok()) s.executor->Forget();
   WEFT_RETURN_IF_ERROR(s.gate.status());
   if (s.compiled().updates) s.parameters->set_step(s.parameters->step() + 1);
   Outputs outputs;

@@ -84,23 +84,23 @@ void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
 
 }  // namespace
 
-std::vector<float> LongestPaths(const Schedule& schedule, absl::Span<const float> seconds) {
-  WEFT_CHECK(seconds.size() == schedule.task_count);
-  std::vector<float> length(schedule.size(), 0);
-  const std::vector<uint32_t> order = SerialOrder(schedule);
+void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, absl::Span<const float> seconds,
+                  std::vector<float>* length) {
+  WEFT_CHECK(order.size() == schedule.size() && seconds.size() == schedule.task_count);
+  length->assign(schedule.size(), 0);
   for (size_t i = order.size(); i-- > 0;) {
     const uint32_t task = order[i];
     for (uint32_t k = schedule.first_successor[task]; k < schedule.first_successor[task + 1]; ++k) {
-      length[task] = std::max(length[task], length[schedule.successors[k] & ~Schedule::kAlone]);
+      (*length)[task] = std::max((*length)[task], (*length)[schedule.successors[k] & ~Schedule::kAlone]);
     }
-    if (task < schedule.task_count) length[task] += seconds[task];
+    if (task < schedule.task_count) (*length)[task] += seconds[task];
   }
-  return length;
 }
 
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
   schedule.seconds.assign(seconds.begin(), seconds.end());
-  const std::vector<float> length = LongestPaths(schedule, schedule.seconds);
+  std::vector<float> length;
+  LongestPaths(schedule, SerialOrder(schedule), schedule.seconds, &length);
   for (uint32_t& task : schedule.successors) task &= ~Schedule::kAlone;
   SortSuccessors(length, &schedule);
   return schedule;

@@ -28,7 +28,7 @@ struct Schedule {
   std::vector<uint32_t> first_successor;
   std::vector<uint32_t> successors;  // tasks; kAlone is set if the task has no other predecessor
   static constexpr uint32_t kAlone = 0x80000000;
-  std::vector<float> seconds;  // by task: its expected duration
+  std::vector<float> seconds;  // by task: its expected duration; joins have none
   // By task: whether the task continues after its body has returned, until a call of Executor::End. Empty: none does.
   std::vector<bool> ends_later;
 
@@ -39,8 +39,10 @@ struct Schedule {
 
 // Returns all tasks and joins, each after its predecessors.
 std::vector<uint32_t> SerialOrder(const Schedule& schedule);
-// Returns for each task and join the seconds of the longest path that begins with it. `seconds`: durations of tasks.
-std::vector<float> LongestPaths(const Schedule& schedule, absl::Span<const float> seconds);
+// Sets `length` to the seconds of the longest path that begins with each task or join. `order`: that of SerialOrder.
+// `seconds`: durations of tasks.
+void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, absl::Span<const float> seconds,
+                  std::vector<float>* length);
 // Returns `schedule` with the durations `seconds`, and with the successors of each task sorted anew.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 

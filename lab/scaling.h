@@ -73,7 +73,7 @@ struct Prediction {
   const Policy* policy = nullptr;
   int workers = 1;
   double makespan = 0, speedup = 0, utilization = 0;  // speedup: against all tasks one after the other
-  double bound = 0;                                   // MakespanBound, which no policy can beat
+  double bound = 0;                                   // seconds: MakespanBound, which no simulated makespan is below
   std::optional<double> measured;                     // median seconds of the case's real runs
   // Whether this is the policy's first number of workers that makes the step less than kMinSpeedup times as fast as the
   // number before it.

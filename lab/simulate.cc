@@ -62,8 +62,9 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCos
 
 namespace {
 
-// MakespanBound does not try all h and q, but sorts tasks into this many classes of each.
-constexpr size_t kSteps = 256;
+// Number of classes of times before tasks, and of times after them. MakespanBound examines the sets of all tasks from
+// one class of each on, so its h and q are exact to 1/256 of the longest path.
+constexpr size_t kClasses = 256;
 
 // For each task: the seconds of the longest path that ends just before it, and that begins just after it.
 struct Paths {
@@ -91,7 +92,7 @@ Paths FindPaths(const Schedule& schedule, const std::vector<double>& seconds) {
 
 // Returns the number of the class of `time`: classes have equal lengths, and the last one ends at `longest`.
 size_t ClassOf(double time, double longest) {
-  return longest > 0 ? std::min(static_cast<size_t>(time / longest * kSteps), kSteps - 1) : 0;
+  return longest > 0 ? std::min(static_cast<size_t>(time / longest * kClasses), kClasses - 1) : 0;
 }
 
 }  // namespace
@@ -111,12 +112,13 @@ double MakespanBound(const Schedule& schedule, absl::Span<const TaskCost> costs,
   for (uint32_t t = 0; t < schedule.task_count; ++t) {
     longest = std::max(longest, paths.before[t] + seconds[t] + paths.after[t]);
   }
-  // By classes of h and q: the work, and the least h and q. They become those of all classes from there on.
+  // A cell first describes the tasks of one class of times before (h) and of times after (q): their work, and the
+  // minimum time before and after them. The last loop extends each cell to all later classes.
   struct Cell {
     double work = 0, before, after;
   };
-  std::vector<Cell> cells((kSteps + 1) * (kSteps + 1), {.before = longest, .after = longest});
-  const auto at = [&](size_t h, size_t q) -> Cell& { return cells[h * (kSteps + 1) + q]; };
+  std::vector<Cell> cells((kClasses + 1) * (kClasses + 1), {.before = longest, .after = longest});
+  const auto at = [&](size_t h, size_t q) -> Cell& { return cells[h * (kClasses + 1) + q]; };
   for (uint32_t t = 0; t < schedule.task_count; ++t) {
     if (schedule.EndsLater(t)) continue;
     Cell& cell = at(ClassOf(paths.before[t], longest), ClassOf(paths.after[t], longest));
@@ -125,8 +127,8 @@ double MakespanBound(const Schedule& schedule, absl::Span<const TaskCost> costs,
     cell.after = std::min(cell.after, paths.after[t]);
   }
   double bound = std::max(longest, bytes / machine.bandwidth);
-  for (size_t h = kSteps; h-- > 0;) {
-    for (size_t q = kSteps; q-- > 0;) {
+  for (size_t h = kClasses; h-- > 0;) {
+    for (size_t q = kClasses; q-- > 0;) {
       Cell& cell = at(h, q);
       const Cell &later = at(h + 1, q), &earlier = at(h, q + 1);
       cell.work += later.work + earlier.work - at(h + 1, q + 1).work;

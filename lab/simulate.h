@@ -34,13 +34,13 @@ struct CriticalPath {
 };
 CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs);
 
-// Returns a lower bound of the makespan of `schedule` on `machine`, in seconds, for every policy, also one that knows
-// all costs. It is the largest of these:
+// Returns a lower bound, in seconds, of the simulated makespan of `schedule` on `machine` under any policy, even one
+// that knows all costs. It is the largest of these:
 //
-// - The tasks that begin at least h after the start and end at least q before the end, for any h and q: these tasks,
-//   spread evenly over the workers, take place between h and the makespan - q (Carlier, 1982). With one task, or none,
-//   this is the longest path; with all tasks, all work divided by the workers.
-// - The bytes of all tasks, at the bandwidth of the machine.
+// - The longest path.
+// - For a set of tasks: h + work / workers + q (Carlier, 1987). Each task of the set has a path of at least h seconds
+//   before it, and a path of at least q seconds after it. For all tasks, this is all work divided by the workers.
+// - The bytes of all tasks, divided by the bandwidth of the machine.
 //
 // `costs`: one for each task. Tasks of Schedule::ends_later take no worker.
 double MakespanBound(const Schedule& schedule, absl::Span<const TaskCost> costs, const SimulatedMachine& machine);

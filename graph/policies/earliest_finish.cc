@@ -1,6 +1,7 @@
 // Policies earliest-finish and earliest-finish-learned: a ready task goes to the worker that would finish it first, as
 // in HEFT (Topcuoglu et al., 2002). A worker runs the task with the longest remaining path first.
 #include <algorithm>
+#include <limits>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -10,37 +11,41 @@
 namespace weft {
 namespace {
 
-// A task is expected to take this much longer on another worker than on the one that finished its last predecessor,
-// whose caches hold some of the task's inputs.
+// Factor of a task's expected duration on a worker other than the one that made it ready, whose caches hold some of the
+// task's inputs. It is not measured, but large enough to break ties in favour of that worker.
 constexpr float kColdCaches = 1.1f;
 
 // Each worker has a list of tasks, and is expected to be busy for the sum of their durations. A worker whose list is
 // empty takes a task from the one that has most to do. Durations are those of the schedule. If the queue learns, they
-// become the measured ones after each execution.
+// become the measured ones before each execution after the first.
 class EarliestFinishQueue : public ReadyQueue {
  public:
   EarliestFinishQueue(const Schedule* schedule, int workers, bool learns)
       : schedule_(*schedule),
         learns_(learns),
+        order_(SerialOrder(*schedule)),
         seconds_(schedule->seconds),
-        path_(LongestPaths(*schedule, seconds_)),
         owner_(schedule->size(), 0),
         lists_(static_cast<size_t>(workers)),
-        busy_(static_cast<size_t>(workers), 0) {}
-
-  bool learns() const override { return learns_; }
+        busy_(static_cast<size_t>(workers), 0) {
+    LongestPaths(schedule_, order_, seconds_, &path_);
+    if (learns) measured_.reserve(schedule->task_count);
+  }
 
   void Push(uint32_t task, int worker) override {
+    if (finished_ == 0 && !measured_.empty()) Learn();
     const size_t near = static_cast<size_t>(worker);
     size_t best = near;
-    float earliest = busy_[near] + seconds_[task];
+    float earliest = busy_[near] + Load(task);
     for (size_t w = 0; w < busy_.size(); ++w) {
-      const float finish = busy_[w] + kColdCaches * seconds_[task];
+      const float finish = busy_[w] + kColdCaches * Load(task);
       if (finish >= earliest) continue;
       earliest = finish;
       best = w;
     }
-    lists_[best].emplace(path_[task], task);
+    // A message comes first, because the network must not wait. Of equal paths, the first task comes first.
+    const float path = schedule_.EndsLater(task) ? std::numeric_limits<float>::infinity() : path_[task];
+    lists_[best].emplace(path, ~task);
     Give(task, best);
     ++ready_;
   }
@@ -54,44 +59,48 @@ class EarliestFinishQueue : public ReadyQueue {
         if (!lists_[w].empty() && (lists_[from].empty() || busy_[w] > busy_[from])) from = w;
       }
     }
-    const uint32_t task = lists_[from].top().second;
+    const uint32_t task = ~lists_[from].top().second;
     lists_[from].pop();
-    busy_[from] -= seconds_[task];
+    busy_[from] -= Load(task);
     Give(task, static_cast<size_t>(worker));
     return task;
   }
 
   void Finish(uint32_t task, double seconds) override {
-    if (!schedule_.EndsLater(task)) {
-      busy_[owner_[task]] -= seconds_[task];
-      if (learns_) measured_.emplace_back(task, static_cast<float>(seconds));
-    }
+    busy_[owner_[task]] -= Load(task);
+    if (learns_ && !schedule_.EndsLater(task)) measured_.emplace_back(task, static_cast<float>(seconds));
     if (++finished_ < schedule_.task_count) return;
     finished_ = 0;
     std::fill(busy_.begin(), busy_.end(), 0.0f);  // without the rounding errors of many sums
-    if (!learns_) return;
-    for (const auto& [ran, took] : measured_) seconds_[ran] = took;
-    measured_.clear();
-    path_ = LongestPaths(schedule_, seconds_);
   }
 
- private:
-  using List = std::priority_queue<std::pair<float, uint32_t>>;  // longest path that begins with the task, task
+  void Forget() override { measured_.clear(); }
 
+ private:
+  using List = std::priority_queue<std::pair<float, uint32_t>>;  // longest path that begins with the task, ~task
+
+  // Returns the seconds for which `task` keeps a worker busy. A message keeps none.
+  float Load(uint32_t task) const { return schedule_.EndsLater(task) ? 0 : seconds_[task]; }
   void Give(uint32_t task, size_t worker) {
     owner_[task] = static_cast<uint32_t>(worker);
-    busy_[worker] += seconds_[task];
+    busy_[worker] += Load(task);
+  }
+  void Learn() {
+    for (const auto& [task, took] : measured_) seconds_[task] = took;
+    measured_.clear();
+    LongestPaths(schedule_, order_, seconds_, &path_);
   }
 
   const Schedule& schedule_;
   const bool learns_;
-  std::vector<float> seconds_, path_;  // by task: its duration; the longest path that begins with it
-  std::vector<uint32_t> owner_;        // by task: the worker that has it
-  std::vector<List> lists_;            // by worker
-  std::vector<float> busy_;            // by worker: seconds of its listed and running tasks
-  size_t ready_ = 0;                   // tasks in all lists
-  uint32_t finished_ = 0;              // tasks of this execution
-  std::vector<std::pair<uint32_t, float>> measured_;
+  const std::vector<uint32_t> order_;
+  std::vector<float> seconds_, path_;                 // by task: its duration; the longest path that begins with it
+  std::vector<uint32_t> owner_;                       // by task: the worker that has it
+  std::vector<List> lists_;                           // by worker
+  std::vector<float> busy_;                           // by worker: seconds of its listed and running tasks
+  size_t ready_ = 0;                                  // tasks in all lists
+  uint32_t finished_ = 0;                             // tasks of this execution
+  std::vector<std::pair<uint32_t, float>> measured_;  // tasks of this execution and their durations
 };
 
 }  // namespace

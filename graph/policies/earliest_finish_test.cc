@@ -1,4 +1,6 @@
 // Runs the queues of earliest-finish and earliest-finish-learned as an executor does.
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -40,6 +42,23 @@ TEST(EarliestFinishTest, OtherCachesCostATenth) {
   queue->Finish(1, 0);
 }
 
+// A message of 10 s starts before a task of 20 s, and keeps no worker busy.
+TEST(EarliestFinishTest, MessagesComeFirstAndTakeNoWorker) {
+  ScheduleBuilder builder;
+  builder.AddTask(10, /*ends_later=*/true);
+  builder.AddTask(20);
+  builder.AddTask(1);
+  const Schedule schedule = std::move(builder).Build();
+  const auto queue = kEarliestFinish.queue(&schedule, 2);
+  queue->Push(0, 0);
+  queue->Push(1, 0);
+  EXPECT_EQ(queue->Pop(0), 0);
+  EXPECT_EQ(queue->Pop(0), 1);
+  queue->Push(2, 1);  // 1 s on worker 1; the message does not matter
+  EXPECT_EQ(queue->Pop(1), 2);
+  for (const uint32_t task : {0, 1, 2}) queue->Finish(task, 0);
+}
+
 // The order in which one worker runs all tasks, each of which then takes the time of `took`.
 std::vector<uint32_t> Order(ReadyQueue* queue, const std::vector<double>& took) {
   for (uint32_t task = 0; task < took.size(); ++task) queue->Push(task, 0);
@@ -54,14 +73,37 @@ std::vector<uint32_t> Order(ReadyQueue* queue, const std::vector<double>& took) 
 TEST(EarliestFinishTest, LearnsTheDurationsOfTheLastExecution) {
   const Schedule schedule = Independent({3, 2, 1});
   const auto knows = kEarliestFinish.queue(&schedule, 1), learns = kEarliestFinishLearned.queue(&schedule, 1);
-  EXPECT_FALSE(knows->learns());
-  EXPECT_TRUE(learns->learns());
   for (int execution = 0; execution < 2; ++execution) {
     EXPECT_THAT(Order(knows.get(), {5, 7, 6}), ElementsAre(0, 1, 2));
   }
   EXPECT_THAT(Order(learns.get(), {5, 7, 6}), ElementsAre(0, 1, 2));
   EXPECT_THAT(Order(learns.get(), {9, 8, 7}), ElementsAre(1, 2, 0));
   EXPECT_THAT(Order(learns.get(), {1, 1, 1}), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Order(learns.get(), {1, 2, 3}), ElementsAre(0, 1, 2));  // equal durations
+  learns->Forget();                                                   // an execution that was cancelled
+  EXPECT_THAT(Order(learns.get(), {1, 2, 3}), ElementsAre(0, 1, 2));
+}
+
+// Runs tasks 0, 1 and 2, and 3 after 0, on one thread. In the first execution they sleep for other times than the
+// schedule expects, and the second execution goes by these times.
+TEST(EarliestFinishTest, AnExecutorMeasuresTheDurations) {
+  ScheduleBuilder builder;
+  for (const double seconds : {1, 5, 4, 1}) builder.AddTask(seconds);
+  builder.AddEdge(0, 3);
+  const Schedule schedule = std::move(builder).Build();
+  const auto executor = MakeExecutor(kEarliestFinishLearned, &schedule, 1);
+  std::vector<uint32_t> order;
+  const auto run = [&] {
+    order.clear();
+    executor->Run([&](uint32_t task, int) {
+      order.push_back(task);
+      std::this_thread::sleep_for(std::chrono::milliseconds(task == 3 ? 60 : task == 2 ? 20 : 1));
+    });
+  };
+  run();
+  EXPECT_THAT(order, ElementsAre(1, 2, 0, 3));
+  run();
+  EXPECT_THAT(order, ElementsAre(0, 3, 2, 1));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ const Policy* FindPolicy(absl::string_view name) {
 
 std::unique_ptr<Executor> MakeExecutor(const Policy& policy, const Schedule* schedule, int threads) {
   if (policy.executor != nullptr) return policy.executor(schedule, threads);
-  return std::make_unique<QueueExecutor>(schedule, threads, policy.queue(schedule, threads));
+  return std::make_unique<QueueExecutor>(schedule, threads, policy.queue(schedule, threads), policy.learns);
 }
 
 }  // namespace weft

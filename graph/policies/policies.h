@@ -27,7 +27,7 @@ struct Policy {
   // Makes the executor. Null: the executor is a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
   bool measured = false;  // true: needs a schedule with measured times (WithSeconds)
-  bool learns = false;    // true: from its second execution on, it goes by the times that it measured
+  bool learns = false;    // true: each execution after the first goes by the durations of the one before
 };
 
 extern const Policy kSerial, kFifo, kLifo, kLevel, kCriticalPath, kCriticalPathMeasured, kEarliestFinish,
