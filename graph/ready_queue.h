@@ -18,8 +18,8 @@ class ReadyQueue {
   virtual void Push(uint32_t task, int worker) = 0;
   // Removes and returns the next task of `worker`. If the worker has to wait, returns nullopt.
   virtual std::optional<uint32_t> Pop(int worker) = 0;
-  // Records that `task` has ended. `seconds`: the time of its body if Policy::learns and the task is none of
-  // Schedule::ends_later, otherwise 0. The tasks that it made ready are pushed after this call.
+  // Records that `task` has ended. `seconds`: the duration of its body. It is meaningful only if Policy::learns is set
+  // and the task is not in Schedule::ends_later. The tasks that it made ready are pushed after this call.
   virtual void Finish(uint32_t /*task*/, double /*seconds*/) {}
   // Discards the durations of the last execution, whose tasks did not do their work.
   virtual void Forget() {}

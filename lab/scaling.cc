@@ -16,9 +16,9 @@
 namespace weft {
 namespace {
 
-// Returns the seconds of an execution, after a first execution that touches the memory. A policy that learns has a
-// second execution before, so that it does not learn the times of the first. If `times` is not null, also measures the
-// tiles, and adds the execution to `times`.
+// Returns the seconds of an execution, after a first execution that touches the memory. A policy that learns gets a
+// second execution before the timed one, which then does not use durations that were measured with cold memory. If
+// `times` is not null, also measures the tiles, and adds the execution to `times`.
 absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, RunnerOptions options, RunTimes* times) {
   options.timed = times != nullptr;
   Runner runner(graph, step.parameters(), options);

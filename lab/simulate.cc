@@ -62,8 +62,8 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCos
 
 namespace {
 
-// Number of classes of times before tasks, and of times after them. MakespanBound examines the sets of all tasks from
-// one class of each on, so its h and q are exact to 1/256 of the longest path.
+// Number of classes of times before tasks, and of times after them. For each pair of classes, MakespanBound examines
+// the tasks in these and all later classes.
 constexpr size_t kClasses = 256;
 
 // For each task: the seconds of the longest path that ends just before it, and that begins just after it.

@@ -38,7 +38,7 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCos
 // that knows all costs. It is the largest of these:
 //
 // - The longest path.
-// - For a set of tasks: h + work / workers + q (Carlier, 1987). Each task of the set has a path of at least h seconds
+// - For any set of tasks: h + work / workers + q (Carlier, 1987). Each task of the set has a path of at least h seconds
 //   before it, and a path of at least q seconds after it. For all tasks, this is all work divided by the workers.
 // - The bytes of all tasks, divided by the bandwidth of the machine.
 //

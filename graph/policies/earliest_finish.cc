@@ -11,13 +11,13 @@
 namespace weft {
 namespace {
 
-// Factor of a task's expected duration on a worker other than the one that made it ready, whose caches hold some of the
-// task's inputs. It is not measured, but large enough to break ties in favour of that worker.
+// A task is expected to take this many times longer on a worker other than the one that made it ready, because that
+// worker's caches hold some of the task's inputs. The value is a guess that is large enough to break ties.
 constexpr float kColdCaches = 1.1f;
 
 // Each worker has a list of tasks, and is expected to be busy for the sum of their durations. A worker whose list is
-// empty takes a task from the one that has most to do. Durations are those of the schedule. If the queue learns, they
-// become the measured ones before each execution after the first.
+// empty takes a task from the one that has most to do. Durations are those of the schedule. If the queue learns, each
+// execution begins with the durations that the last execution measured, unless Forget has discarded them.
 class EarliestFinishQueue : public ReadyQueue {
  public:
   EarliestFinishQueue(const Schedule* schedule, int workers, bool learns)
@@ -100,7 +100,7 @@ class EarliestFinishQueue : public ReadyQueue {
   std::vector<float> busy_;                           // by worker: seconds of its listed and running tasks
   size_t ready_ = 0;                                  // tasks in all lists
   uint32_t finished_ = 0;                             // tasks of this execution
-  std::vector<std::pair<uint32_t, float>> measured_;  // tasks of this execution and their durations
+  std::vector<std::pair<uint32_t, float>> measured_;  // tasks and durations of this or the last execution
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Runs the queues of earliest-finish and earliest-finish-learned as an executor does.
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -51,11 +52,11 @@ TEST(EarliestFinishTest, MessagesComeFirstAndTakeNoWorker) {
   const Schedule schedule = std::move(builder).Build();
   const auto queue = kEarliestFinish.queue(&schedule, 2);
   queue->Push(0, 0);
-  queue->Push(1, 0);
+  queue->Push(1, 0);  // 20 s on worker 0, because the message keeps no worker busy
   EXPECT_EQ(queue->Pop(0), 0);
-  EXPECT_EQ(queue->Pop(0), 1);
-  queue->Push(2, 1);  // 1 s on worker 1; the message does not matter
+  queue->Push(2, 1);  // on worker 1
   EXPECT_EQ(queue->Pop(1), 2);
+  EXPECT_EQ(queue->Pop(0), 1);
   for (const uint32_t task : {0, 1, 2}) queue->Finish(task, 0);
 }
 
@@ -84,8 +85,8 @@ TEST(EarliestFinishTest, LearnsTheDurationsOfTheLastExecution) {
   EXPECT_THAT(Order(learns.get(), {1, 2, 3}), ElementsAre(0, 1, 2));
 }
 
-// Runs tasks 0, 1 and 2, and 3 after 0, on one thread. In the first execution they sleep for other times than the
-// schedule expects, and the second execution goes by these times.
+// Runs tasks 0, 1 and 2, and 3 after 0, on one thread. In the first execution 3 takes longest, then 2, which differs
+// from the schedule. The second execution goes by the measured durations.
 TEST(EarliestFinishTest, AnExecutorMeasuresTheDurations) {
   ScheduleBuilder builder;
   for (const double seconds : {1, 5, 4, 1}) builder.AddTask(seconds);
@@ -93,17 +94,27 @@ TEST(EarliestFinishTest, AnExecutorMeasuresTheDurations) {
   const Schedule schedule = std::move(builder).Build();
   const auto executor = MakeExecutor(kEarliestFinishLearned, &schedule, 1);
   std::vector<uint32_t> order;
+  using Clock = std::chrono::steady_clock;
   const auto run = [&] {
     order.clear();
+    const Clock::time_point begin = Clock::now();
     executor->Run([&](uint32_t task, int) {
       order.push_back(task);
-      std::this_thread::sleep_for(std::chrono::milliseconds(task == 3 ? 60 : task == 2 ? 20 : 1));
+      // Tasks 2 and 3 take longer than all tasks before them, however slow the machine is.
+      if (task >= 2) std::this_thread::sleep_for(2 * (Clock::now() - begin));
     });
   };
   run();
   EXPECT_THAT(order, ElementsAre(1, 2, 0, 3));
   run();
   EXPECT_THAT(order, ElementsAre(0, 3, 2, 1));
+  run();
+  executor->Run([](uint32_t task, int) {  // cancelled: by these durations, task 1 would be first
+    if (task == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  executor->Forget();
+  run();
+  EXPECT_NE(order.front(), 1);
 }
 
 }  // namespace

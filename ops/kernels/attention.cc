@@ -187,8 +187,9 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
       KeepBlock(head, block, at.keep);
       MultiplyBlock(at.keep, kBlock, block.cols, end, at.scores);
     }
-    if (head.pages == nullptr) {
-      PrefetchRows(head.key[block.s + block.cols], head.key.stride, kBlock, head.key_width);
+    if (const int64_t next = block.s + block.cols; next < head.sources) {
+      const T* const key = RowOf(head, head.key, head.key_page, next);
+      PrefetchRows(key, head.key.stride, std::min(kBlock, head.sources - next), head.key_width);
     }
     SumOverSources<T, W>(head, block, rows_of(head.value, head.value_page, head.value_width, at.value), at.scores,
                          head.value_width, !first, at.sums_t);

@@ -82,9 +82,9 @@ void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const Tar
   const auto rows_of = [&](Positions<const T> all, int64_t width, W* copy) {
     return Widened<T>({all[block.s], all.stride}, block.cols, width, copy);
   };
+  PrefetchRows(head.value[block.s], head.value.stride, block.cols, head.value_width);
   const Positions<const W> keys = rows_of(head.key, head.key_width, at.key);
   const Positions<const W> values = rows_of(head.value, head.value_width, at.value);
-  PrefetchRows(head.value[block.s], head.value.stride, block.cols, head.value_width);
   Scores<T, W>(head, block, at.query_t, keys, at.scores, at.slopes);
   W* const weights = at.scores;
   for (int64_t i = 0; i < end; i += lanes) {
@@ -98,7 +98,8 @@ void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const Tar
   ScoreGradients(head, block, shifts.delta, at.slopes, weights, at.dscores);
   if (head.dropout.rate > 0) MultiplyBlock(at.keep, kBlock, block.cols, end, weights);
   SumOverSources<T, W>(head, block, keys, at.dscores, head.key_width, add, at.dquery_t);
-  PrefetchRows(head.key[block.s + block.cols], head.key.stride, kBlock, head.key_width);
+  const int64_t next = block.s + block.cols;
+  PrefetchRows(head.key[next], head.key.stride, std::min(kBlock, head.sources - next), head.key_width);
   SumOverTargets<T, W>(head, block, weights, {at.dy, at.value_stride}, head.value_width, {at.dvalue, at.value_stride});
   SumOverTargets<T, W>(head, block, at.dscores, {at.query, at.key_stride}, head.key_width, {at.dkey, at.key_stride});
 }

@@ -56,8 +56,7 @@ Positions<const Computed<T>> Widened(Positions<const T> rows, int64_t count, int
   }
 }
 
-// Asks the CPU to fetch `count` rows into its L2 cache while it computes. Rows of heads lie too far apart for the CPU
-// to foresee them. The rows need not exist.
+// Prefetches `count` rows into the L2 cache. The rows of a head lie too far apart for the CPU to predict them.
 template <class T>
 void PrefetchRows(const T* row, int64_t stride, int64_t count, int64_t width) {
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
