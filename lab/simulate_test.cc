@@ -111,7 +111,8 @@ TEST(MakespanBoundTest, KnowsWorkPathsAndMemory) {
   EXPECT_DOUBLE_EQ(MakespanBound(Build({1, 1, 1, 1}, {}), costs, machine), 2);
 }
 
-// Tasks of random durations and bytes, of which some end later, with random edges.
+// Each graph has 60 tasks of random durations, with random edges. About one task in eight is a message, and the others
+// read a random number of bytes.
 TEST(MakespanBoundTest, NoPolicyIsFaster) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const RandomStream random = {.seed = seed};

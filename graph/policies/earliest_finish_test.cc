@@ -60,7 +60,7 @@ TEST(EarliestFinishTest, MessagesComeFirstAndTakeNoWorker) {
   for (const uint32_t task : {0, 1, 2}) queue->Finish(task, 0);
 }
 
-// The order in which one worker runs all tasks, each of which then takes the time of `took`.
+// Pushes all tasks and lets one worker run them. Task i takes took[i] seconds. Returns the order in which they ran.
 std::vector<uint32_t> Order(ReadyQueue* queue, const std::vector<double>& took) {
   for (uint32_t task = 0; task < took.size(); ++task) queue->Push(task, 0);
   std::vector<uint32_t> order;
