@@ -1,7 +1,8 @@
-// Measures Compile's time and memory per node, for graphs of up to a million nodes. Neither should grow with the number
-// of nodes.
+// Measures Compile's time and memory per node, for graphs of up to a million nodes, and for the models of train_bench.
+// In the graphs, neither should grow with the number of nodes.
 //
 //   bazel run -c opt //bench:compile_bench
+//   bazel run -c opt //bench:compile_bench -- --benchmark_filter=Step/gpt2
 #include <malloc.h>
 
 #include <algorithm>
@@ -10,8 +11,10 @@
 #include <new>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "weft/graph/compile.h"
+#include "weft/lab/models.h"
 #include "weft/ops/ops.h"
 
 namespace {
@@ -70,14 +73,11 @@ Var Wavefront(Tape* tape, int64_t nodes) {
   return row.back();
 }
 
-template <Var (*record)(Tape*, int64_t)>
-void CompileGraph(benchmark::State& state) {
-  Tape tape;
-  const Var root = record(&tape, state.range(0));
+void MeasureCompile(benchmark::State& state, const Tape& tape, const CompileOptions& options) {
   double calls = 0, peak = 0, kept = 0;
   for (auto _ : state) {
     const size_t before = peak_bytes = heap_bytes;
-    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {root}});
+    const absl::StatusOr<Graph> graph = Compile(tape, options);
     if (!graph.ok()) return state.SkipWithError(std::string(graph.status().message()).c_str());
     calls = static_cast<double>(graph->compiled().calls.size());
     peak = static_cast<double>(peak_bytes - before);
@@ -89,9 +89,30 @@ void CompileGraph(benchmark::State& state) {
   state.counters["kept_bytes_per_node"] = kept / calls;
   state.counters["steps"] = calls;
 }
+
+template <Var (*record)(Tape*, int64_t)>
+void CompileGraph(benchmark::State& state) {
+  Tape tape;
+  const Var root = record(&tape, state.range(0));
+  MeasureCompile(state, tape, {.fetch = {root}});
+}
 BENCHMARK(CompileGraph<Chain>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(CompileGraph<Tree>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(CompileGraph<Wavefront>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+// Compiles a model's step, at the batch and length of docs/performance.md.
+[[maybe_unused]] const bool registered = [] {
+  for (const BenchModel& model : BenchModels()) {
+    const auto compile = [&model](benchmark::State& state) {
+      Tape tape;
+      const BenchStep step = RecordStep(&tape, model, model.batch, model.length);
+      MeasureCompile(state, tape, OptionsFor(step));
+    };
+    benchmark::RegisterBenchmark(absl::StrCat("CompileStep/", model.name).c_str(), compile)
+        ->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace weft

@@ -36,8 +36,8 @@ DType HeldDType(const ParameterSpec& spec, DType wanted) {
 }
 
 absl::InlinedVector<ValueId, 2> Node::outputs() const {
-  absl::InlinedVector<ValueId, 2> ids;
-  for (uint32_t i = 0; i < output_count; ++i) ids.push_back(output(i));
+  absl::InlinedVector<ValueId, 2> ids(output_count);
+  for (uint32_t i = 0; i < output_count; ++i) ids[i] = output(i);
   return ids;
 }
 
@@ -49,7 +49,7 @@ Types Program::InputTypes(const Node& n) const {
 
 Types Program::OutputTypes(const Node& n) const {
   Types types;
-  for (ValueId id : n.outputs()) types.push_back(value(id).type);
+  for (uint32_t i = 0; i < n.output_count; ++i) types.push_back(value(n.output(i)).type);
   return types;
 }
 

@@ -26,8 +26,9 @@ Tape::Tape(const Program& program) : Tape() {
   program_.parameters = program.parameters;
   program_.constants = program.constants;
   program_.streams = program.streams;
-  program_.nodes.reserve(program.nodes.size());
-  program_.values.reserve(program.values.size());
+  const auto with_new = [](size_t count) { return count + count / 8 + 16; };  // a pass adds a few
+  program_.nodes.reserve(with_new(program.nodes.size()));
+  program_.values.reserve(with_new(program.values.size()));
 }
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {

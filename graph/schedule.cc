@@ -3,7 +3,9 @@
 #include "weft/graph/schedule.h"
 
 #include <algorithm>
-#include <map>
+#include <bit>
+#include <numeric>
+#include <utility>
 
 #include "weft/core/status.h"
 
@@ -13,22 +15,30 @@ namespace {
 using Edge = std::pair<uint32_t, uint32_t>;
 
 // A task with more than 64 predecessors gets joins. Otherwise too many workers contend for its count of predecessors.
-constexpr size_t kMaxPredecessors = 64;
+constexpr uint32_t kMaxPredecessors = 64;
 
-// Slices holds edges by their source: task `t` has edges to `targets[i]` for each i in [first[t], first[t + 1]).
-struct Slices {
-  std::vector<uint32_t> first, targets;
+// Holds the predecessors of each task: those of task t are tasks[first[t]] .. tasks[first[t] + count[t] - 1].
+struct Predecessors {
+  std::vector<uint32_t> first, count, tasks;
+
+  absl::Span<const uint32_t> Of(uint32_t t) const { return absl::MakeSpan(tasks).subspan(first[t], count[t]); }
 };
 
-Slices GroupBySource(const std::vector<Edge>& edges, uint32_t count) {
-  Slices slices;
-  slices.first.assign(count + 1, 0);
-  for (const Edge& edge : edges) ++slices.first[edge.first + 1];
-  for (uint32_t t = 0; t < count; ++t) slices.first[t + 1] += slices.first[t];
-  slices.targets.resize(edges.size());
-  std::vector<uint32_t> next(slices.first.begin(), slices.first.end() - 1);
-  for (const auto& [before, after] : edges) slices.targets[next[before]++] = after;
-  return slices;
+// Groups edges by the task that waits, and drops duplicates.
+Predecessors GroupByTarget(const std::vector<Edge>& edges, uint32_t count) {
+  Predecessors result = {.first = std::vector<uint32_t>(count + 1), .count = std::vector<uint32_t>(count)};
+  for (const Edge& edge : edges) ++result.first[edge.second + 1];
+  std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
+  result.first.pop_back();
+  result.tasks.resize(edges.size());
+  for (const auto& [before, after] : edges) result.tasks[result.first[after] + result.count[after]++] = before;
+  std::vector<uint32_t> seen_by(count, count);
+  for (uint32_t t = 0; t < count; ++t) {
+    const auto begin = result.tasks.begin() + result.first[t];
+    const auto seen = [&](uint32_t before) { return std::exchange(seen_by[before], t) == t; };
+    result.count[t] = static_cast<uint32_t>(std::remove_if(begin, begin + result.count[t], seen) - begin);
+  }
+  return result;
 }
 
 }  // namespace
@@ -68,18 +78,30 @@ std::vector<bool> PrecedesMessages(const Schedule& schedule) {
 }
 
 // Sorts the successors of each task in ascending order of `length`, the longest path that begins with a task. Tasks
-// that precede messages come last. Then sets kAlone.
+// that precede messages come last. Sets kAlone, which must not be set before.
 void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
   const std::vector<bool> precedes = PrecedesMessages(*schedule);
-  const auto less = [&](uint32_t a, uint32_t b) {
-    if (precedes[a] != precedes[b]) return static_cast<bool>(precedes[b]);
-    return length[a] != length[b] ? length[a] < length[b] : a > b;
-  };
-  const std::vector<uint32_t>& first = schedule->first_successor;
-  for (size_t t = 0; t + 1 < first.size(); ++t) {
-    std::sort(schedule->successors.begin() + first[t], schedule->successors.begin() + first[t + 1], less);
+  // A key's upper half has a task's rank: whether it precedes messages, and the bits of its length, which are in the
+  // order of the lengths, because these are not negative. Among equals, the last task comes first.
+  std::vector<uint64_t> keys(schedule->size());
+  for (uint32_t t = 0; t < keys.size(); ++t) {
+    const uint32_t rank = std::bit_cast<uint32_t>(length[t]) | (precedes[t] ? 0x80000000 : 0);
+    keys[t] = uint64_t{rank} << 32 | ~t;
   }
-  for (uint32_t& task : schedule->successors) task |= schedule->waits_for[task] == 1 ? Schedule::kAlone : 0;
+  std::sort(keys.begin(), keys.end());
+  // Collect the predecessors of each task, and write the tasks behind their predecessors in the sorted order.
+  const std::vector<uint32_t>& first = schedule->first_successor;
+  std::vector<uint32_t> next(schedule->size()), before(schedule->successors.size());
+  std::exclusive_scan(schedule->waits_for.begin(), schedule->waits_for.end(), next.begin(), 0u);
+  for (uint32_t t = 0; t + 1 < first.size(); ++t) {
+    for (uint32_t i = first[t]; i < first[t + 1]; ++i) before[next[schedule->successors[i]]++] = t;
+  }
+  std::vector<uint32_t> at(first.begin(), first.end() - 1);
+  for (const uint64_t key : keys) {
+    const uint32_t t = ~static_cast<uint32_t>(key);
+    const uint32_t count = schedule->waits_for[t], alone = count == 1 ? Schedule::kAlone : 0;
+    for (uint32_t i = next[t] - count; i < next[t]; ++i) schedule->successors[at[before[i]]++] = t | alone;
+  }
 }
 
 }  // namespace
@@ -122,65 +144,62 @@ void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
 
 Schedule ScheduleBuilder::Build() && {
   const uint32_t count = static_cast<uint32_t>(seconds_.size());
-  Slices slices = GroupBySource(edges_, count);
-  edges_.clear();
-  std::vector<float> length = seconds_;  // becomes the longest path from each task to the end, in seconds
-  std::vector<uint32_t> waits(count + 1, 0);
-  Schedule schedule = {.task_count = count, .end = count};
+  Predecessors before = GroupByTarget(edges_, count);
+  edges_ = {};
+  const auto add_join = [&](size_t first, size_t waits) {
+    before.first.push_back(static_cast<uint32_t>(first));
+    before.count.push_back(static_cast<uint32_t>(waits));
+    return static_cast<uint32_t>(before.first.size() - 1);
+  };
+
+  // Find the longest path from each task to the end, in seconds, and the tasks for which no other task waits.
+  std::vector<float> length(count + 1, 0);
+  std::vector<bool> is_last(count, true);
   for (uint32_t t = count; t-- > 0;) {
-    const auto begin = slices.targets.begin() + slices.first[t], end = slices.targets.begin() + slices.first[t + 1];
-    std::sort(begin, end);
-    float longest = 0;
-    uint32_t last = count;
-    for (auto i = begin; i != end; ++i) {
-      if (*i == last) continue;
-      last = *i;
-      longest = std::max(longest, length[last]);
-      edges_.push_back({t, last});
-      ++waits[last];
+    length[t] += seconds_[t];
+    for (uint32_t task : before.Of(t)) {
+      length[task] = std::max(length[task], length[t]);
+      is_last[task] = false;
     }
-    length[t] += longest;
-    if (begin != end) continue;
-    edges_.push_back({t, schedule.end});
-    ++waits[schedule.end];
   }
-  length.push_back(0);
+  const size_t first_of_end = before.tasks.size();
+  for (uint32_t t = 0; t < count; ++t) {
+    if (is_last[t]) before.tasks.push_back(t);
+  }
+  const uint32_t end = add_join(first_of_end, before.tasks.size() - first_of_end);
 
   // Rewrite (many predecessors -> task) to (many predecessors -> joins -> task).
-  std::map<uint32_t, std::vector<uint32_t>> wide;  // task → its predecessors
-  std::erase_if(edges_, [&](const Edge& edge) {
-    if (waits[edge.second] <= kMaxPredecessors) return false;
-    wide[edge.second].push_back(edge.first);
-    return true;
-  });
-  for (auto& [t, before] : wide) {
-    while (before.size() > kMaxPredecessors) {
-      std::vector<uint32_t> joins;
-      for (size_t i = 0; i < before.size(); i += kMaxPredecessors) {
-        const size_t n = std::min(kMaxPredecessors, before.size() - i);
-        joins.push_back(static_cast<uint32_t>(waits.size()));
-        waits.push_back(static_cast<uint32_t>(n));
+  for (uint32_t t = 0; t <= end; ++t) {
+    while (before.count[t] > kMaxPredecessors) {
+      const size_t first_join = before.tasks.size();
+      for (uint32_t i = 0; i < before.count[t]; i += kMaxPredecessors) {
+        before.tasks.push_back(add_join(before.first[t] + i, std::min(kMaxPredecessors, before.count[t] - i)));
         length.push_back(length[t]);
-        for (size_t k = 0; k < n; ++k) edges_.push_back({before[i + k], joins.back()});
       }
-      before = std::move(joins);
+      before.first[t] = static_cast<uint32_t>(first_join);
+      before.count[t] = static_cast<uint32_t>(before.tasks.size() - first_join);
     }
-    for (uint32_t join : before) edges_.push_back({join, t});
-    waits[t] = static_cast<uint32_t>(before.size());
   }
 
-  const uint32_t start = static_cast<uint32_t>(waits.size());
-  WEFT_CHECK(start < Schedule::kAlone && edges_.size() + start < Schedule::kAlone);
+  const uint32_t start = static_cast<uint32_t>(before.first.size());
+  WEFT_CHECK(start < Schedule::kAlone && before.tasks.size() + start < Schedule::kAlone);
+  // Tasks without predecessors follow the start.
+  const auto predecessors = [&](uint32_t t) {
+    return before.count[t] > 0 ? before.Of(t) : absl::Span<const uint32_t>(&start, 1);
+  };
+  Schedule schedule = {.task_count = count, .end = end, .first_successor = std::vector<uint32_t>(start + 2)};
   for (uint32_t t = 0; t < start; ++t) {
-    if (waits[t] > 0) continue;
-    edges_.push_back({start, t});
-    waits[t] = 1;
+    for (uint32_t task : predecessors(t)) ++schedule.first_successor[task + 1];
   }
-  slices = GroupBySource(edges_, start + 1);
-  edges_ = {};
-  schedule.waits_for = std::move(waits);
-  schedule.first_successor = std::move(slices.first);
-  schedule.successors = std::move(slices.targets);
+  std::vector<uint32_t>& first = schedule.first_successor;
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  schedule.successors.resize(first.back());
+  std::vector<uint32_t> next(first.begin(), first.end() - 1);
+  for (uint32_t t = 0; t < start; ++t) {
+    for (uint32_t task : predecessors(t)) schedule.successors[next[task]++] = t;
+  }
+  schedule.waits_for = std::move(before.count);
+  for (uint32_t& waits : schedule.waits_for) waits = std::max(waits, 1u);
   schedule.seconds = std::move(seconds_);
   schedule.ends_later = std::move(ends_later_);
   if (!schedule.ends_later.empty()) schedule.ends_later.resize(count);

@@ -19,13 +19,15 @@ absl::Status DropDead(Rewrite& rewrite) {
 
   Renames renames(program);
   std::vector<Value> values;
+  values.reserve(program.values.size());
   uint32_t nodes = 0;
   for (size_t n = 0; n < program.nodes.size(); ++n) {
     if (!live[n]) continue;
     Node node = std::move(program.nodes[n]);
     renames.Apply(node);
     const ValueId first{static_cast<uint32_t>(values.size())};
-    for (ValueId id : node.outputs()) {
+    for (uint32_t i = 0; i < node.output_count; ++i) {
+      const ValueId id = node.output(i);
       renames.Rename(id, ValueId{static_cast<uint32_t>(values.size())});
       values.push_back({program.value(id).type, NodeId{nodes}});
     }
