@@ -67,7 +67,7 @@ W ExpRow(W shift, int64_t count, W* row) {
   const D<W> d;
   V<W> sum = hn::Zero(d);
   for (int64_t j = 0; j < count; j += hn::Lanes(d)) {
-    const V<W> e = BoundedExp<W>(hn::Sub(hn::Load(d, row + j), hn::Set(d, shift)));
+    const V<W> e = Exp<W>(hn::Sub(hn::Load(d, row + j), hn::Set(d, shift)));
     hn::Store(e, d, row + j);
     sum = hn::Add(sum, e);
   }
@@ -152,7 +152,7 @@ bool ExpOfBlock(const AttentionHead<T>& head, const Block& block, W* scores, Run
     }
     if (j < seen) even = hn::Max(even, hn::Load(d, scores + j * kBlock + i));
     const V<W> max = hn::Max(even, odd), shift = hn::IfThenElse(hn::Eq(max, lowest), hn::Zero(d), max);
-    const V<W> correction = BoundedExp<W>(hn::Sub(before, shift));
+    const V<W> correction = Exp<W>(hn::Sub(before, shift));
     const V<W> sum = ExpColumns<T, W>(head, block, i, shift, scores);
     hn::Store(max, d, sums->max + i);
     hn::Store(hn::MulAdd(hn::Load(d, sums->total + i), correction, sum), d, sums->total + i);

@@ -159,7 +159,7 @@ V<W> ExpColumns(const AttentionHead<T>& head, const Block& block, int64_t i, V<W
   V<W> sum = hn::Zero(d);
   for (int64_t j = 0; j < seen; ++j) {
     W* const score = scores + j * kBlock + i;
-    const V<W> e = BoundedExp<W>(hn::Sub(hn::Load(d, score), shift));
+    const V<W> e = Exp<W>(hn::Sub(hn::Load(d, score), shift));
     hn::Store(e, d, score);
     sum = hn::Add(sum, e);
   }

@@ -7,6 +7,7 @@
 #define WEFT_OPS_KERNELS_EXP_INL_H_
 #endif
 
+#include <limits>
 #include <type_traits>
 
 #include "hwy/contrib/math/math-inl.h"
@@ -16,38 +17,34 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Returns exp(x) for x up to about 100, the limit of Highway's function. Keeps NaN, for which that function returns 0.
+// Returns exp(x) for any x. The results are +inf where std::exp's are, and 0 for x below -87 in float or -708 in
+// double. In float, x = n · ln 2 + r with |r| <= ln 2 / 2, and exp(r) is a polynomial, fitted so that its largest
+// relative error is least. The result is off by at most 1 ULP, or 2 on CPUs without fused multiply-adds.
 template <class T>
 HWY_INLINE V<T> Exp(V<T> x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(D<T>(), x));
-}
-
-// Returns exp(x), in float exp(min(x, 88)), and 0 for x below ln 2^-126. Keeps NaN. In float, x = n · ln 2 + r with
-// |r| <= ln 2 / 2, and exp(r) is a polynomial, fitted so that its largest relative error is least. The result is off by
-// at most 1 ULP, or 2 on CPUs without fused multiply-adds.
-template <class T>
-HWY_INLINE V<T> BoundedExp(V<T> x) {
+  const D<T> d;
+  const auto number = [&](Computed<T> value) { return hn::Set(d, value); };
+  const auto at_most = [&](V<T> limit) { return hn::IfThenElse(hn::Gt(x, limit), limit, x); };  // unlike Min, keeps NaN
   if constexpr (std::is_same_v<Computed<T>, double>) {
-    return Exp<T>(x);
+    const V<T> most = number(709.782712893384), infinity = number(std::numeric_limits<double>::infinity());
+    return hn::IfThenElse(hn::Gt(x, most), infinity, hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, at_most(most))));
   } else {
-    const D<float> d;
-    const hn::RebindToUnsigned<D<float>> bits;
-    const auto number = [&](float value) { return hn::Set(d, value); };
-    x = hn::IfThenElse(hn::Gt(x, number(88)), number(88), x);  // unlike Min, keeps NaN on all CPUs
-    // After this sum, the lowest bits of `sum` are those of n + 127, which is the exponent of 2^n.
-    const V<float> shift = number(0x1.8p23f + 127), sum = hn::MulAdd(x, number(0x1.715476p+0f), shift);
-    const V<float> n = hn::Sub(sum, shift);
+    x = at_most(number(89));  // whose exponential is +inf
+    // After this sum, the lowest bits of `sum` are those of n + 126, which is the exponent of 2^(n - 1).
+    const V<T> shift = number(0x1.8p23f + 126), sum = hn::MulAdd(x, number(0x1.715476p+0f), shift);
+    const V<T> n = hn::Sub(sum, shift);
     // ln 2 in two parts: the product of the first part and n is exact.
-    V<float> r = hn::NegMulAdd(n, number(0.693359375f), x);
+    V<T> r = hn::NegMulAdd(n, number(0.693359375f), x);
     r = hn::NegMulAdd(n, number(-2.12194440e-4f), r);
-    V<float> p = hn::MulAdd(number(1.38146142e-3f), r, number(8.36871011e-3f));
-    p = hn::MulAdd(p, r, number(4.16683874e-2f));
-    p = hn::MulAdd(p, r, number(1.66665207e-1f));
-    p = hn::MulAdd(p, r, number(4.99999935e-1f));
-    p = hn::MulAdd(p, r, number(1));
-    p = hn::MulAdd(p, r, number(1));
-    const V<float> power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, sum)));
-    return hn::IfThenZeroElse(hn::Lt(x, number(-87.3365448f)), hn::Mul(p, power));
+    V<T> p = hn::MulAdd(number(2 * 1.38146142e-3f), r, number(2 * 8.36871011e-3f));  // 2 · exp(r)
+    p = hn::MulAdd(p, r, number(2 * 4.16683874e-2f));
+    p = hn::MulAdd(p, r, number(2 * 1.66665207e-1f));
+    p = hn::MulAdd(p, r, number(2 * 4.99999935e-1f));
+    p = hn::MulAdd(p, r, number(2));
+    p = hn::MulAdd(p, r, number(2));
+    const hn::RebindToUnsigned<D<T>> bits;
+    const V<T> power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, sum)));
+    return hn::IfThenZeroElse(hn::Lt(x, number(-87)), hn::Mul(p, power));
   }
 }
 
