@@ -34,7 +34,7 @@ namespace {
 
 struct Options {
   std::string model = "charcpu", precision = "f32", text;
-  int64_t batch = 0, length = 0, layers = 0, heads = 0, width = 0;  // 0: the model's
+  int64_t batch = 0, length = 0, layers = 0, heads = 0, width = 0, window = 0;  // 0: the model's
   int threads = 0, steps = 10;
   uint64_t memory_budget = 0;  // bytes; 0: no limit
   bool raise = true, pack = true, fuse = true, json = false, profile = false;
@@ -175,6 +175,7 @@ int Measure(Options options) {
   take(options.layers, &model.layers);
   take(options.heads, &model.heads);
   take(options.width, &model.width);
+  take(options.window, &model.window);
   if (options.batch == 0) options.batch = model.batch;
   if (options.length == 0) options.length = model.length;
   if (options.threads == 0) options.threads = Cores();
@@ -255,6 +256,7 @@ int Main(int argc, char** argv) {
   size("--layers", &options.layers, "number of blocks", 1000);
   size("--heads", &options.heads, "attention heads of a block", 1 << 16);
   size("--width", &options.width, "features of a token", 1 << 16);
+  size("--window", &options.window, "a token sees the tokens less than this number of positions away", 1 << 20);
   app.add_option("--precision", options.precision, "number format of products and of the values between ops")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));

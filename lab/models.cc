@@ -26,7 +26,7 @@ Var EncoderLogits(const BenchModel& model, Var tokens) {
   const Var table = EmbeddingTable("wte", tokens.tape, model.vocabulary, model.width);
   const Var positions = EmbeddingTable("wpe", tokens.tape, model.context, model.width);
   Var x = Embedding(table, tokens) + Slice(positions, 0, 0, tokens.dim(1));  // [B, T, C]
-  const BlockOptions block = {.attention = {.heads = model.heads}};
+  const BlockOptions block = {.attention = {.heads = model.heads, .window = model.window}};
   for (int64_t i = 0; i < model.layers; ++i) x = Block(absl::StrCat("h.", i), x, block);
   return MatMul(LayerNorm("ln_f", x), table, {.transpose_b = true});  // [B, T, V]
 }
@@ -37,7 +37,8 @@ Var Logits(const BenchModel& model, Var tokens) {
                  .context = model.context,
                  .layers = model.layers,
                  .heads = model.heads,
-                 .width = model.width});
+                 .width = model.width,
+                 .attention = {.patterns = {{.window = model.window}}}});
   return gpt.Logits(tokens);
 }
 
@@ -46,7 +47,8 @@ Var Encode(const BenchModel& model, Var tokens) {
                    .context = model.context,
                    .layers = model.layers,
                    .heads = model.heads,
-                   .width = model.width});
+                   .width = model.width,
+                   .attention = {.patterns = {{.window = model.window}}}});
   return bert.Encode(tokens);
 }
 

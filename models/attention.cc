@@ -182,12 +182,14 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
     const Var at = position + static_cast<double>(first);
     scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
   }
-  if (o.window > 0 || o.stride > 0) {
+  if (o.stride > 0 || o.dilation > 1) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
-    const Var phase = Period(o) > 0 ? Phases(tape, targets, Period(o), first) : Var{};
+    const Var phase = Phases(tape, targets, Period(o), first);
     scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
   }
-  return o.causal ? CausalMask(scores, kHidden) : scores;
+  // With a stride, a target sees sources outside the window, too.
+  const int64_t reach = o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1;
+  return o.causal || reach >= 0 ? BandMask(scores, reach, o.causal ? 0 : reach, kHidden) : scores;
 }
 
 // Like MaskScores, for the rows of a cache. Hides rows after the target's position.

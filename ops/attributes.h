@@ -47,9 +47,17 @@ struct SliceAttrs {
   auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"begin", begin}, AttrField{"end", end}}; }
 };
 
-struct MaskAttrs {  // of mask_fill and causal_mask; `value` replaces masked elements
+struct MaskAttrs {  // `value` replaces masked elements
   double value = 0;
   auto Fields() const { return std::tuple{AttrField{"value", value}}; }
+};
+
+struct BandMaskAttrs {
+  double value = 0;               // replaces masked elements
+  int64_t left = -1, right = -1;  // as in ops/kernels/band.h
+  auto Fields() const {
+    return std::tuple{AttrField{"value", value}, AttrField{"left", left}, AttrField{"right", right}};
+  }
 };
 
 struct DropoutAttrs {

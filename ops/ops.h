@@ -89,8 +89,11 @@ Var Silu(Var x);     // x · sigmoid(x) (Elfwing et al., 2018)
 enum class GeluForm : uint8_t { kErf, kTanh };
 Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
 Var MaskFill(Var x, Var mask, double value);  // value where the bool mask, broadcast to x, is true, else x; any dtype
-Var CausalMask(Var x, double value);          // [..., T, S]: value where column > row + S - T, else x; also i32, bf16
-Var Where(Var mask, Var a, Var b);            // a where the bool mask is true, else b; any dtype; all three broadcast
+// For x [..., T, S], also i32 and bf16: keeps columns row + S - T - left to row + S - T + right, and puts `value` into
+// the others. A negative number sets no limit on its side. CausalMask keeps all columns up to row + S - T.
+Var BandMask(Var x, int64_t left, int64_t right, double value);
+Var CausalMask(Var x, double value);
+Var Where(Var mask, Var a, Var b);  // a where the bool mask is true, else b; any dtype; all three broadcast
 // Zeroes each element with probability `rate`, and multiplies the others by 1 / (1 - rate) (Srivastava et al., 2014).
 // If `rate` is 0, and in mode kEval, returns x. Random numbers depend on the seed, the step, the number of this call's
 // random stream, and the element's index.
@@ -145,6 +148,7 @@ struct ScaledDotProductOptions {
   double soft_cap = 0;          // c: scores become c · tanh(score / c) before masks (Gemma Team, 2024); 0: no cap
   double dropout = 0;           // rate at which attention weights are dropped
   bool causal = false;          // hides sources > t + S - T from target t, so that the last target sees all
+  int64_t window = 0;           // hides sources at least this number of positions away from t + S - T; 0: none
 };
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options,
                               VarSpan masks = {});

@@ -113,6 +113,11 @@ std::vector<Spelling> Spellings() {
       separate("keys transposed", [](Tape*, const Operands& o) { return MatMul(o.q, Transpose(o.k, -1, -2)) * 0.4; }),
       separate("keys padded",
                [](Tape* tape, const Operands& o) { return MaskFill(Scaled(Product(o)), PaddingOf(tape), kHidden); }),
+      separate("a window", [](Tape*, const Operands& o) { return BandMask(Scaled(Product(o)), 2, 1, kHidden); }),
+      separate("two bands",
+               [](Tape*, const Operands& o) {
+                 return CausalMask(Scaled(BandMask(BandMask(Product(o), 2, -1, kHidden), 3, 4, kHidden)), kHidden);
+               }),
       separate("padded and causal",
                [](Tape* tape, const Operands& o) {
                  return MaskFill(CausalMask(Scaled(Product(o)), kHidden), PaddingOf(tape), kHidden);

@@ -61,8 +61,10 @@ std::optional<Shifted> MatchShifted(const Program& program, ValueId id) {
 
 std::optional<Masked> MatchMasked(const Program& program, ValueId id) {
   const Node& node = program.producer(id);
-  if (node.op != &kMaskFill && node.op != &kCausalMask) return std::nullopt;
-  return Masked{node.inputs[0], node.attrs.as<MaskAttrs>().value, node.op == &kMaskFill ? node.inputs[1] : kNoValue};
+  if (node.op == &kMaskFill) return Masked{node.inputs[0], node.attrs.as<MaskAttrs>().value, node.inputs[1]};
+  if (node.op != &kBandMask) return std::nullopt;
+  const auto [value, left, right] = node.attrs.as<BandMaskAttrs>();
+  return Masked{.x = node.inputs[0], .value = value, .left = left, .right = right};
 }
 
 const Node& Pattern::Enter(ValueId id) {

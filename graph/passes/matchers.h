@@ -45,9 +45,10 @@ std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
 struct Masked {  // x, with `value` in the elements that the mask hides
   ValueId x = kNoValue;
   double value = 0;
-  ValueId mask = kNoValue;  // kNoValue: the causal mask
+  ValueId mask = kNoValue;        // kNoValue: the band mask
+  int64_t left = -1, right = -1;  // of the band mask
 };
-// Matches one mask_fill or causal_mask.
+// Matches one mask_fill or band_mask.
 std::optional<Masked> MatchMasked(const Program& program, ValueId id);
 
 class Pattern {

@@ -55,6 +55,8 @@ TEST(MatchersTest, SumsWithNumbersAndMasks) {
   EXPECT_EQ(filled->value, -1);
   EXPECT_EQ(causal->mask, kNoValue);
   EXPECT_EQ(causal->value, -2);
+  EXPECT_EQ(causal->left, -1);
+  EXPECT_EQ(causal->right, 0);
 }
 
 TEST(MatchersTest, APatternCollectsWhatItPasses) {

@@ -62,7 +62,9 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   if (r.type(attention.inputs[0]).shape.dim(-2) != 1) {
     return r.Decline(attention, kPattern, "a row has several targets");
   }
-  if (attrs.dropout > 0 || attrs.causal) return r.Decline(attention, kPattern, "it is causal or has dropout");
+  if (attrs.dropout > 0 || attrs.left >= 0 || attrs.right >= 0) {
+    return r.Decline(attention, kPattern, "it has a band or dropout");
+  }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
   VarList masks;
   ValueId positions = kNoValue;

@@ -70,10 +70,15 @@ absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, siz
 
 Cost AttentionCost(const OpArgs& args, int64_t features) {
   const AttentionSizes sizes(args.attrs, args.inputs);
-  Cost cost = {.flops = 2.0 * static_cast<double>(sizes.scores().elements()) * static_cast<double>(features),
-               .bytes = OperandBytes(args)};
-  if (args.attrs.as<AttentionAttrs>().causal && sizes.targets == sizes.sources) cost.flops /= 2;
-  return cost;
+  const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
+  const Band band(attrs.left, attrs.right);
+  int64_t scores = 0;  // of one head
+  for (int64_t t = 0; t < sizes.targets; ++t) {
+    scores +=
+        std::max<int64_t>(0, band.End(t, sizes.targets, sizes.sources) - band.Begin(t, sizes.targets, sizes.sources));
+  }
+  return {.flops = 2.0 * static_cast<double>(sizes.batch * sizes.heads * scores) * static_cast<double>(features),
+          .bytes = OperandBytes(args)};
 }
 
 AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
@@ -129,7 +134,7 @@ ElementaryAttention SpellAttention(const Attrs& attrs, VarSpan inputs, size_t fi
   for (size_t i = first_mask; i < inputs.size(); ++i) {
     e.scores = inputs[i].dtype() == kBool ? MaskFill(e.scores, inputs[i], kHidden) : e.scores + Widened(inputs[i]);
   }
-  if (a.causal) e.scores = CausalMask(e.scores, kHidden);
+  if (a.left >= 0 || a.right >= 0) e.scores = BandMask(e.scores, a.left, a.right, kHidden);
   return e;
 }
 
@@ -268,12 +273,13 @@ Cost CostOf(const OpArgs& args) {
 
 // Two heads of queries share one head of keys and values.
 constexpr AttentionAttrs kHeads = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5};
-constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true};
+constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .right = 0};
 constexpr AttentionAttrs kCapped = {
-    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .right = 0};
+constexpr AttentionAttrs kWindow = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .left = 20, .right = 3};
 constexpr AttentionAttrs kByHead = {.heads = 4, .groups = 2, .key_width = 3, .value_width = 3, .scale = -0.7};
 constexpr AttentionAttrs kPacked = {
-    .heads = 2, .groups = 2, .key_width = 5, .value_width = 5, .key_column = 10, .value_column = 20, .causal = true};
+    .heads = 2, .groups = 2, .key_width = 5, .value_width = 5, .key_column = 10, .value_column = 20, .right = 0};
 constexpr AttentionAttrs kDropped = {.key_width = 3, .value_width = 2, .dropout = 0.3};
 
 VarList PackedExample(VarSpan in) { return RecordWith<kAttention, kPacked>({in[0], in[0], in[0]}); }
@@ -287,6 +293,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]",
      .record = RecordWith<kAttention, kHeads>},  // a bias is added to the scores
     {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = RecordWith<kAttention, kCausal>},
+    {.in = "[1,140,6] [1,150,3] [1,150,2]", .record = RecordWith<kAttention, kWindow>, .tolerance = 1e-5},
     {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = RecordWith<kAttention, kCapped>},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = RecordWith<kAttention, kCapped>},
     {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = RecordWith<kAttention, kCapped>, .tolerance = 1e-5},
@@ -340,6 +347,8 @@ Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProd
   return Composite("attention", {query, key, value}, [&]() -> absl::StatusOr<Var> {
     const int64_t heads = options.heads, groups = options.key_value_heads != 0 ? options.key_value_heads : heads;
     const Types types = {query.type(), key.type(), value.type()};
+    if (options.window < 0)
+      return ShapeError("attention", absl::StrCat("window = ", options.window, ", wanted >= 0"), types);
     constexpr int64_t kMaxHeads = 1 << 20;
     if (heads < 1 || heads > kMaxHeads || groups < 1 || groups > heads) {
       const std::string got = absl::StrCat("heads = ", heads, ", key_value_heads = ", groups);
@@ -363,7 +372,8 @@ Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProd
                             .value_width = value_width,
                             .soft_cap = options.soft_cap,
                             .dropout = options.dropout,
-                            .causal = options.causal};
+                            .left = static_cast<int32_t>(std::min<int64_t>(options.window, INT32_MAX) - 1)};
+    attrs.right = options.causal ? 0 : attrs.left;
     attrs.scale = options.scale != 0 ? options.scale : 1 / std::sqrt(std::max(1.0, static_cast<double>(key_width)));
     if (options.dropout > 0) attrs.stream = query.tape->NextStream();
     VarList inputs = {query, key, value};

@@ -21,8 +21,8 @@ struct AttentionAttrs {
   double soft_cap = 0;
   double dropout = 0;
   uint32_t stream = 0;
-  bool causal = false;  // target t sees sources up to t + S - T
-  bool by_lse = false;  // for attention_gradient: true if the gradient of lse is an input
+  int32_t left = -1, right = -1;  // a target's first and last source, as in ops/kernels/band.h
+  bool by_lse = false;            // for attention_gradient: true if the gradient of lse is an input
   auto Fields() const {
     return std::tuple{AttrField{"heads", heads},
                       AttrField{"groups", groups},
@@ -35,7 +35,8 @@ struct AttentionAttrs {
                       AttrField{"soft_cap", soft_cap},
                       AttrField{"dropout", dropout},
                       AttrField{"stream", stream},
-                      AttrField{"causal", causal},
+                      AttrField{"left", left},
+                      AttrField{"right", right},
                       AttrField{"by_lse", by_lse}};
   }
 };
@@ -54,7 +55,7 @@ struct AttentionSizes {
 // Checks the attributes, query, key, value and the masks. `first_mask`: index of the first mask in `in`.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
-// Returns the cost of a node with `features` multiply-adds for each score. A causal mask with T = S halves the FLOPs.
+// Returns the cost of a node with `features` multiply-adds for each score that the band shows.
 Cost AttentionCost(const OpArgs& args, int64_t features);
 
 // Returns the rows of head `head` in batch `b`. The operand is [B, n, columns], with head 0 at `column`, or by head,
@@ -84,7 +85,7 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
       .value_width = sizes.value_width,
       .scale = attrs.scale,
       .soft_cap = attrs.soft_cap,
-      .causal = attrs.causal,
+      .band = Band(attrs.left, attrs.right),
       .dropout = {.rate = attrs.dropout,
                   .random = args.random,
                   .first = (b * sizes.heads + head) * sizes.targets * sizes.sources}};

@@ -155,11 +155,11 @@ Cost CostOf(const OpArgs& args) {
 
 // Two heads of queries share one head of keys and values.
 constexpr AttentionAttrs kHeads = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5};
-constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true};
+constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .right = 0};
 constexpr AttentionAttrs kByLse = {
-    .heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .causal = true, .by_lse = true};
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .right = 0, .by_lse = true};
 constexpr AttentionAttrs kCapped = {
-    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .causal = true};
+    .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .right = 0};
 
 constexpr OpExample kExamples[] = {
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]",

@@ -50,7 +50,9 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (a.heads < 1 || a.groups < 1 || a.heads % a.groups != 0) {
     return error("heads = ", a.heads, " is not a multiple of the ", a.groups, " heads of keys and values");
   }
-  if (a.causal || a.by_lse || a.dropout != 0) return error("causal, by_lse and dropout must not be set");
+  if (a.left >= 0 || a.right >= 0 || a.by_lse || a.dropout != 0) {
+    return error("left, right, by_lse and dropout must not be set");
+  }
   const Shape& query = in[0].shape;
   const int64_t batch = query.rank() > 0 ? query.dim(0) : 0, columns = a.query_column + a.heads * a.key_width;
   const bool by_head = query == Shape({batch, a.heads, 1, a.key_width}) && a.query_column == 0;
@@ -107,7 +109,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
                            .value_width = sizes.value_width,
                            .scale = attrs.scale,
                            .soft_cap = attrs.soft_cap,
-                           .causal = true};
+                           .band = Band(-1, 0)};
   for (int64_t row = tile.row_begin, next = row; row < tile.row_end; row = next) {
     next = head.one_by_one ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
     head.pages = pages + row * sizes.pages;

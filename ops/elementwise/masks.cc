@@ -1,6 +1,6 @@
 // These ops replace masked elements of x by a value:
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
-//   causal_mask: y = value where column > row + S - T, else x, for x [..., T, S].
+//   band_mask: y = x for columns row + S - T - left to row + S - T + right, else value, for x [..., T, S].
 // Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
+#include "weft/ops/kernels/band.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/select.h"
 #include "weft/ops/ops.h"
@@ -68,50 +69,57 @@ constexpr OpExample kMaskFillExamples[] = {
      .error = "must be bool"},
 };
 
-absl::StatusOr<Types> InferCausalMask(const Attrs& attrs, TypeSpan in) {
-  WEFT_RETURN_IF_ERROR(CheckNumber("causal_mask", attrs.as<MaskAttrs>().value, in[0].dtype, in));
-  if (in[0].shape.rank() < 2) return ShapeError("causal_mask", "x needs rank >= 2", in);
+absl::StatusOr<Types> InferBandMask(const Attrs& attrs, TypeSpan in) {
+  WEFT_RETURN_IF_ERROR(CheckNumber("band_mask", attrs.as<BandMaskAttrs>().value, in[0].dtype, in));
+  if (in[0].shape.rank() < 2) return ShapeError("band_mask", "x needs rank >= 2", in);
   return Types{in[0]};
 }
 
-// Returns how many columns of row `row` stay. For x [..., T, S], row t of a matrix keeps the first t + S - T + 1
-// columns, limited to 0 .. S. So the last row keeps all.
-int64_t Visible(const Shape& shape, int64_t row) {
-  const int64_t target = shape.dim(-2), source = shape.dim(-1);
-  return std::clamp<int64_t>(row % target + source - target + 1, 0, source);
-}
-
 template <class T>
-void CausalMaskKernel(const KernelArgs& a, Rect tile) {
+void BandMaskKernel(const KernelArgs& a, Rect tile) {
   const Shape& shape = a.output_shape(0);
-  const T value = ConvertTo<T>(a.attrs.as<MaskAttrs>().value);
+  const int64_t targets = shape.dim(-2), sources = shape.dim(-1);
+  const BandMaskAttrs attrs = a.attrs.as<BandMaskAttrs>();
+  const Band band(attrs.left, attrs.right);
+  const T value = ConvertTo<T>(attrs.value);
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
-    const T* x = a.input<T>(0) + row * shape.cols();
-    T* y = a.output<T>(0) + row * shape.cols();
-    const int64_t masked = std::clamp(Visible(shape, row), tile.col_begin, tile.col_end);
-    if (x != y) std::copy(x + tile.col_begin, x + masked, y + tile.col_begin);
-    std::fill(y + masked, y + tile.col_end, value);
+    const T* x = a.input<T>(0) + row * sources;
+    T* y = a.output<T>(0) + row * sources;
+    const int64_t begin = std::clamp(band.Begin(row % targets, targets, sources), tile.col_begin, tile.col_end);
+    const int64_t end = std::clamp(band.End(row % targets, targets, sources), begin, tile.col_end);
+    std::fill(y + tile.col_begin, y + begin, value);
+    if (x != y) std::copy(x + begin, x + end, y + begin);
+    std::fill(y + end, y + tile.col_end, value);
   }
 }
 
 // dx = dy, or 0 where x was masked.
-VarList CausalMaskGradient(const GradientArgs& a) { return {CausalMask(a.grad(0), 0)}; }
+VarList BandMaskGradient(const GradientArgs& a) {
+  const BandMaskAttrs attrs = a.attrs.as<BandMaskAttrs>();
+  return {BandMask(a.grad(0), attrs.left, attrs.right, 0)};
+}
 
-void CausalMaskReference(const ReferenceArgs& a) {
+void BandMaskReference(const ReferenceArgs& a) {
   const Shape& shape = a.input_types[0].shape;
+  const auto [value, left, right] = a.attrs.as<BandMaskAttrs>();
   const int64_t target = shape.dim(-2), source = shape.dim(-1);
   for (int64_t i = 0; i < shape.elements(); ++i) {
-    const bool masked = i % source > i / source % target + source - target;
-    a.outputs[0][i] = masked ? a.attrs.as<MaskAttrs>().value : a.inputs[0][i];
+    const int64_t distance = i % source - (i / source % target + source - target);
+    const bool masked = (left >= 0 && distance < -left) || (right >= 0 && distance > right);
+    a.outputs[0][i] = masked ? value : a.inputs[0][i];
   }
 }
 
-constexpr OpExample kCausalMaskExamples[] = {
+constexpr OpExample kBandMaskExamples[] = {
     {.in = "[1,1]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -5)}; }},
     {.in = "[17,17]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -1e30)}; }},
     {.in = "[2,3,5,9]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},  // four cached positions
     {.in = "[2,9,5]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 2)}; }},    // rows that see nothing
     {.in = "[0,3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},
+    {.in = "[2,5,9]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1)}; }},  // a causal window
+    {.in = "[9,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 1, -1)}; }},    // on both sides
+    {.in = "[17,17]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 3, -1, 7)}; }},  // no limit after
+    {.in = "[5,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], INT64_MAX, INT64_MAX, 7)}; }},
     {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
 };
 
@@ -139,18 +147,21 @@ constexpr OpDef kMaskFill = {.name = "mask_fill",
                              .examples = kMaskFillExamples};
 Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskAttrs{value})); }
 
-constexpr OpDef kCausalMask = {
-    .name = "causal_mask",
-    .infer = InferCausalMask,
-    .kernels = {CausalMaskKernel<float>, CausalMaskKernel<double>, CausalMaskKernel<BF16>, CausalMaskKernel<int32_t>},
+constexpr OpDef kBandMask = {
+    .name = "band_mask",
+    .infer = InferBandMask,
+    .kernels = {BandMaskKernel<float>, BandMaskKernel<double>, BandMaskKernel<BF16>, BandMaskKernel<int32_t>},
     .cut = Cut::kBoth,
     .in_place = 0,
-    .gradient = CausalMaskGradient,
-    .reference = CausalMaskReference,
+    .gradient = BandMaskGradient,
+    .reference = BandMaskReference,
     .autocast = Autocast::kFollow,
-    .attrs = AttrOpsOf<MaskAttrs>(),
-    .examples = kCausalMaskExamples};
-Var CausalMask(Var x, double value) { return Record(kCausalMask, {x}, Attrs::Of(MaskAttrs{value})); }
+    .attrs = AttrOpsOf<BandMaskAttrs>(),
+    .examples = kBandMaskExamples};
+Var BandMask(Var x, int64_t left, int64_t right, double value) {
+  return Record(kBandMask, {x}, Attrs::Of(BandMaskAttrs{value, left, right}));
+}
+Var CausalMask(Var x, double value) { return BandMask(x, -1, 0, value); }
 
 Var Triu(Var x, int64_t diagonal) {
   return Composite("triu", {x}, [&]() -> absl::StatusOr<Var> {

@@ -92,7 +92,8 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Positions<T> y, Positio
   CopyRows<T, W>(head.query, t, 1, head.key_width, {query, at.key_stride});
   W max = -kInfinity, total = 0;
   bool first = true;
-  for (int64_t s = 0; s < head.sources; s += kBlock) {
+  const Block target = {.t = t, .rows = 1};
+  for (int64_t s = BeginOfSources(head, target); s < EndOfSources(head, target); s += kBlock) {
     const Block block = {t, 1, s, std::min(kBlock, head.sources - s)};
     if (IsHidden(head, block)) continue;
     const T *keys[kBlock], *values[kBlock];
@@ -106,6 +107,7 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Positions<T> y, Positio
       MaskLine(head, t, s, block.cols, /*of_targets=*/false, line);
       AddMask(line, 0, end, scores);
     }
+    std::fill(scores, scores + Hidden(head, block, 0), -kInfinity);
     std::fill(scores + seen, scores + end, -kInfinity);
     const W larger = std::max(max, MaxOfRow(scores, end)), shift = larger == -kInfinity ? 0 : larger;
     const W sum = ExpRow(shift, end, scores);
@@ -173,7 +175,7 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
   CopyTransposed<T, W>(head.query, block.t, block.rows, head.key_width, static_cast<W>(head.scale),
                        {at.query_t, kBlock});
   bool first = true;
-  for (block.s = 0; block.s < head.sources; block.s += kBlock) {
+  for (block.s = BeginOfSources(head, block); block.s < EndOfSources(head, block); block.s += kBlock) {
     block.cols = std::min(kBlock, head.sources - block.s);
     if (IsHidden(head, block)) continue;
     const auto rows_of = [&](Positions<const T> all, int64_t page, int64_t width, W* copy) {

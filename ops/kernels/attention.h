@@ -14,6 +14,7 @@
 
 #include "weft/core/random.h"
 #include "weft/core/tensor.h"
+#include "weft/ops/kernels/band.h"
 #include "weft/ops/kernels/space.h"
 
 namespace weft {
@@ -53,7 +54,7 @@ struct AttentionHead {
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
   double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap
-  bool causal = false;  // hides sources > t + sources - targets from target t
+  Band band;            // hides the sources outside it
   std::array<AttentionMask, kMaxAttentionMasks> masks = {};
   int mask_count = 0;
   AttentionDropout dropout;

@@ -129,7 +129,7 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
     CopyTransposed<T, W>(head.query, t, block.rows, head.key_width, static_cast<W>(head.scale), {at.query_t, kBlock});
     CopyTransposed<T, W>(gradient.dy, t, block.rows, head.value_width, 1, {at.dy_t, kBlock});
     bool add = false;
-    for (block.s = 0; block.s < sources; block.s += kBlock) {
+    for (block.s = BeginOfSources(head, block); block.s < EndOfSources(head, block); block.s += kBlock) {
       block.cols = std::min(kBlock, sources - block.s);
       if (IsHidden(head, block)) continue;
       GradientOfBlock(head, block, shifts, add, at);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "weft/ops/kernels/attention.h"
@@ -17,38 +18,50 @@ struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// Returns n if target block.t + i sees the first n sources of the block. Considers the causal mask only.
+// The functions from here to EndOfSources consider only the band. Target block.t + i sees the sources of the block from
+// block.s + Hidden(...) to block.s + Visible(...) - 1.
+template <class T>
+int64_t Hidden(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
+  return std::clamp<int64_t>(head.band.Begin(block.t + i, head.targets, head.sources) - block.s, 0, block.cols);
+}
 template <class T>
 int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
-  if (!head.causal) return block.cols;
-  return std::clamp<int64_t>(block.t + i + head.sources - head.targets + 1 - block.s, 0, block.cols);
+  return std::clamp<int64_t>(head.band.End(block.t + i, head.targets, head.sources) - block.s, 0, block.cols);
 }
-// Returns the least i for which target block.t + i sees source block.s + j, or block.rows if there is none. Considers
-// the causal mask only.
+// Targets block.t + FirstTarget(...) to block.t + EndTarget(...) - 1 see source block.s + j.
 template <class T>
 int64_t FirstTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
-  if (!head.causal) return 0;
-  return std::clamp<int64_t>(block.s + j - (head.sources - head.targets) - block.t, 0, block.rows);
+  const int64_t target = block.s + j - (head.sources - head.targets);  // at the position of the source
+  return std::clamp<int64_t>(target - head.band.right - block.t, 0, block.rows);
+}
+template <class T>
+int64_t EndTarget(const AttentionHead<T>& head, const AttentionBlock& block, int64_t j) {
+  const int64_t target = block.s + j - (head.sources - head.targets);
+  return std::clamp<int64_t>(target + head.band.left + 1 - block.t, 0, block.rows);
+}
+// The targets of `block` see no source before BeginOfSources(...), which begins a block, or from EndOfSources(...) on.
+template <class T>
+int64_t BeginOfSources(const AttentionHead<T>& head, const AttentionBlock& block) {
+  return head.band.Begin(block.t, head.targets, head.sources) / kAttentionBlock * kAttentionBlock;
+}
+template <class T>
+int64_t EndOfSources(const AttentionHead<T>& head, const AttentionBlock& block) {
+  return head.band.End(block.t + block.rows - 1, head.targets, head.sources);
 }
 
-inline bool IsHidden(const AttentionMask& mask, const AttentionBlock& block) {
-  if (mask.adds) return false;
-  const bool* const hides = static_cast<const bool*>(mask.data);
-  const int64_t rows = mask.target_stride == 0 ? 1 : block.rows, cols = mask.source_stride == 0 ? 1 : block.cols;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < cols; ++j) {
-      if (!hides[(block.t + i) * mask.target_stride + (block.s + j) * mask.source_stride]) return false;
-    }
-  }
-  return true;
-}
-
-// Reports whether the causal mask alone, or one bool mask alone, hides all sources of the block from all its targets.
+// Reports whether one bool mask alone hides all sources of the block from all its targets.
 template <class T>
 bool IsHidden(const AttentionHead<T>& head, const AttentionBlock& block) {
-  if (Visible(head, block, block.rows - 1) == 0) return true;
-  return std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count,
-                     [&](const AttentionMask& mask) { return IsHidden(mask, block); });
+  const auto hides_all = [&](const AttentionMask& mask) {
+    if (mask.adds) return false;
+    const int64_t rows = mask.target_stride == 0 ? 1 : block.rows, cols = mask.source_stride == 0 ? 1 : block.cols;
+    const bool* row = static_cast<const bool*>(mask.data) + block.t * mask.target_stride + block.s * mask.source_stride;
+    for (int64_t i = 0; i < rows; ++i, row += mask.target_stride) {
+      if (std::memchr(row, 0, static_cast<size_t>(cols)) != nullptr) return false;
+    }
+    return true;
+  };
+  return std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count, hides_all);
 }
 
 // Sets `added` to numbers to add to the scores of one source `s` and `count` targets from `t` on or, if not

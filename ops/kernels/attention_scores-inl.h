@@ -27,7 +27,7 @@ namespace {
 using Block = AttentionBlock;
 constexpr int64_t kBlock = kAttentionBlock;
 
-// Returns the column of the first vector whose targets see source block.s + j. Considers the causal mask only.
+// Returns the column of the first vector whose targets see source block.s + j. Considers only the band.
 template <class T>
 int64_t FirstColumn(const AttentionHead<T>& head, const Block& block, int64_t j) {
   const int64_t lanes = hn::Lanes(D<T>());
@@ -38,7 +38,7 @@ template <class T>
 int64_t SeenSources(const AttentionHead<T>& head, const Block& block, int64_t end) {
   return Visible(head, block, std::min(end, block.rows) - 1);
 }
-// Reports whether the causal mask hides some sources of the block from some of its targets.
+// Reports whether the band hides some sources of the block from the first targets.
 template <class T>
 bool IsPartlyHidden(const AttentionHead<T>& head, const Block& block) {
   return FirstTarget(head, block, block.cols - 1) > 0;
@@ -126,7 +126,8 @@ void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, 
             W* slopes = nullptr) {
   constexpr W kHidden = -std::numeric_limits<W>::infinity();
   MultiplySources(head, block, keys, query_t, head.key_width, scores);
-  if (!IsPartlyHidden(head, block) && head.soft_cap == 0 && head.mask_count == 0) return;
+  const bool is_cut = IsPartlyHidden(head, block) || EndTarget(head, block, 0) < block.rows;
+  if (!is_cut && head.soft_cap == 0 && head.mask_count == 0) return;
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
   const bool by_target = std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count,
                                      [](const AttentionMask& mask) { return mask.target_stride != 0; });
@@ -147,6 +148,7 @@ void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, 
       AddMask(added, begin, end, row);
     }
     std::fill(row + begin, row + FirstTarget(head, block, j), kHidden);
+    std::fill(row + std::max(begin, EndTarget(head, block, j)), row + block.rows, kHidden);
   }
 }
 

@@ -20,12 +20,12 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kPad = 3;  // elements between rows, which kernels must not change
 constexpr double kUntouched = 7;
 
-enum class Mask { kNone, kMiddleBlock, kEnd, kWindow, kOddTargets, kStrided, kAdded, kAddedAndEnd };
+enum class Mask { kNone, kMiddleBlock, kEnd, kWindow, kOddTargets, kLongRows, kAdded, kAddedAndEnd };
 
 struct Row {
   const char* what;
   int64_t targets, sources, key_width, value_width;
-  bool causal = false;
+  bool causal = false;  // hides later sources, beside `band`
   Mask mask = Mask::kNone;
   double rate = 0;
   int heads = 1;  // heads that share keys and values
@@ -33,8 +33,9 @@ struct Row {
   // Tolerances in epsilons of the dtype, relative to the largest result: twice the observed errors. These come from
   // rounding exponentials and sums over at most 200 positions, which gradients multiply.
   double forward = 4, backward = 8;
+  Band band = Band();
 };
-constexpr Row kRows[] = {
+const Row kRows[] = {
     {"one position", 1, 1, 1, 1},
     {"one target", 1, 130, 16, 16, /*causal=*/true},
     {"one source", 65, 1, 20, 7},
@@ -50,9 +51,14 @@ constexpr Row kRows[] = {
     {"a window", 130, 130, 16, 16, false, Mask::kWindow},
     {"a window, causal, dropout", 200, 200, 16, 16, true, Mask::kWindow, 0.2},
     {"every other target sees nothing", 65, 70, 16, 16, false, Mask::kOddTargets},
-    {"a mask with strides", 65, 130, 12, 12, false, Mask::kStrided},
+    {"a mask whose rows are longer", 65, 130, 12, 12, false, Mask::kLongRows},
     {"numbers added, of which some are -inf", 65, 130, 12, 12, false, Mask::kAdded},
     {"numbers added, and the end hidden", 130, 65, 12, 12, false, Mask::kAddedAndEnd, 0.5},
+    {"a band before", 300, 300, 16, 16, true, Mask::kNone, 0.2, 1, 0.25, 4, 8, Band(70, -1)},
+    {"a band on both sides", 200, 300, 16, 24, false, Mask::kNone, 0, 2, 0.25, 4, 8, Band(5, 90)},
+    {"a band after, and the end hidden", 130, 130, 8, 8, false, Mask::kEnd, 0, 1, 0.25, 4, 8, Band(0, 64)},
+    {"a band of one", 130, 65, 8, 8, true, Mask::kNone, 0, 1, 0.25, 4, 8, Band(0, 0)},
+    {"a band of one target", 1, 300, 16, 16, true, Mask::kNone, 0, 1, 0.25, 4, 8, Band(100, -1)},
     {"heads that share keys", 65, 65, 16, 8, true, Mask::kNone, 0.1, 3},
     // A score of 100 has a rounding error; the relative error of its exponential is 100 times the relative error.
     {"scores that overflow without their maximum", 130, 130, 64, 16, false, Mask::kNone, 0, 1, 20, 400, 800},
@@ -135,8 +141,8 @@ struct Case {
         return Hide(sources, 1, [](int64_t t, int64_t s) { return std::abs(t - s) > 5; });
       case Mask::kOddTargets:
         return Hide(1, 0, [](int64_t t, int64_t) { return t % 2 == 1; });
-      case Mask::kStrided:
-        return Hide(3 * sources + 2, 3, [](int64_t t, int64_t s) { return (t + s) % 3 == 0; });
+      case Mask::kLongRows:
+        return Hide(sources + 2, 1, [](int64_t t, int64_t s) { return (t + s) % 3 == 0; });
       case Mask::kAdded:
         return Add();
       case Mask::kAddedAndEnd:
@@ -154,8 +160,9 @@ struct Case {
                              .key_width = row.key_width,
                              .value_width = row.value_width,
                              .scale = row.scale,
-                             .causal = row.causal,
+                             .band = row.band,
                              .mask_count = static_cast<int>(masks.size())};
+    if (row.causal) head.band.right = 0;
     std::copy(masks.begin(), masks.end(), head.masks.begin());
     head.dropout = {row.rate, {.seed = 5, .stream = 6, .step = 7}, h * row.targets * row.sources + 1};
     return head;
@@ -205,7 +212,8 @@ std::vector<double> WeightsOf(const Case<T>& c, int h, int64_t t, double* lse) {
     double score = 0;
     for (int64_t i = 0; i < r.key_width; ++i) score += c.query[h](t, i) * c.key(s, i);
     score *= r.scale;
-    if (r.causal && s > t + r.sources - r.targets) score = -kInf;
+    const int64_t distance = s - (t + r.sources - r.targets);
+    if ((r.causal && distance > 0) || distance < -r.band.left || distance > r.band.right) score = -kInf;
     for (const AttentionMask& mask : c.masks) {
       if (mask.adds) score += static_cast<double>(c.added[t * r.sources + s]);
       if (Hidden(mask, t, s)) score = -kInf;
