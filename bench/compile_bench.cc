@@ -1,5 +1,5 @@
-// Measures Compile's time and memory per node, for graphs of up to a million nodes, and for the models of train_bench.
-// In the graphs, neither should grow with the number of nodes.
+// Measures Compile's time and memory per node, for artificial graphs of up to a million nodes, and for the models of
+// train_bench. For the artificial graphs, neither should depend on the number of nodes.
 //
 //   bazel run -c opt //bench:compile_bench
 //   bazel run -c opt //bench:compile_bench -- --benchmark_filter=Step/gpt2
@@ -87,7 +87,7 @@ void MeasureCompile(benchmark::State& state, const Tape& tape, const CompileOpti
       benchmark::Counter(calls, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.counters["peak_bytes_per_node"] = peak / calls;
   state.counters["kept_bytes_per_node"] = kept / calls;
-  state.counters["steps"] = calls;
+  state.counters["calls"] = calls;
 }
 
 template <Var (*record)(Tape*, int64_t)>
@@ -100,8 +100,8 @@ BENCHMARK(CompileGraph<Chain>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(
 BENCHMARK(CompileGraph<Tree>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(CompileGraph<Wavefront>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// Compiles a model's step, at the batch and length of docs/performance.md.
-[[maybe_unused]] const bool registered = [] {
+// Registers the compilation of each model's step, at the batch and length of docs/performance.md.
+void RegisterSteps() {
   for (const BenchModel& model : BenchModels()) {
     const auto compile = [&model](benchmark::State& state) {
       Tape tape;
@@ -111,10 +111,16 @@ BENCHMARK(CompileGraph<Wavefront>)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->U
     benchmark::RegisterBenchmark(absl::StrCat("CompileStep/", model.name).c_str(), compile)
         ->Unit(benchmark::kMillisecond);
   }
-  return true;
-}();
+}
 
 }  // namespace
 }  // namespace weft
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  weft::RegisterSteps();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -26,9 +26,9 @@ Tape::Tape(const Program& program) : Tape() {
   program_.parameters = program.parameters;
   program_.constants = program.constants;
   program_.streams = program.streams;
-  const auto with_new = [](size_t count) { return count + count / 8 + 16; };  // a pass adds a few
-  program_.nodes.reserve(with_new(program.nodes.size()));
-  program_.values.reserve(with_new(program.values.size()));
+  const auto with_room = [](size_t count) { return count + count / 8 + 16; };  // for nodes that a pass adds
+  program_.nodes.reserve(with_room(program.nodes.size()));
+  program_.values.reserve(with_room(program.values.size()));
 }
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {

@@ -178,7 +178,7 @@ TEST(EndsLaterTest, TasksThatMessagesWaitForComeBeforeLongerPaths) {
   ScheduleBuilder builder;
   const uint32_t first = builder.AddTask(1);
   const uint32_t gradient = builder.AddTask(1), sum = builder.AddTask(1), message = builder.AddTask(1, true);
-  const uint32_t last = AddPath(first, /*seconds=*/10, &builder);
+  AddPath(first, /*seconds=*/10, &builder);
   builder.AddEdge(first, gradient);
   builder.AddEdge(gradient, sum);
   builder.AddEdge(sum, message);

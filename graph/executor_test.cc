@@ -343,8 +343,27 @@ TEST(ScheduleTest, AnEdgeTwiceIsOne) {
   ScheduleBuilder builder;
   builder.AddTask(1);
   builder.AddTask(1);
-  for (int i = 0; i < 3; ++i) builder.AddEdge(0, 1);
-  EXPECT_EQ(std::move(builder).Build().waits_for[1], 1u);
+  const uint32_t last = builder.AddTask(1);
+  for (int i = 0; i < 3; ++i) {
+    builder.AddEdge(0, 1);
+    builder.AddEdge(0, last);
+    builder.AddEdge(1, last);
+  }
+  const Schedule schedule = std::move(builder).Build();
+  EXPECT_EQ(schedule.waits_for[1], 1u);
+  EXPECT_EQ(schedule.waits_for[last], 2u);
+}
+
+TEST(ScheduleTest, From65PredecessorsOnTasksHaveJoins) {
+  for (const uint32_t count : {64u, 65u}) {
+    ScheduleBuilder builder;
+    for (uint32_t t = 0; t < count; ++t) builder.AddTask(1);
+    const uint32_t last = builder.AddTask(1);
+    for (uint32_t t = 0; t < count; ++t) builder.AddEdge(t, last);
+    const Schedule schedule = std::move(builder).Build();
+    EXPECT_EQ(schedule.waits_for[last], count == 64 ? 64u : 2u);
+    EXPECT_EQ(SerialOrder(schedule).size(), schedule.size());
+  }
 }
 
 TEST(DequeTest, GrowsAndKeepsItsOrder) {

@@ -78,18 +78,20 @@ std::vector<bool> PrecedesMessages(const Schedule& schedule) {
 }
 
 // Sorts the successors of each task in ascending order of `length`, the longest path that begins with a task. Tasks
-// that precede messages come last. Sets kAlone, which must not be set before.
+// that precede messages come last. The successors must not have kAlone; the function sets it.
 void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
   const std::vector<bool> precedes = PrecedesMessages(*schedule);
-  // A key's upper half has a task's rank: whether it precedes messages, and the bits of its length, which are in the
-  // order of the lengths, because these are not negative. Among equals, the last task comes first.
+  // The upper half of a key is the task's rank. Its highest bit tells whether the task precedes messages. The other
+  // bits are those of its length: lengths are not negative, so their bits have the order of the numbers. The lower half
+  // is ~t, so of equal tasks the one with the highest number comes first.
   std::vector<uint64_t> keys(schedule->size());
   for (uint32_t t = 0; t < keys.size(); ++t) {
     const uint32_t rank = std::bit_cast<uint32_t>(length[t]) | (precedes[t] ? 0x80000000 : 0);
     keys[t] = uint64_t{rank} << 32 | ~t;
   }
   std::sort(keys.begin(), keys.end());
-  // Collect the predecessors of each task, and write the tasks behind their predecessors in the sorted order.
+  // Collect the predecessors of each task. Then take the tasks in the sorted order and append each to the slices of its
+  // predecessors, which leaves every slice sorted.
   const std::vector<uint32_t>& first = schedule->first_successor;
   std::vector<uint32_t> next(schedule->size()), before(schedule->successors.size());
   std::exclusive_scan(schedule->waits_for.begin(), schedule->waits_for.end(), next.begin(), 0u);
@@ -129,6 +131,7 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
 }
 
 uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later) {
+  WEFT_CHECK(seconds >= 0);
   seconds_.push_back(static_cast<float>(seconds));
   if (ends_later) {
     ends_later_.resize(seconds_.size());
@@ -144,8 +147,7 @@ void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
 
 Schedule ScheduleBuilder::Build() && {
   const uint32_t count = static_cast<uint32_t>(seconds_.size());
-  Predecessors before = GroupByTarget(edges_, count);
-  edges_ = {};
+  Predecessors before = GroupByTarget(std::exchange(edges_, {}), count);
   const auto add_join = [&](size_t first, size_t waits) {
     before.first.push_back(static_cast<uint32_t>(first));
     before.count.push_back(static_cast<uint32_t>(waits));
@@ -183,7 +185,7 @@ Schedule ScheduleBuilder::Build() && {
 
   const uint32_t start = static_cast<uint32_t>(before.first.size());
   WEFT_CHECK(start < Schedule::kAlone && before.tasks.size() + start < Schedule::kAlone);
-  // Tasks without predecessors follow the start.
+  // The start is the predecessor of tasks that have none.
   const auto predecessors = [&](uint32_t t) {
     return before.count[t] > 0 ? before.Of(t) : absl::Span<const uint32_t>(&start, 1);
   };

@@ -43,12 +43,13 @@ std::vector<uint32_t> SerialOrder(const Schedule& schedule);
 // `seconds`: durations of tasks.
 void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, absl::Span<const float> seconds,
                   std::vector<float>* length);
-// Returns `schedule` with the durations `seconds`, and with the successors of each task sorted anew.
+// Returns `schedule` with the durations `seconds`, at least 0, and with the successors of each task sorted anew.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 
 class ScheduleBuilder {
  public:
-  // Adds a task that takes `seconds` and returns its number. `ends_later`: whether it is one of Schedule::ends_later.
+  // Adds a task that takes `seconds`, at least 0, and returns its number. `ends_later`: whether it is one of
+  // Schedule::ends_later.
   uint32_t AddTask(double seconds, bool ends_later = false);
   // Makes `after` wait for `before`, which must have been added earlier. Adding an edge again has no effect.
   void AddEdge(uint32_t before, uint32_t after);
