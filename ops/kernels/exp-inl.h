@@ -17,19 +17,22 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-// Returns exp(x) for any x. The results are +inf where std::exp's are, and 0 for x below -87 in float or -708 in
-// double. In float, x = n · ln 2 + r with |r| <= ln 2 / 2, and exp(r) is a polynomial, fitted so that its largest
-// relative error is least. The result is off by at most 1 ULP, or 2 on CPUs without fused multiply-adds.
+// Returns exp(x) for any x, and +inf where std::exp does. Keeps NaN. In float, the result is 0 for x < -86.98, where
+// std::exp still returns numbers down to 2^-149.
+//
+// In float, x = n · ln 2 + r with |r| <= ln 2 / 2, and exp(r) is a polynomial, fitted so that its largest relative
+// error is least. The result is off by at most 1 ULP, or 2 on CPUs without fused multiply-adds.
 template <class T>
 HWY_INLINE V<T> Exp(V<T> x) {
   const D<T> d;
-  const auto number = [&](Computed<T> value) { return hn::Set(d, value); };
-  const auto at_most = [&](V<T> limit) { return hn::IfThenElse(hn::Gt(x, limit), limit, x); };  // unlike Min, keeps NaN
+  const auto number = [&](Computed<T> value) HWY_ATTR { return hn::Set(d, value); };
+  const auto at_most = [&](V<T> limit)
+                           HWY_ATTR { return hn::IfThenElse(hn::Gt(x, limit), limit, x); };  // unlike Min, keeps NaN
   if constexpr (std::is_same_v<Computed<T>, double>) {
-    const V<T> most = number(709.782712893384), infinity = number(std::numeric_limits<double>::infinity());
-    return hn::IfThenElse(hn::Gt(x, most), infinity, hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, at_most(most))));
+    const V<T> largest = number(709.782712893384), infinity = number(std::numeric_limits<double>::infinity());
+    return hn::IfThenElse(hn::Gt(x, largest), infinity, hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(d, at_most(largest))));
   } else {
-    x = at_most(number(89));  // whose exponential is +inf
+    x = at_most(number(89));  // exp(89) is +inf
     // After this sum, the lowest bits of `sum` are those of n + 126, which is the exponent of 2^(n - 1).
     const V<T> shift = number(0x1.8p23f + 126), sum = hn::MulAdd(x, number(0x1.715476p+0f), shift);
     const V<T> n = hn::Sub(sum, shift);
@@ -44,7 +47,7 @@ HWY_INLINE V<T> Exp(V<T> x) {
     p = hn::MulAdd(p, r, number(2));
     const hn::RebindToUnsigned<D<T>> bits;
     const V<T> power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, sum)));
-    return hn::IfThenZeroElse(hn::Lt(x, number(-87)), hn::Mul(p, power));
+    return hn::IfThenZeroElse(hn::Lt(x, number(-86.98f)), hn::Mul(p, power));
   }
 }
 
