@@ -256,7 +256,7 @@ int Main(int argc, char** argv) {
   size("--layers", &options.layers, "number of blocks", 1000);
   size("--heads", &options.heads, "attention heads of a block", 1 << 16);
   size("--width", &options.width, "features of a token", 1 << 16);
-  size("--window", &options.window, "a token sees the tokens less than this number of positions away", 1 << 20);
+  size("--window", &options.window, "a token sees the tokens at a smaller distance than this number", 1 << 20);
   app.add_option("--precision", options.precision, "number format of products and of the values between ops")
       ->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));

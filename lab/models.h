@@ -25,7 +25,7 @@ struct BenchModel {
   int64_t batch, length;  // as in docs/performance.md
   bool causal = true;
   bool trains = true;  // false: a step is only the forward pass of a BERT-style encoder
-  int64_t window = 0;  // a position sees those less than this number of positions away; 0: all
+  int64_t window = 0;  // a position sees the positions at a distance below `window`; 0: all
 };
 
 // The models gpt2, bert, babygpt and charcpu have pre-norm blocks, GELU's tanh form, a tied head and no dropout. One

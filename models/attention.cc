@@ -185,7 +185,9 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   if (o.stride > 0 || o.dilation > 1) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
     const Var phase = Phases(tape, targets, Period(o), first);
-    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
+    AttentionOptions pattern = o;
+    if (o.dilation > 1) pattern.window = 0;  // the band below hides what is outside the window
+    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, pattern), kHidden);
   }
   // With a stride, a target sees sources outside the window, too.
   const int64_t reach = o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1;

@@ -1,5 +1,8 @@
 // Tests the biases of attention scores by distance, and the sources that windows and dilations hide.
 #include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -91,6 +94,39 @@ TEST(AttentionBiasTest, ADilatedWindowLeavesOutWhatLiesBetween) {
   ASSERT_TRUE(got.ok() && out.ok());
   EXPECT_THAT((*got)[dilated].span<const float>(),
               testing::Pointwise(testing::FloatNear(1e-6f), (*out)[wanted].span<const float>()));
+}
+
+// A window becomes limits of the attention kernel, without an array of masks, and hides what the option says.
+TEST(AttentionBiasTest, AWindowIsAPartOfTheKernel) {
+  constexpr int64_t kTokens = 150, kWidth = 4;  // several blocks of the kernel
+  for (const bool causal : {false, true}) {
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {1, kTokens, kWidth}});
+    const Var y = MultiHeadAttention("", x, {.heads = 2, .causal = causal, .window = 70});
+    Tape masked;
+    const Var same = masked.Input("x", x.type()), mask = masked.Input("mask", {kBool, {kTokens, kTokens}});
+    const Var wanted = MultiHeadAttention("", same, {.heads = 2, .causal = causal}, {.mask = mask});
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}}), reference = Compile(masked, {.fetch = {wanted}});
+    ASSERT_TRUE(graph.ok() && reference.ok());
+    int attentions = 0;
+    for (const Node& node : graph->compiled().program.nodes) {
+      if (node.op->name != std::string("attention")) continue;
+      ++attentions;
+      EXPECT_EQ(node.inputs.size(), 3u) << "a mask";
+    }
+    EXPECT_EQ(attentions, 1);
+    const auto hidden = std::make_unique<bool[]>(kTokens * kTokens);
+    for (int64_t i = 0; i < kTokens * kTokens; ++i) hidden[i] = std::abs(i / kTokens - i % kTokens) >= 70;
+    Parameters parameters({.seed = 1});
+    Runner runner(*graph, &parameters), masked_runner(*reference, &parameters);
+    const std::vector<float> data = Waves(kTokens * kWidth);
+    const absl::StatusOr<Outputs> got = runner.Run({{x, data}});
+    const absl::StatusOr<Outputs> out =
+        masked_runner.Run({{same, data}, {mask, absl::Span<const bool>(hidden.get(), kTokens * kTokens)}});
+    ASSERT_TRUE(got.ok() && out.ok());
+    EXPECT_THAT((*got)[y].span<const float>(),
+                testing::Pointwise(testing::FloatNear(1e-6f), (*out)[wanted].span<const float>()));
+  }
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ Var Pow(Var x, double exponent);  // x^exponent; exponents 2, 3, 0.5 and -1 beco
 Var Sign(Var x);                  // -1, 0 or 1
 Var Square(Var x);
 Var Scale(Var x, double factor);  // factor · x
-Var Exp(Var x);
+Var Exp(Var x);                   // in f32 and bf16, 0 for x < -86.98
 Var Log(Var x);
 Var Sqrt(Var x);
 Var Rsqrt(Var x);     // 1 / sqrt(x)
@@ -89,8 +89,8 @@ Var Silu(Var x);     // x · sigmoid(x) (Elfwing et al., 2018)
 enum class GeluForm : uint8_t { kErf, kTanh };
 Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
 Var MaskFill(Var x, Var mask, double value);  // value where the bool mask, broadcast to x, is true, else x; any dtype
-// For x [..., T, S], also i32 and bf16: keeps columns row + S - T - left to row + S - T + right, and puts `value` into
-// the others. A negative number sets no limit on its side. CausalMask keeps all columns up to row + S - T.
+// BandMask returns x [..., T, S] with `value` in all columns except row + S - T - left to row + S - T + right. A
+// negative limit is no limit. CausalMask(x, value) is BandMask(x, -1, 0, value). Both also take i32 and bf16.
 Var BandMask(Var x, int64_t left, int64_t right, double value);
 Var CausalMask(Var x, double value);
 Var Where(Var mask, Var a, Var b);  // a where the bool mask is true, else b; any dtype; all three broadcast
@@ -148,7 +148,8 @@ struct ScaledDotProductOptions {
   double soft_cap = 0;          // c: scores become c · tanh(score / c) before masks (Gemma Team, 2024); 0: no cap
   double dropout = 0;           // rate at which attention weights are dropped
   bool causal = false;          // hides sources > t + S - T from target t, so that the last target sees all
-  int64_t window = 0;           // hides sources at least this number of positions away from t + S - T; 0: none
+  // A target at position p = t + S - T sees the sources p - window + 1 to p + window - 1; 0: no window.
+  int64_t window = 0;
 };
 Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProductOptions& options,
                               VarSpan masks = {});

@@ -92,6 +92,7 @@ const Row kRows[] = {
      },
      "reshape"},
     {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.heads = 0}); }, "heads = 0"},
+    {[](Var x, Var) { return ScaledDotProductAttention(x, x, x, {.window = -1}); }, "window = -1, wanted >= 0"},
     {[](Var x, Var) {
        return Stack({x, Var()}, 0);
      },

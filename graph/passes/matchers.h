@@ -45,8 +45,8 @@ std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
 struct Masked {  // x, with `value` in the elements that the mask hides
   ValueId x = kNoValue;
   double value = 0;
-  ValueId mask = kNoValue;        // kNoValue: the band mask
-  int64_t left = -1, right = -1;  // of the band mask
+  ValueId mask = kNoValue;  // kNoValue: a band, whose limits are `left` and `right` (ops/kernels/band.h)
+  int64_t left = -1, right = -1;
 };
 // Matches one mask_fill or band_mask.
 std::optional<Masked> MatchMasked(const Program& program, ValueId id);

@@ -1,7 +1,6 @@
 // This pass recognises attention in elementary ops: scores, masks, softmax and the product with the values. It replaces
 // them by the op `attention`, whose kernel never writes the scores of all positions to memory. attention_operands.cc
 // finds queries, keys and values.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -63,11 +62,8 @@ bool LeadsToProduct(const Program& program, ValueId id) {
   }
 }
 
-// Returns the nearer of two limits of bands. A negative number is no limit.
-int32_t Nearer(int32_t a, int64_t b) {
-  return b >= 0 && (a < 0 || b < a) ? static_cast<int32_t>(std::min<int64_t>(b, std::numeric_limits<int32_t>::max()))
-                                    : a;
-}
+// Returns the smaller limit of a band. A negative number is no limit.
+int32_t Smaller(int32_t a, int64_t b) { return b >= 0 && (a < 0 || b < a) ? BandLimit(b) : a; }
 
 // Walks from `scores`, the softmax's input, up to the product of queries and keys, and finds masks, cap and scale.
 // Models scale before or after masks, hide elements by mask_fill, band_mask or an added mask, and cap scores by
@@ -97,8 +93,8 @@ std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch
       if (!(factor > 0)) return "scores are scaled by a number that is not positive after they are masked";
       if (r.type(masked->x).shape != match->scores) return "a mask is of scores of another shape";
       if (masked->mask == kNoValue) {
-        attrs.left = Nearer(attrs.left, masked->left);
-        attrs.right = Nearer(attrs.right, masked->right);
+        attrs.left = Smaller(attrs.left, masked->left);
+        attrs.right = Smaller(attrs.right, masked->right);
       } else {
         match->masks.push_back({masked->mask, 1});
       }

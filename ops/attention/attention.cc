@@ -7,6 +7,7 @@
 // no source gets y = 0 and lse = -inf.
 #include "weft/ops/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -74,8 +75,8 @@ Cost AttentionCost(const OpArgs& args, int64_t features) {
   const Band band(attrs.left, attrs.right);
   int64_t scores = 0;  // of one head
   for (int64_t t = 0; t < sizes.targets; ++t) {
-    scores +=
-        std::max<int64_t>(0, band.End(t, sizes.targets, sizes.sources) - band.Begin(t, sizes.targets, sizes.sources));
+    const int64_t begin = band.Begin(t, sizes.targets, sizes.sources) / kAttentionBlock * kAttentionBlock;
+    scores += std::max<int64_t>(0, band.End(t, sizes.targets, sizes.sources) - begin);
   }
   return {.flops = 2.0 * static_cast<double>(sizes.batch * sizes.heads * scores) * static_cast<double>(features),
           .bytes = OperandBytes(args)};
@@ -294,6 +295,7 @@ constexpr OpExample kExamples[] = {
      .record = RecordWith<kAttention, kHeads>},  // a bias is added to the scores
     {.in = "[2,3,6] [2,5,3] [2,5,2] [5] [2,3,1]", .record = RecordWith<kAttention, kCausal>},
     {.in = "[1,140,6] [1,150,3] [1,150,2]", .record = RecordWith<kAttention, kWindow>, .tolerance = 1e-5},
+    {.in = "[1,3,6] [1,150,3] [1,150,2]", .record = RecordWith<kAttention, kWindow>, .tolerance = 1e-5},
     {.in = "[2,3,6] [2,5,3] [2,5,2]", .record = RecordWith<kAttention, kCapped>},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,1,3,5]", .record = RecordWith<kAttention, kCapped>},
     {.in = "[1,70,6] [1,130,3] [1,130,2]", .record = RecordWith<kAttention, kCapped>, .tolerance = 1e-5},
@@ -347,8 +349,9 @@ Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProd
   return Composite("attention", {query, key, value}, [&]() -> absl::StatusOr<Var> {
     const int64_t heads = options.heads, groups = options.key_value_heads != 0 ? options.key_value_heads : heads;
     const Types types = {query.type(), key.type(), value.type()};
-    if (options.window < 0)
+    if (options.window < 0) {
       return ShapeError("attention", absl::StrCat("window = ", options.window, ", wanted >= 0"), types);
+    }
     constexpr int64_t kMaxHeads = 1 << 20;
     if (heads < 1 || heads > kMaxHeads || groups < 1 || groups > heads) {
       const std::string got = absl::StrCat("heads = ", heads, ", key_value_heads = ", groups);
@@ -372,7 +375,7 @@ Var ScaledDotProductAttention(Var query, Var key, Var value, const ScaledDotProd
                             .value_width = value_width,
                             .soft_cap = options.soft_cap,
                             .dropout = options.dropout,
-                            .left = static_cast<int32_t>(std::min<int64_t>(options.window, INT32_MAX) - 1)};
+                            .left = BandLimit(options.window - 1)};
     attrs.right = options.causal ? 0 : attrs.left;
     attrs.scale = options.scale != 0 ? options.scale : 1 / std::sqrt(std::max(1.0, static_cast<double>(key_width)));
     if (options.dropout > 0) attrs.stream = query.tape->NextStream();

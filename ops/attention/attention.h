@@ -2,7 +2,9 @@
 #ifndef WEFT_OPS_ATTENTION_ATTENTION_H_
 #define WEFT_OPS_ATTENTION_ATTENTION_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "weft/core/op.h"
@@ -21,8 +23,10 @@ struct AttentionAttrs {
   double soft_cap = 0;
   double dropout = 0;
   uint32_t stream = 0;
-  int32_t left = -1, right = -1;  // a target's first and last source, as in ops/kernels/band.h
-  bool by_lse = false;            // for attention_gradient: true if the gradient of lse is an input
+  // Limits of the band (ops/kernels/band.h): a target at position p sees sources p - left to p + right. They have 32
+  // bits because Attrs hold at most 80 bytes.
+  int32_t left = -1, right = -1;
+  bool by_lse = false;  // for attention_gradient: true if the gradient of lse is an input
   auto Fields() const {
     return std::tuple{AttrField{"heads", heads},
                       AttrField{"groups", groups},
@@ -52,10 +56,16 @@ struct AttentionSizes {
   int64_t group_heads() const { return heads / groups; }
 };
 
+// Returns a limit of a band as AttentionAttrs hold it. No array has as many positions as the largest number.
+inline int32_t BandLimit(int64_t limit) {
+  return static_cast<int32_t>(std::min<int64_t>(limit, std::numeric_limits<int32_t>::max()));
+}
+
 // Checks the attributes, query, key, value and the masks. `first_mask`: index of the first mask in `in`.
 absl::Status CheckAttention(const char* op, const Attrs& attrs, TypeSpan in, size_t first_mask);
 
-// Returns the cost of a node with `features` multiply-adds for each score that the band shows.
+// Returns the cost of a node with `features` multiply-adds for each computed score. Scores after the band are not
+// computed, and before it only those of the block in which the band begins.
 Cost AttentionCost(const OpArgs& args, int64_t features);
 
 // Returns the rows of head `head` in batch `b`. The operand is [B, n, columns], with head 0 at `column`, or by head,

@@ -158,6 +158,7 @@ constexpr AttentionAttrs kHeads = {.heads = 2, .key_width = 3, .value_width = 2,
 constexpr AttentionAttrs kCausal = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .right = 0};
 constexpr AttentionAttrs kByLse = {
     .heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .right = 0, .by_lse = true};
+constexpr AttentionAttrs kWindow = {.heads = 2, .key_width = 3, .value_width = 2, .scale = 0.5, .left = 20, .right = 3};
 constexpr AttentionAttrs kCapped = {
     .heads = 2, .key_width = 3, .value_width = 2, .scale = 2, .soft_cap = 1.5, .right = 0};
 
@@ -169,6 +170,9 @@ constexpr OpExample kExamples[] = {
     {.in = "[1,70,6] [1,130,3] [1,130,2] [1,70,4] [1,70,2] [1,70,4]",
      .record = RecordWith<kAttentionGradient, kCausal>,
      .tolerance = 2e-5},  // sums of 70 terms
+    {.in = "[1,140,6] [1,150,3] [1,150,2] [1,140,4] [1,140,2] [1,140,4]",
+     .record = RecordWith<kAttentionGradient, kWindow>,
+     .tolerance = 2e-5},
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4] [3,5]",
      .record = RecordWith<kAttentionGradient, kHeads>},  // a bias
     {.in = "[2,3,6] [2,5,3] [2,5,2] [2,3,4] [2,3,2] [2,3,4]", .record = RecordWith<kAttentionGradient, kCapped>},

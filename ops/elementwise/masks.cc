@@ -1,6 +1,6 @@
 // These ops replace masked elements of x by a value:
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
-//   band_mask: y = x for columns row + S - T - left to row + S - T + right, else value, for x [..., T, S].
+//   band_mask, for x [..., T, S]: y = x in columns p - left to p + right, where p = row + S - T, else value.
 // Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>
@@ -116,9 +116,10 @@ constexpr OpExample kBandMaskExamples[] = {
     {.in = "[2,3,5,9]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},  // four cached positions
     {.in = "[2,9,5]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 2)}; }},    // rows that see nothing
     {.in = "[0,3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},
-    {.in = "[2,5,9]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1)}; }},  // a causal window
-    {.in = "[9,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 1, -1)}; }},    // on both sides
-    {.in = "[17,17]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 3, -1, 7)}; }},  // no limit after
+    {.in = "[2,5,9]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1)}; }},    // a causal window
+    {.in = "[2,3,9,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 1, -1)}; }},  // on both sides
+    {.in = "[17,17]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 3, -1, 7)}; }},    // no limit after
+    {.in = "i32[4,4]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 0, 0, -1)}; }, .below = 9},
     {.in = "[5,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], INT64_MAX, INT64_MAX, 7)}; }},
     {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
 };

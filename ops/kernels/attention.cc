@@ -99,15 +99,16 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Positions<T> y, Positio
     const T *keys[kBlock], *values[kBlock];
     FindRows(head, head.key, head.key_page, block, keys);
     FindRows(head, head.value, head.value_page, block, values);
-    const int64_t seen = Visible(head, block, 0), end = RoundUp(seen, hn::Lanes(D<W>()));
-    ScoreOneTarget<T, W>(keys, head.key_width, query, seen, scores);
+    const int64_t begin = FirstSource(head, block, 0), seen = EndSource(head, block, 0);
+    const int64_t end = RoundUp(seen, hn::Lanes(D<W>()));
+    ScoreOneTarget<T, W>(keys + begin, head.key_width, query, seen - begin, scores + begin);
     ScaleRow(static_cast<W>(head.scale), end, scores);
     if (head.soft_cap > 0) CapRow<W>(head.soft_cap, 0, end, scores, nullptr);
     if (head.mask_count > 0) {
       MaskLine(head, t, s, block.cols, /*of_targets=*/false, line);
       AddMask(line, 0, end, scores);
     }
-    std::fill(scores, scores + Hidden(head, block, 0), -kInfinity);
+    std::fill(scores, scores + begin, -kInfinity);
     std::fill(scores + seen, scores + end, -kInfinity);
     const W larger = std::max(max, MaxOfRow(scores, end)), shift = larger == -kInfinity ? 0 : larger;
     const W sum = ExpRow(shift, end, scores);
@@ -117,9 +118,9 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Positions<T> y, Positio
     if (!first && correction != 1) ScaleRow(correction, at.value_stride, sums);
     if (head.dropout.rate > 0) {
       KeepRow(head, block, 0, line);
-      for (int64_t j = 0; j < seen; ++j) scores[j] *= line[j];
+      for (int64_t j = begin; j < seen; ++j) scores[j] *= line[j];
     }
-    AddValues<T, W>(values, head.value_width, scores, seen, !first, sums);
+    AddValues<T, W>(values + begin, head.value_width, scores + begin, seen - begin, !first, sums);
     first = false;
   }
   const bool any = !first && total != 0;
@@ -189,9 +190,9 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
       KeepBlock(head, block, at.keep);
       MultiplyBlock(at.keep, kBlock, block.cols, end, at.scores);
     }
-    if (const int64_t next = block.s + block.cols; next < head.sources) {
+    if (const int64_t next = block.s + block.cols, left = EndOfSources(head, block) - next; left > 0) {
       const T* const key = RowOf(head, head.key, head.key_page, next);
-      PrefetchRows(key, head.key.stride, std::min(kBlock, head.sources - next), head.key_width);
+      PrefetchRows(key, head.key.stride, std::min(kBlock, left), head.key_width);
     }
     SumOverSources<T, W>(head, block, rows_of(head.value, head.value_page, head.value_width, at.value), at.scores,
                          head.value_width, !first, at.sums_t);

@@ -23,7 +23,8 @@ inline constexpr int64_t kAttentionBlock = 64;  // a block of scores, 16 KB in f
 inline constexpr int kMaxAttentionMasks = 4;
 
 // Describes a mask. Its element for target t and source s is data[t * target_stride + s * source_stride]. If `adds`, it
-// is a number of the operands' dtype that is added to the score. Otherwise it is a bool; true hides s from t.
+// is a number of the operands' dtype that is added to the score. Otherwise it is a bool; true hides s from t. The
+// stride of sources is 1, or 0 if all sources share an element.
 struct AttentionMask {
   const void* data = nullptr;
   bool adds = false;
@@ -54,7 +55,7 @@ struct AttentionHead {
   int64_t targets = 0, sources = 0, key_width = 0, value_width = 0;
   double scale = 1;
   double soft_cap = 0;  // c: scores become c · tanh(score / c) before masks; 0: no cap
-  Band band;            // hides the sources outside it
+  Band band = Band();   // hides the sources outside it
   std::array<AttentionMask, kMaxAttentionMasks> masks = {};
   int mask_count = 0;
   AttentionDropout dropout;

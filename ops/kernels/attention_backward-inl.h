@@ -64,7 +64,7 @@ template <class T, class W>
 void SumOverTargets(const AttentionHead<T>& head, const Block& block, const W* weights, Matrix<const W> rows,
                     int64_t width, Matrix<W> sums) {
   const int64_t cols = RoundUp(width, hn::Lanes(D<W>()));
-  const int64_t step = IsPartlyHidden(head, block) ? kRowsAtOnce : block.cols;
+  const int64_t step = IsCutAfter(head, block) ? kRowsAtOnce : block.cols;
   for (int64_t j = 0; j < block.cols; j += step) {
     const int64_t first = FirstTarget(head, block, j);
     Multiply<W>({weights + j * kBlock + first, kBlock, 1}, {rows.data + first * rows.stride, rows.stride},
@@ -99,7 +99,7 @@ void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const Tar
   if (head.dropout.rate > 0) MultiplyBlock(at.keep, kBlock, block.cols, end, weights);
   SumOverSources<T, W>(head, block, keys, at.dscores, head.key_width, add, at.dquery_t);
   const int64_t next = block.s + block.cols;
-  PrefetchRows(head.key[next], head.key.stride, std::min(kBlock, head.sources - next), head.key_width);
+  PrefetchRows(head.key[next], head.key.stride, std::min(kBlock, EndOfSources(head, block) - next), head.key_width);
   SumOverTargets<T, W>(head, block, weights, {at.dy, at.value_stride}, head.value_width, {at.dvalue, at.value_stride});
   SumOverTargets<T, W>(head, block, at.dscores, {at.query, at.key_stride}, head.key_width, {at.dkey, at.key_stride});
 }

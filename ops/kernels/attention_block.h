@@ -18,14 +18,14 @@ struct AttentionBlock {
   int64_t t, rows, s, cols;
 };
 
-// The functions from here to EndOfSources consider only the band. Target block.t + i sees the sources of the block from
-// block.s + Hidden(...) to block.s + Visible(...) - 1.
+// The next six functions consider the band only, not the masks. Target block.t + i sees the sources of the block from
+// block.s + FirstSource(...) to block.s + EndSource(...) - 1.
 template <class T>
-int64_t Hidden(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
+int64_t FirstSource(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   return std::clamp<int64_t>(head.band.Begin(block.t + i, head.targets, head.sources) - block.s, 0, block.cols);
 }
 template <class T>
-int64_t Visible(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
+int64_t EndSource(const AttentionHead<T>& head, const AttentionBlock& block, int64_t i) {
   return std::clamp<int64_t>(head.band.End(block.t + i, head.targets, head.sources) - block.s, 0, block.cols);
 }
 // Targets block.t + FirstTarget(...) to block.t + EndTarget(...) - 1 see source block.s + j.

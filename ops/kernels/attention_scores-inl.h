@@ -36,11 +36,11 @@ int64_t FirstColumn(const AttentionHead<T>& head, const Block& block, int64_t j)
 // Returns n if the targets before column `end` see at most the first n sources of the block.
 template <class T>
 int64_t SeenSources(const AttentionHead<T>& head, const Block& block, int64_t end) {
-  return Visible(head, block, std::min(end, block.rows) - 1);
+  return EndSource(head, block, std::min(end, block.rows) - 1);
 }
-// Reports whether the band hides some sources of the block from the first targets.
+// Reports whether the right limit of the band hides some sources of the block from some of its targets.
 template <class T>
-bool IsPartlyHidden(const AttentionHead<T>& head, const Block& block) {
+bool IsCutAfter(const AttentionHead<T>& head, const Block& block) {
   return FirstTarget(head, block, block.cols - 1) > 0;
 }
 
@@ -71,7 +71,7 @@ template <class T, class W>
 void MultiplySources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* columns_t,
                      int64_t width, W* products) {
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
-  const int64_t step = IsPartlyHidden(head, block) ? kRowsAtOnce : block.cols;
+  const int64_t step = IsCutAfter(head, block) ? kRowsAtOnce : block.cols;
   for (int64_t j = 0; j < block.cols; j += step) {
     const int64_t first = FirstColumn(head, block, j);
     Multiply<W>({rows[j], rows.stride, 1}, {columns_t + first, kBlock}, {products + j * kBlock + first, kBlock},
@@ -86,7 +86,7 @@ void SumOverSources(const AttentionHead<T>& head, const Block& block, Positions<
                     int64_t width, bool add, W* sums_t) {
   const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
   // Two vectors of targets share their sources, because a product of one vector is less efficient.
-  const int64_t step = IsPartlyHidden(head, block) ? 2 * lanes : end;
+  const int64_t step = IsCutAfter(head, block) ? 2 * lanes : end;
   for (int64_t i = 0; i < end; i += step) {
     const int64_t next = std::min(i + step, end);
     Multiply<W>({rows.data, 1, rows.stride}, {weights + i, kBlock}, {sums_t + i, kBlock}, width, next - i,
@@ -126,8 +126,8 @@ void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, 
             W* slopes = nullptr) {
   constexpr W kHidden = -std::numeric_limits<W>::infinity();
   MultiplySources(head, block, keys, query_t, head.key_width, scores);
-  const bool is_cut = IsPartlyHidden(head, block) || EndTarget(head, block, 0) < block.rows;
-  if (!is_cut && head.soft_cap == 0 && head.mask_count == 0) return;
+  const bool is_cut_before = EndTarget(head, block, 0) < block.rows;
+  if (!is_cut_before && !IsCutAfter(head, block) && head.soft_cap == 0 && head.mask_count == 0) return;
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
   const bool by_target = std::any_of(head.masks.begin(), head.masks.begin() + head.mask_count,
                                      [](const AttentionMask& mask) { return mask.target_stride != 0; });

@@ -35,7 +35,7 @@ struct Row {
   double forward = 4, backward = 8;
   Band band = Band();
 };
-const Row kRows[] = {
+constexpr Row kRows[] = {
     {"one position", 1, 1, 1, 1},
     {"one target", 1, 130, 16, 16, /*causal=*/true},
     {"one source", 65, 1, 20, 7},
@@ -151,10 +151,11 @@ struct Case {
     }
   }
 
-  AttentionHead<T> Head(int h) const {
+  AttentionHead<T> Head(int h, bool one_by_one = false) const {
     AttentionHead<T> head = {.query = query[h],
                              .key = key,
                              .value = value,
+                             .one_by_one = one_by_one,
                              .targets = row.targets,
                              .sources = row.sources,
                              .key_width = row.key_width,
@@ -181,14 +182,14 @@ Workspace MakeWorkspace(size_t bytes) {
 }
 
 template <class T>
-void RunKernels(Case<T>* c) {
+void RunKernels(Case<T>* c, bool one_by_one) {
   const Row& r = c->row;
   const AttentionKernels<T>& kernels = AttentionKernelsOf<T>();
   const Workspace forward = MakeWorkspace(AttentionWorkspace(kDTypeOf<T>, r.key_width, r.value_width));
   const Workspace backward =
       MakeWorkspace(AttentionGradientWorkspace(kDTypeOf<T>, r.sources, r.key_width, r.value_width));
   for (int h = 0; h < r.heads; ++h) {
-    const AttentionHead<T> head = c->Head(h);
+    const AttentionHead<T> head = c->Head(h, one_by_one);
     kernels.forward(head, 0, r.targets, c->y[h], c->lse[h], forward.get());
     const AttentionGradient<T> gradient = {c->y[h], c->dy[h], c->lse[h], c->dlse[h], c->dquery[h]};
     kernels.backward(head, gradient, {h == 0, h + 1 == r.heads}, c->dkey, c->dvalue, backward.get());
@@ -288,15 +289,17 @@ void ExpectRows(const char* what, const std::vector<Rows<T>>& got, const std::ve
 
 template <class T>
 void ExpectReference(const Row& row, double forward, double backward) {
-  SCOPED_TRACE(row.what);
-  Case<T> c(row);
-  RunKernels(&c);
-  const Results wanted = Reference(c);
-  ExpectRows("y", c.y, wanted.y, forward);
-  ExpectRows("lse", c.lse, wanted.lse, row.forward * std::numeric_limits<Computed<T>>::epsilon());
-  ExpectRows("dquery", c.dquery, wanted.dquery, backward);
-  ExpectRows("dkey", std::vector{c.dkey}, wanted.dkey, backward);
-  ExpectRows("dvalue", std::vector{c.dvalue}, wanted.dvalue, backward);
+  for (const bool one_by_one : {false, true}) {
+    SCOPED_TRACE(std::string(row.what) + (one_by_one ? ", one by one" : ""));
+    Case<T> c(row);
+    RunKernels(&c, one_by_one);
+    const Results wanted = Reference(c);
+    ExpectRows("y", c.y, wanted.y, forward);
+    ExpectRows("lse", c.lse, wanted.lse, row.forward * std::numeric_limits<Computed<T>>::epsilon());
+    ExpectRows("dquery", c.dquery, wanted.dquery, backward);
+    ExpectRows("dkey", std::vector{c.dkey}, wanted.dkey, backward);
+    ExpectRows("dvalue", std::vector{c.dvalue}, wanted.dvalue, backward);
+  }
 }
 
 using AttentionTest = InstructionSetTest;

@@ -13,18 +13,18 @@ struct Band {
   int64_t left, right;
 
   // A negative number sets no limit on its side. So Band(-1, 0) is the causal mask, and Band() hides nothing.
-  explicit Band(int64_t left_ = -1, int64_t right_ = -1) : left(Limited(left_)), right(Limited(right_)) {}
+  constexpr explicit Band(int64_t before = -1, int64_t after = -1) : left(Limited(before)), right(Limited(after)) {}
 
   // Target t sees sources Begin(...) .. End(...) - 1.
-  int64_t Begin(int64_t t, int64_t targets, int64_t sources) const {
+  constexpr int64_t Begin(int64_t t, int64_t targets, int64_t sources) const {
     return std::clamp<int64_t>(t + sources - targets - left, 0, sources);
   }
-  int64_t End(int64_t t, int64_t targets, int64_t sources) const {
+  constexpr int64_t End(int64_t t, int64_t targets, int64_t sources) const {
     return std::clamp<int64_t>(t + sources - targets + right + 1, 0, sources);
   }
 
  private:
-  static int64_t Limited(int64_t limit) {
+  static constexpr int64_t Limited(int64_t limit) {
     constexpr int64_t kFar = int64_t{1} << 60;  // farther than any position, and sums with positions don't overflow
     return limit < 0 ? kFar : std::min(limit, kFar);
   }

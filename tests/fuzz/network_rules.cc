@@ -45,7 +45,8 @@ Drawn Attention(Drawing& draw) {
                                              .key_value_heads = key_heads,
                                              .soft_cap = capped ? 5.0 : 0.0,
                                              .dropout = draw.Chance(4) ? 0.2 : 0.0,
-                                             .causal = causal};
+                                             .causal = causal,
+                                             .window = draw.Chance(4) ? draw.Below(sources + 1) : 0};
     return {ScaledDotProductAttention(query.var, source.var, value.var, options, masks), 3};
   }
   const auto by_head = [&](Var x, int64_t length) {

@@ -106,8 +106,10 @@ Drawn Triangle(Drawing& draw) {
       return Moved(x, Triu(x.var, diagonal));
     case 1:
       return Moved(x, Tril(x.var, diagonal));
-    default:
-      return Moved(x, CausalMask(x.var, -0.5));
+    default: {
+      const int64_t left = draw.Below(5) - 1, right = draw.Below(4) - 1;
+      return Moved(x, BandMask(x.var, left, right, -0.5));
+    }
   }
 }
 
