@@ -124,8 +124,8 @@ RealTimer::RealTimer(const Policy* policy, int threads, const Graph& graph, std:
 absl::StatusOr<Turn> RealTimer::TakeTurn() {
   LetOthersSleep();
   Runner runner(graph_, &parameters_, {.threads = threads(), .policy = &policy(), .timed = true});
-  for (int i = 0; i < (policy().learns ? 2 : 1);
-       ++i) {  // the timed execution must not use durations measured with cold memory
+  // The timed execution must not use durations that were measured with cold memory.
+  for (int i = 0; i < (policy().learns ? 2 : 1); ++i) {
     WEFT_RETURN_IF_ERROR(runner.Run(feeds_).status());
   }
   const Clock::time_point start = Clock::now();

@@ -186,7 +186,8 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
     const Var phase = Phases(tape, targets, Period(o), first);
     AttentionOptions pattern = o;
-    if (o.dilation > 1) pattern.window = 0;  // the band below hides what is outside the window
+    // BandMask hides the sources outside a dilated window, so this mask only hides the positions between its multiples.
+    if (o.dilation > 1) pattern.window = 0;
     scores = MaskFill(scores, HiddenByPattern(position, phase, sources, pattern), kHidden);
   }
   // With a stride, a target sees sources outside the window, too.

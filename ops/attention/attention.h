@@ -56,7 +56,8 @@ struct AttentionSizes {
   int64_t group_heads() const { return heads / groups; }
 };
 
-// Returns a limit of a band as AttentionAttrs hold it. No array has as many positions as the largest number.
+// Returns `limit`, a limit of a band, in the 32 bits of AttentionAttrs. A larger limit becomes 2^31 - 1. That hides the
+// same sources, because no sequence is longer.
 inline int32_t BandLimit(int64_t limit) {
   return static_cast<int32_t>(std::min<int64_t>(limit, std::numeric_limits<int32_t>::max()));
 }
