@@ -72,7 +72,7 @@ Cost AttentionCost(const OpArgs& args, int64_t features);
 // Returns the rows of head `head` in batch `b`. The operand is [B, n, columns], with head 0 at `column`, or by head,
 // [B, heads, n, width].
 template <class T>
-Positions<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
+Matrix<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
   if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
   return {data + b * shape.dim(1) * shape.dim(2) + column + head * width, shape.dim(2)};
 }

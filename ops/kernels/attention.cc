@@ -85,7 +85,7 @@ W MaxOfRow(const W* row, int64_t count) {
 
 // Computes target `t`, and reads keys and values where they are.
 template <class T, class W>
-void ForwardOne(const AttentionHead<T>& head, int64_t t, Positions<T> y, Positions<W> lse, const ForwardSpace<T>& at) {
+void ForwardOne(const AttentionHead<T>& head, int64_t t, Matrix<T> y, Matrix<W> lse, const ForwardSpace<T>& at) {
   constexpr W kInfinity = std::numeric_limits<W>::infinity();
   W *const query = at.query_t, *const sums = at.sums_t, *const scores = at.scores;
   HWY_ALIGN W line[kBlock];
@@ -167,8 +167,7 @@ bool ExpOfBlock(const AttentionHead<T>& head, const Block& block, W* scores, Run
 
 // Computes targets block.t .. block.t + block.rows - 1.
 template <class T, class W>
-void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Positions<W> lse,
-                  const ForwardSpace<T>& at) {
+void ForwardBlock(const AttentionHead<T>& head, Block block, Matrix<T> y, Matrix<W> lse, const ForwardSpace<T>& at) {
   constexpr W kInfinity = std::numeric_limits<W>::infinity();
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
   RunningSums<W> sums = {};
@@ -179,7 +178,7 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
   for (block.s = BeginOfSources(head, block); block.s < EndOfSources(head, block); block.s += kBlock) {
     block.cols = std::min(kBlock, head.sources - block.s);
     if (IsHidden(head, block)) continue;
-    const auto rows_of = [&](Positions<const T> all, int64_t page, int64_t width, W* copy) {
+    const auto rows_of = [&](Matrix<const T> all, int64_t page, int64_t width, W* copy) {
       return Widened<T>({RowOf(head, all, page, block.s), all.stride}, block.cols, width, copy);
     };
     PrefetchRows(RowOf(head, head.value, head.value_page, block.s), head.value.stride, block.cols, head.value_width);
@@ -214,7 +213,7 @@ void ForwardBlock(const AttentionHead<T>& head, Block block, Positions<T> y, Pos
 }
 
 template <class T>
-void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
+void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Matrix<T> y, Matrix<Computed<T>> lse,
              std::byte* workspace) {
   SpaceTaker space = {workspace};
   const ForwardSpace<T> at(&space, head.key_width, head.value_width);

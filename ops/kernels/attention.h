@@ -42,7 +42,7 @@ inline constexpr int64_t kFewTargets = 4;
 
 template <class T>
 struct AttentionHead {
-  Positions<const T> query, key, value;  // key_width, key_width and value_width columns
+  Matrix<const T> query, key, value;  // key_width, key_width and value_width columns
   // If `pages` is not null, `forward` reads keys and values in pages of `page_size` positions, at most kAttentionBlock.
   // Position p is in page pages[p / page_size], and page i begins i · key_page elements after key.data, and i ·
   // value_page after value.data.
@@ -64,9 +64,9 @@ struct AttentionHead {
 // Holds the arrays for the gradient of a head: y and lse as `forward` computed them, dy, dlse, and the output dquery.
 template <class T>
 struct AttentionGradient {
-  Positions<const T> y, dy;
-  Positions<const Computed<T>> lse, dlse;  // dlse may be null
-  Positions<T> dquery;
+  Matrix<const T> y, dy;
+  Matrix<const Computed<T>> lse, dlse;  // dlse may be null
+  Matrix<T> dquery;
 };
 
 // Tells whether a query head is the first or the last of the heads that share one key and value.
@@ -78,12 +78,12 @@ template <class T>
 struct AttentionKernels {
   // Computes rows `begin` .. `end` - 1 of `y` and of `lse` = log Σ exp(score), which has one column. Row t is target t.
   // A target that sees no source gets y = 0 and lse = -inf.
-  void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Positions<T> y, Positions<Computed<T>> lse,
+  void (*forward)(const AttentionHead<T>& head, int64_t begin, int64_t end, Matrix<T> y, Matrix<Computed<T>> lse,
                   std::byte* workspace);
   // Computes dquery of a head. Heads that share a key and value are passed one after the other, with the same
   // workspace, which sums their dkey and dvalue. The call for the last of these heads writes `dkey` and `dvalue`.
-  void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order,
-                   Positions<T> dkey, Positions<T> dvalue, std::byte* workspace);
+  void (*backward)(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order, Matrix<T> dkey,
+                   Matrix<T> dvalue, std::byte* workspace);
 };
 
 // Defined for float, double and BF16.

@@ -67,9 +67,8 @@ void SumOverTargets(const AttentionHead<T>& head, const Block& block, const W* w
   const int64_t step = IsCutAfter(head, block) ? kRowsAtOnce : block.cols;
   for (int64_t j = 0; j < block.cols; j += step) {
     const int64_t first = FirstTarget(head, block, j);
-    Multiply<W>({weights + j * kBlock + first, kBlock, 1}, {rows.data + first * rows.stride, rows.stride},
-                {sums.data + (block.s + j) * sums.stride, sums.stride}, std::min(step, block.cols - j), cols,
-                block.rows - first, true);
+    Multiply<W>({weights + j * kBlock + first, kBlock, 1}, {rows[first], rows.stride}, {sums[block.s + j], sums.stride},
+                std::min(step, block.cols - j), cols, block.rows - first, true);
   }
 }
 
@@ -79,12 +78,12 @@ template <class T, class W>
 void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const TargetShifts<W>& shifts, bool add,
                      const BackwardSpace<T>& at) {
   const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
-  const auto rows_of = [&](Positions<const T> all, int64_t width, W* copy) {
+  const auto rows_of = [&](Matrix<const T> all, int64_t width, W* copy) {
     return Widened<T>({all[block.s], all.stride}, block.cols, width, copy);
   };
   PrefetchRows(head.value[block.s], head.value.stride, block.cols, head.value_width);
-  const Positions<const W> keys = rows_of(head.key, head.key_width, at.key);
-  const Positions<const W> values = rows_of(head.value, head.value_width, at.value);
+  const Matrix<const W> keys = rows_of(head.key, head.key_width, at.key);
+  const Matrix<const W> values = rows_of(head.value, head.value_width, at.value);
   Scores<T, W>(head, block, at.query_t, keys, at.scores, at.slopes);
   W* const weights = at.scores;
   for (int64_t i = 0; i < end; i += lanes) {
@@ -105,8 +104,8 @@ void GradientOfBlock(const AttentionHead<T>& head, const Block& block, const Tar
 }
 
 template <class T>
-void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order, Positions<T> dkey,
-              Positions<T> dvalue, std::byte* workspace) {
+void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient, HeadOrder order, Matrix<T> dkey,
+              Matrix<T> dvalue, std::byte* workspace) {
   using W = Computed<T>;
   constexpr W kInfinity = std::numeric_limits<W>::infinity();
   SpaceTaker space = {workspace};

@@ -99,14 +99,14 @@ void KeepRow(const AttentionHead<T>& head, const AttentionBlock& block, int64_t 
 
 // Returns row `s` of the keys or values `all`. `page`: elements between pages.
 template <class T>
-const T* RowOf(const AttentionHead<T>& head, Positions<const T> all, int64_t page, int64_t s) {
+const T* RowOf(const AttentionHead<T>& head, Matrix<const T> all, int64_t page, int64_t s) {
   if (head.pages == nullptr) return all[s];
   return all[s % head.page_size] + head.pages[s / head.page_size] * page;
 }
 
 // Sets `rows` to the rows of a block of sources.
 template <class T>
-void FindRows(const AttentionHead<T>& head, Positions<const T> all, int64_t page, const AttentionBlock& block,
+void FindRows(const AttentionHead<T>& head, Matrix<const T> all, int64_t page, const AttentionBlock& block,
               const T** rows) {
   const T* row = nullptr;
   for (int64_t j = 0; j < block.cols; ++j) {

@@ -46,13 +46,12 @@ bool IsCutAfter(const AttentionHead<T>& head, const Block& block) {
 
 // Returns `count` rows, in the dtype that they are computed in. Copies them to `copy` unless that is their own dtype.
 template <class T>
-Positions<const Computed<T>> Widened(Positions<const T> rows, int64_t count, int64_t width, Computed<T>* copy) {
+Matrix<const Computed<T>> Widened(Matrix<const T> rows, int64_t count, int64_t width, Computed<T>* copy) {
   if constexpr (std::is_same_v<T, Computed<T>>) {
     return rows;
   } else {
-    const Matrix<Computed<T>> to = {copy, PaddedWidth(width)};
-    CopyRows<T>(rows, 0, count, width, to);
-    return {to.data, to.stride};
+    CopyRows<T, Computed<T>>(rows, 0, count, width, {copy, PaddedWidth(width)});
+    return {copy, PaddedWidth(width)};
   }
 }
 
@@ -68,7 +67,7 @@ void PrefetchRows(const T* row, int64_t stride, int64_t count, int64_t width) {
 // Computes products [sources, targets] = rows · columns_t for the sources of the block, in columns from FirstColumn on.
 // Those before are undefined. `rows` has a row for each source, and `columns_t` a column for each target.
 template <class T, class W>
-void MultiplySources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* columns_t,
+void MultiplySources(const AttentionHead<T>& head, const Block& block, Matrix<const W> rows, const W* columns_t,
                      int64_t width, W* products) {
   const int64_t end = RoundUp(block.rows, hn::Lanes(D<W>()));
   const int64_t step = IsCutAfter(head, block) ? kRowsAtOnce : block.cols;
@@ -82,7 +81,7 @@ void MultiplySources(const AttentionHead<T>& head, const Block& block, Positions
 // Computes sums_t [features, targets] = rowsᵀ · weights or, if `add`, adds the product. `rows` and `weights` have a row
 // for each source.
 template <class T, class W>
-void SumOverSources(const AttentionHead<T>& head, const Block& block, Positions<const W> rows, const W* weights,
+void SumOverSources(const AttentionHead<T>& head, const Block& block, Matrix<const W> rows, const W* weights,
                     int64_t width, bool add, W* sums_t) {
   const int64_t lanes = hn::Lanes(D<W>()), end = RoundUp(block.rows, lanes);
   // Two vectors of targets share their sources, because a product of one vector is less efficient.
@@ -122,7 +121,7 @@ void AddMask(const W* added, int64_t begin, int64_t end, W* row) {
 // scores are -inf; columns before FirstColumn are undefined. If `slopes` is not null and there is a soft cap, sets
 // `slopes` to the cap's derivatives.
 template <class T, class W>
-void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, Positions<const W> keys, W* scores,
+void Scores(const AttentionHead<T>& head, const Block& block, const W* query_t, Matrix<const W> keys, W* scores,
             W* slopes = nullptr) {
   constexpr W kHidden = -std::numeric_limits<W>::infinity();
   MultiplySources(head, block, keys, query_t, head.key_width, scores);
@@ -193,7 +192,7 @@ void MultiplyBlock(const W* factors, int64_t stride, int64_t rows, int64_t end, 
 
 // Copies x_t, which has a row for each of `width` features, to the `count` rows of `to`. `space`: kScores numbers.
 template <class T, class W>
-void StoreTransposed(const W* x_t, int64_t count, int64_t width, W* space, Positions<T> to) {
+void StoreTransposed(const W* x_t, int64_t count, int64_t width, W* space, Matrix<T> to) {
   for (int64_t c = 0; c < width; c += kBlock) {
     const int64_t features = std::min(kBlock, width - c);
     CopyTransposed<W, W>({x_t, kBlock}, c, features, count, 1, {space, kBlock});

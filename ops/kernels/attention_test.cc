@@ -76,8 +76,8 @@ struct Rows {
     const RandomStream random = {.stream = stream};
     for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<T>(2 * random.Uniform(i) - 1);
   }
-  operator Positions<T>() { return {data.data(), width + kPad}; }
-  operator Positions<const T>() const { return {data.data(), width + kPad}; }
+  operator Matrix<T>() { return {data.data(), width + kPad}; }
+  operator Matrix<const T>() const { return {data.data(), width + kPad}; }
   double operator()(int64_t row, int64_t col) const {
     return static_cast<double>(data[static_cast<size_t>(row * (width + kPad) + col)]);
   }

@@ -35,11 +35,10 @@ void Convert(const From* from, int64_t n, To* to) {
 
 // Copies positions begin .. begin + count - 1, one row for each, and fills the end of each row with zeros.
 template <class T, class W>
-void CopyRows(Positions<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
+void CopyRows(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
-    W* const out = to.data + i * to.stride;
-    Convert(from[begin + i], width, out);
-    std::fill(out + width, out + to.stride, W{0});
+    Convert(from[begin + i], width, to[i]);
+    std::fill(to[i] + width, to[i + 1], W{0});
   }
 }
 
@@ -50,20 +49,19 @@ HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, size
   const D<W> d;
   V<W> square[] = {hn::Mul(access.Load(rows[kRows] + column), hn::Set(d, factor))...};
   TransposeSquare<sizeof...(kRows), W>(square);
-  (hn::Store(square[kRows], d, to.data + kRows * to.stride), ...);
+  (hn::Store(square[kRows], d, to[kRows]), ...);
 }
 
 // Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`, which has PaddedWidth(width)
 // rows. Columns from `count` on, up to a whole vector, repeat the last position.
 template <class T, class W>
-void CopyTransposed(Positions<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
+void CopyTransposed(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
   constexpr size_t kLanes = hn::MaxLanes(D<W>());
   for (int64_t i = 0; i < count; i += kLanes) {
     std::array<const T*, kLanes> rows;
     for (size_t r = 0; r < kLanes; ++r) rows[r] = from[begin + std::min(i + static_cast<int64_t>(r), count - 1)];
     ForEachVector<T>(width, [&](const auto& access, int64_t c) {
-      CopySquare<T, W>(access, rows, c, factor, {to.data + c * to.stride + i, to.stride},
-                       std::make_index_sequence<kLanes>());
+      CopySquare<T, W>(access, rows, c, factor, {to[c] + i, to.stride}, std::make_index_sequence<kLanes>());
     });
   }
 }

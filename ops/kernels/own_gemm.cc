@@ -140,7 +140,7 @@ class Product {
       const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = shape_.in};
       for (int64_t t = 0; t < terms; ++t) {
         for (int64_t x = 0; x < cols; ++x) {
-          to.data[t * kWidth + x] = static_cast<float>(b_[panels.Offset(k + t, j + x)]);
+          to[t][x] = static_cast<float>(b_[panels.Offset(k + t, j + x)]);
         }
       }
     } else if (shape_.transpose_b) {
@@ -150,7 +150,7 @@ class Product {
       for (int64_t t = 0; t < terms; ++t, from += shape_.b_stride) {
         HWY_UNROLL(4)
         for (int64_t x = 0; x < kWidth; x += kLanes) {
-          hn::Store(LoadLanes<T>(from + x), D<float>(), to.data + t * kWidth + x);
+          hn::Store(LoadLanes<T>(from + x), D<float>(), to[t] + x);
         }
       }
     } else {
@@ -164,13 +164,12 @@ class Product {
     if constexpr (std::is_same_v<T, float>) {
       if (!copies_a_) a = {a_ + i * shape_.a_stride + k, shape_.a_stride, 1};
     }
-    const Matrix<float> c = {c_.data + i * c_.stride + j, c_.stride}, edge = {space_.edge, kWidth};
+    const Matrix<float> c = {c_[i] + j, c_.stride}, edge = {space_.edge, kWidth};
     if (cols % kLanes == 0) return HWY_NAMESPACE::Multiply<float>(a, {space_.b, kWidth}, c, rows, cols, terms, add);
     HWY_NAMESPACE::Multiply<float>(a, {space_.b, kWidth}, edge, rows, RoundUp(cols, kLanes), terms, false);
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t x = 0; x < cols; ++x) {
-        float& sum = c.data[r * c.stride + x];
-        sum = add ? sum + edge.data[r * kWidth + x] : edge.data[r * kWidth + x];
+        c[r][x] = add ? c[r][x] + edge[r][x] : edge[r][x];
       }
     }
   }

@@ -11,18 +11,13 @@
 #include <type_traits>
 
 #include "weft/ops/kernels/lanes-inl.h"
+#include "weft/ops/kernels/space.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Describes a matrix whose rows are `stride` elements apart.
-template <class W>
-struct Matrix {
-  W* data;
-  int64_t stride;
-};
 // Describes a factor whose element (i, k) is data[i * row + k * col].
 template <class W>
 struct Factor {
@@ -62,7 +57,7 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
   for (int i = 0; i < kRows; ++i) {
     HWY_UNROLL(4)
     for (int j = 0; j < kVectors; ++j) {
-      W* const to = c.data + i * c.stride + j * lanes;
+      W* const to = c[i] + j * lanes;
       hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sums[i][j]) : sums[i][j], d, to);
     }
   }
@@ -88,7 +83,7 @@ template <class W>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   int64_t i = 0;
   const auto next = [&](auto count) {
-    AllColumns<count(), W>({a.data + i * a.row, a.row, a.col}, b, {c.data + i * c.stride, c.stride}, cols, inner, add);
+    AllColumns<count(), W>({a.data + i * a.row, a.row, a.col}, b, {c[i], c.stride}, cols, inner, add);
     i += count();
   };
   // Four rows are as efficient as six, but two are not, so eight rows are four and four.

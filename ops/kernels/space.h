@@ -1,4 +1,4 @@
-// A SpaceTaker lays out the arrays of a kernel's workspace. Positions describe rows of memory, in a workspace or
+// A SpaceTaker lays out the arrays of a kernel's workspace. A Matrix describes rows of memory, in a workspace or
 // elsewhere.
 #ifndef WEFT_OPS_KERNELS_SPACE_H_
 #define WEFT_OPS_KERNELS_SPACE_H_
@@ -8,13 +8,12 @@
 
 namespace weft {
 
-// Describes a matrix with one row for each position.
 template <class T>
-struct Positions {
+struct Matrix {
   T* data = nullptr;
   int64_t stride = 0;  // elements between the rows
 
-  T* operator[](int64_t position) const { return data + position * stride; }
+  T* operator[](int64_t row) const { return data + row * stride; }
 };
 
 constexpr int64_t RoundUp(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
