@@ -16,8 +16,8 @@
 
 #include "weft/ops/kernels/attention_block.h"
 #include "weft/ops/kernels/attention_space.h"
-#include "weft/ops/kernels/block-inl.h"
 #include "weft/ops/kernels/exp-inl.h"
+#include "weft/ops/kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {

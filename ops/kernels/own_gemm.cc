@@ -15,7 +15,6 @@
 #include "hwy/foreach_target.h"
 // These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
-#include "weft/ops/kernels/block-inl.h"
 #include "weft/ops/kernels/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
