@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/drop.cc"
@@ -16,30 +17,26 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
+#if HWY_TARGET == HWY_SCALAR
+
+// Without vectors, each element is what drop.h defines.
+template <class T>
+void DropLanes(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) {
+  const auto scale = static_cast<Computed<T>>(1 / (1 - rate));
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<T>(random.Uniform(first + static_cast<uint64_t>(i)) < rate ? 0 : x[i] * scale);
+  }
+}
+
+#else
+
 using Words = hn::ScalableTag<uint32_t>;
 
-#if HWY_TARGET == HWY_SCALAR
-constexpr int64_t kMaxWords = 4;
-HWY_INLINE int64_t WordsAtOnce() { return kMaxWords; }
-#else
-constexpr int64_t kMaxWords = 2 * hn::MaxLanes(Words());
-HWY_INLINE int64_t WordsAtOnce() { return 2 * static_cast<int64_t>(hn::Lanes(Words())); }
-#endif
-
-// Computes WordsAtOnce() words of a random stream. Each 64-bit lane of a vector computes one block of four words; the
-// scalar target computes one block.
+// Computes two vectors of words of a random stream. Each 64-bit lane of a vector computes one block of four words.
 class BlockMaker {
   using Lanes = hn::Repartition<uint64_t, Words>;
 
  public:
-#if HWY_TARGET == HWY_SCALAR
-  explicit BlockMaker(const RandomStream& random) : random_(random) {}
-
-  void Store(uint64_t first, uint32_t* words) const {
-    const Philox4 block = random_.Block(first);
-    std::copy(block.begin(), block.end(), words);
-  }
-#else
   struct Pair {
     hn::Vec<Words> lower, upper;
   };
@@ -87,12 +84,9 @@ class BlockMaker {
     hn::StoreU(lower, Words(), to);
     hn::StoreU(upper, Words(), to + hn::Lanes(Words()));
   }
-#endif
 
  private:
-#if HWY_TARGET != HWY_SCALAR
   HWY_ALIGN uint64_t keys_[10][2][hn::MaxLanes(Lanes())];  // broadcast to all lanes once, not in each round
-#endif
   RandomStream random_;
 };
 
@@ -129,12 +123,11 @@ template <class T>
 void DropLanes(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) {
   const BlockMaker blocks(random);
   const Dropper<T> drop(rate);
-  const int64_t at_once = WordsAtOnce();
-  uint32_t words[2 * kMaxWords];  // room for a vector that begins at any word of the first half
+  const int64_t at_once = 2 * static_cast<int64_t>(hn::Lanes(Words()));
+  uint32_t words[4 * hn::MaxLanes(Words())];  // room for a vector that begins at any word of the first half
   for (int64_t i = 0; i < n;) {
     const uint64_t element = first + static_cast<uint64_t>(i), block = element / 4;
     const int64_t offset = static_cast<int64_t>(element % 4), count = std::min(at_once - offset, n - i);
-#if HWY_TARGET != HWY_SCALAR
     if constexpr (sizeof(Computed<T>) == sizeof(uint32_t)) {
       if (count == at_once) {
         const auto [lower, upper] = blocks(block);
@@ -144,21 +137,17 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
         continue;
       }
     }
-#endif
     blocks.Store(block, words);
     drop(words + offset, count, x + i, y + i);
     i += count;
   }
 }
 
-void DropF32(const RandomStream& random, uint64_t first, double rate, const float* x, float* y, int64_t n) {
-  DropLanes(random, first, rate, x, y, n);
-}
-void DropF64(const RandomStream& random, uint64_t first, double rate, const double* x, double* y, int64_t n) {
-  DropLanes(random, first, rate, x, y, n);
-}
-void DropBF16(const RandomStream& random, uint64_t first, double rate, const BF16* x, BF16* y, int64_t n) {
-  DropLanes(random, first, rate, x, y, n);
+#endif
+
+const auto* Functions() {
+  static constexpr auto kFunctions = std::make_tuple(DropLanes<float>, DropLanes<double>, DropLanes<BF16>);
+  return &kFunctions;
 }
 
 }  // namespace
@@ -168,23 +157,17 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace weft {
-namespace {
 
-HWY_EXPORT(DropF32);
-HWY_EXPORT(DropF64);
-HWY_EXPORT(DropBF16);
+HWY_EXPORT(Functions);
 
-}  // namespace
-
-void Drop(const RandomStream& random, uint64_t first, double rate, const float* x, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DropF32)(random, first, rate, x, y, n);
+template <class T>
+void Drop(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) {
+  using Function = void (*)(const RandomStream&, uint64_t, double, const T*, T*, int64_t);
+  std::get<Function> (*HWY_DYNAMIC_DISPATCH(Functions)())(random, first, rate, x, y, n);
 }
-void Drop(const RandomStream& random, uint64_t first, double rate, const double* x, double* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DropF64)(random, first, rate, x, y, n);
-}
-void Drop(const RandomStream& random, uint64_t first, double rate, const BF16* x, BF16* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(DropBF16)(random, first, rate, x, y, n);
-}
+template void Drop(const RandomStream&, uint64_t, double, const float*, float*, int64_t);
+template void Drop(const RandomStream&, uint64_t, double, const double*, double*, int64_t);
+template void Drop(const RandomStream&, uint64_t, double, const BF16*, BF16*, int64_t);
 
 }  // namespace weft
 #endif  // HWY_ONCE

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-// y[i] = x[i] · (1 / (1 - rate)) if random.Uniform(first + i) >= rate, else 0. `rate` is in [0, 1). y may be x.
-void Drop(const RandomStream& random, uint64_t first, double rate, const float* x, float* y, int64_t n);
-void Drop(const RandomStream& random, uint64_t first, double rate, const double* x, double* y, int64_t n);
-void Drop(const RandomStream& random, uint64_t first, double rate, const BF16* x, BF16* y, int64_t n);
+// y[i] = x[i] · (1 / (1 - rate)) if random.Uniform(first + i) >= rate, else 0. `rate` is in [0, 1). y may be x. T is
+// float, double or BF16.
+template <class T>
+void Drop(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n);
 
 }  // namespace weft
 
