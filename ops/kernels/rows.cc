@@ -24,20 +24,18 @@ HWY_INLINE Computed<T> SumVectors(int64_t n, F f) {
   const D<T> d;
   const int64_t lanes = hn::Lanes(d);
   const Full full;
-  V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  V<T> s[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};  // four sums hide the latency of additions
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    s0 = hn::Add(s0, f(full, i));
-    s1 = hn::Add(s1, f(full, i + lanes));
-    s2 = hn::Add(s2, f(full, i + 2 * lanes));
-    s3 = hn::Add(s3, f(full, i + 3 * lanes));
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k) s[k] = hn::Add(s[k], f(full, i + k * lanes));
   }
-  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, f(full, i));
+  for (; i + lanes <= n; i += lanes) s[0] = hn::Add(s[0], f(full, i));
   if (i < n) {
     const Partial tail = {static_cast<size_t>(n - i)};
-    s1 = hn::Add(s1, hn::IfThenElseZero(hn::FirstN(d, tail.n), f(tail, i)));
+    s[1] = hn::Add(s[1], hn::IfThenElseZero(hn::FirstN(d, tail.n), f(tail, i)));
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s[0], s[1]), hn::Add(s[2], s[3]))));
 }
 
 // Returns the larger number, or NaN if either is NaN.
@@ -79,19 +77,14 @@ void SumRows(const T* x, int64_t stride, int64_t rows, Computed<T>* y, int64_t n
   const int64_t lanes = hn::Lanes(d);
   const Full full;
   int64_t i = 0;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // four independent sums hide the latency of additions
-    V<T> s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    V<T> s[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     for (int64_t r = 0; r < rows; ++r) {
-      const T* row = x + r * stride + i;
-      s0 = hn::Add(s0, full.Load(row));
-      s1 = hn::Add(s1, full.Load(row + lanes));
-      s2 = hn::Add(s2, full.Load(row + 2 * lanes));
-      s3 = hn::Add(s3, full.Load(row + 3 * lanes));
+      HWY_UNROLL(4)
+      for (int k = 0; k < 4; ++k) s[k] = hn::Add(s[k], full.Load(x + r * stride + i + k * lanes));
     }
-    full.Store(s0, y + i);
-    full.Store(s1, y + i + lanes);
-    full.Store(s2, y + i + 2 * lanes);
-    full.Store(s3, y + i + 3 * lanes);
+    HWY_UNROLL(4)
+    for (int k = 0; k < 4; ++k) full.Store(s[k], y + i + k * lanes);
   }
   ForEachVector<T>(n - i, [&](auto at, int64_t j) HWY_ATTR {
     V<T> s = hn::Zero(d);
