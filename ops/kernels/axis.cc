@@ -40,22 +40,12 @@ void AxisSlice::ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int
   const Rect r = InSlice(of_whole);
   if (r.rows() <= 0 || r.cols() <= 0) return;
   const int64_t whole_cols = whole.cols(), slice_cols = slice.cols();
-  if (last()) {
-    for (int64_t row = r.row_begin; row < r.row_end; ++row) {
-      f(row * whole_cols + begin + r.col_begin, row * slice_cols + r.col_begin, r.cols());
-    }
-    return;
-  }
-  const int64_t chunk = slice.dim(axis) * inner();  // rows that are also neighbours in the whole
+  const int64_t chunk = slice.dim(axis) * inner();  // rows that are also neighbours in the whole, unless last()
+  const bool whole_rows = !last() && r.cols() == whole_cols;
   for (int64_t row = r.row_begin; row < r.row_end;) {
-    const int64_t end = std::min(r.row_end, (row / chunk + 1) * chunk), whole_row = WholeRow(row);
-    if (r.cols() == whole_cols) {
-      f(whole_row * whole_cols, row * slice_cols, (end - row) * whole_cols);
-    } else {
-      for (int64_t i = 0; i < end - row; ++i) {
-        f((whole_row + i) * whole_cols + r.col_begin, (row + i) * slice_cols + r.col_begin, r.cols());
-      }
-    }
+    const int64_t end = whole_rows ? std::min(r.row_end, (row / chunk + 1) * chunk) : row + 1;
+    const int64_t first = last() ? row * whole_cols + begin : WholeRow(row) * whole_cols;
+    f(first + r.col_begin, row * slice_cols + r.col_begin, (end - row) * r.cols());
     row = end;
   }
 }
