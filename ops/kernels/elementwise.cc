@@ -69,20 +69,12 @@ void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, 
 // Each size of an input is 1 or the output's size. So if an input has as many rows as a non-empty output, the sizes of
 // their leading axes are equal.
 Rect BroadcastAccess(const OpArgs& args, int operand, Rect tile) {
-  const int inputs = static_cast<int>(args.inputs.size());
-  if (operand >= inputs) return tile;
+  if (operand >= static_cast<int>(args.inputs.size())) return tile;
   const Shape& out = args.outputs[0].shape;
   const Shape& shape = args.inputs[operand].shape;
-  Rect rect = WholeRect(shape);
-  if (shape.rows() == out.rows()) {
-    rect.row_begin = tile.row_begin;
-    rect.row_end = tile.row_end;
-  }
-  if (shape.cols() == out.cols()) {
-    rect.col_begin = tile.col_begin;
-    rect.col_end = tile.col_end;
-  }
-  return rect;
+  const Rect whole = WholeRect(shape), rows = shape.rows() == out.rows() ? tile : whole;
+  const Rect cols = shape.cols() == out.cols() ? tile : whole;
+  return {rows.row_begin, rows.row_end, cols.col_begin, cols.col_end};
 }
 
 absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in) {
