@@ -253,26 +253,15 @@ template const AttentionKernels<float>& AttentionKernelsOf<float>();
 template const AttentionKernels<double>& AttentionKernelsOf<double>();
 template const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
 
-namespace {
-
-template <class F>
-void DispatchFloat(DType dtype, F f) {
-  Dispatch(dtype, [&](auto zero) {
-    if constexpr (IsFloat(kDTypeOf<decltype(zero)>)) f(zero);
-  });
-}
-
-}  // namespace
-
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width) {
   SpaceTaker space;
-  DispatchFloat(dtype, [&](auto zero) { ForwardSpace<decltype(zero)>(&space, key_width, value_width); });
+  Dispatch(dtype, [&](auto zero) { ForwardSpace<decltype(zero)>(&space, key_width, value_width); });
   return space.used;
 }
 
 size_t AttentionGradientWorkspace(DType dtype, int64_t sources, int64_t key_width, int64_t value_width) {
   SpaceTaker space;
-  DispatchFloat(dtype, [&](auto zero) { BackwardSpace<decltype(zero)>(&space, sources, key_width, value_width); });
+  Dispatch(dtype, [&](auto zero) { BackwardSpace<decltype(zero)>(&space, sources, key_width, value_width); });
   return space.used;
 }
 
