@@ -8,7 +8,6 @@
 
 #include "weft/core/dtype.h"
 #include "weft/ops/kernels/attention_block.h"
-#include "weft/ops/kernels/attention_space.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/attention.cc"

@@ -15,7 +15,6 @@
 #include <type_traits>
 
 #include "weft/ops/kernels/attention_block.h"
-#include "weft/ops/kernels/attention_space.h"
 #include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/product-inl.h"
 
