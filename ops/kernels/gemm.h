@@ -1,9 +1,7 @@
-// A Gemm is a matrix product of fixed sizes, or a batch: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or
-// Bᵀ.
+// A Gemm is a matrix product of a fixed GemmShape, or a batch of such products.
 //
-// A product is an OwnGemm where oneDNN has no fast kernel: in f32 on CPUs without AVX-512, and in bf16 on CPUs without
-// bf16 products. Other products are oneDNN primitives. All run on the calling thread. Any number of threads may share a
-// Gemm; each thread brings its own workspace.
+// A product is an OwnGemm where oneDNN has no fast kernel (own_gemm.h). Other products are oneDNN primitives. All run
+// on the calling thread. Any number of threads may share a Gemm; each thread brings its own workspace.
 //
 // If oneDNN is faster without gaps between the rows of C, the product is computed in the workspace, and then copied to
 // C. With AMX, bf16 products that add to C are computed there, too, and then added. A product of many rows packs B in
@@ -21,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/ops/kernels/gemm_shape.h"
+#include "weft/ops/kernels/own_gemm.h"
 
 namespace weft {
 
