@@ -24,7 +24,7 @@ W Dot(const T* a, const T* b, int64_t n) {
   const int64_t lanes = hn::Lanes(d);
   V<W> sums = hn::Zero(d);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sums = hn::MulAdd(LoadLanes<T>(a + i), LoadLanes<T>(b + i), sums);
+  for (; i + lanes <= n; i += lanes) sums = hn::MulAdd(Full().Load(a + i), Full().Load(b + i), sums);
   W sum = hn::GetLane(hn::SumOfLanes(d, sums));
   for (; i < n; ++i) sum += static_cast<W>(a[i]) * static_cast<W>(b[i]);
   return sum;

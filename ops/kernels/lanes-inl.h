@@ -46,34 +46,24 @@ HWY_INLINE hn::Vec<BitsOfBF16> Narrow(V<float> x) {
   return hn::DemoteTo(BitsOfBF16(), hn::BitCast(i32, hn::ShiftRight<16>(RoundedBits(x))));
 }
 
-template <class T>
-HWY_INLINE V<T> LoadLanes(const T* p) {
-  if constexpr (std::is_same_v<T, BF16>) {
-    return Widen(hn::LoadU(BitsOfBF16(), &p->bits));
-  } else {
-    return hn::LoadU(D<T>(), p);
-  }
-}
-
-template <class T>
-HWY_INLINE void StoreLanes(V<T> v, T* p) {
-  if constexpr (std::is_same_v<T, BF16>) {
-    hn::StoreU(Narrow(v), BitsOfBF16(), &p->bits);
-  } else {
-    hn::StoreU(v, D<T>(), p);
-  }
-}
-
 // Full accesses a whole vector of elements, and Partial only its first `n`. A kernel is written once for both, so
 // elements at the end of an array are computed by the same instructions as the others.
 struct Full {
   template <class T>
   HWY_INLINE V<T> Load(const T* p) const {
-    return LoadLanes(p);
+    if constexpr (std::is_same_v<T, BF16>) {
+      return Widen(hn::LoadU(BitsOfBF16(), &p->bits));
+    } else {
+      return hn::LoadU(D<T>(), p);
+    }
   }
   template <class T>
   HWY_INLINE void Store(V<T> v, T* p) const {
-    StoreLanes(v, p);
+    if constexpr (std::is_same_v<T, BF16>) {
+      hn::StoreU(Narrow(v), BitsOfBF16(), &p->bits);
+    } else {
+      hn::StoreU(v, D<T>(), p);
+    }
   }
 };
 
@@ -85,12 +75,12 @@ struct Partial {
   HWY_INLINE V<T> Load(const T* p) const {
     HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
     for (size_t i = 0; i < n; ++i) lanes[i] = p[i];
-    return LoadLanes(lanes);
+    return Full().Load(lanes);
   }
   template <class T>
   HWY_INLINE void Store(V<T> v, T* p) const {
     HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
-    StoreLanes(v, lanes);
+    Full().Store(v, lanes);
     for (size_t i = 0; i < n; ++i) p[i] = lanes[i];
   }
 #else

@@ -149,7 +149,7 @@ class Product {
       for (int64_t t = 0; t < terms; ++t, from += shape_.b_stride) {
         HWY_UNROLL(4)
         for (int64_t x = 0; x < kWidth; x += kLanes) {
-          hn::Store(LoadLanes<T>(from + x), D<float>(), to[t] + x);
+          hn::Store(Full().Load(from + x), D<float>(), to[t] + x);
         }
       }
     } else {

@@ -102,7 +102,7 @@ template <class From, class To>
 void Convert(const From* from, int64_t n, To* to) {
   const int64_t lanes = hn::Lanes(D<From>());
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) StoreLanes<To>(LoadLanes<From>(from + i), to + i);
+  for (; i + lanes <= n; i += lanes) Full().Store(Full().Load(from + i), to + i);
   for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
 }
 

@@ -41,7 +41,7 @@ HWY_INLINE void CompareRun(const T* a, const T* b, bool* y, int64_t n) {
   const V<T> a0 = hn::Set(D<T>(), static_cast<Computed<T>>(*a)), b0 = hn::Set(D<T>(), static_cast<Computed<T>>(*b));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const V<T> from_a = kAStride != 0 ? LoadLanes(a + i) : a0, from_b = kBStride != 0 ? LoadLanes(b + i) : b0;
+    const V<T> from_a = kAStride != 0 ? Full().Load(a + i) : a0, from_b = kBStride != 0 ? Full().Load(b + i) : b0;
     StoreMask<T>(CompareLanes<C, T>(from_a, from_b), y + i);
   }
   for (; i < n; ++i) y[i] = C()(a[i * kAStride], b[i * kBStride]);
@@ -110,7 +110,7 @@ int64_t FirstAbove(const T* x, int64_t begin, int64_t n, T limit) {
   const V<T> limits = hn::Set(d, limit);
   int64_t i = begin;
   for (; i + lanes <= n; i += lanes) {
-    const auto above = hn::Not(CompareLanes<std::less_equal<>, T>(LoadLanes(x + i), limits));
+    const auto above = hn::Not(CompareLanes<std::less_equal<>, T>(Full().Load(x + i), limits));
     if (!hn::AllFalse(d, above)) return i + static_cast<int64_t>(hn::FindFirstTrue(d, above));
   }
   while (i < n && x[i] <= limit) ++i;
