@@ -113,6 +113,15 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
+// Computes y[i] = x[i].
+template <class From, class To>
+HWY_INLINE void Convert(const From* x, To* y, int64_t n) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<From>()));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) Full().Store(Full().Load(x + i), y + i);
+  for (; i < n; ++i) y[i] = static_cast<To>(x[i]);
+}
+
 // Calls f with the strides of two arrays, 0 or 1, as compile-time constants.
 template <class F>
 HWY_INLINE void WithStrides(int a_stride, int b_stride, F f) {

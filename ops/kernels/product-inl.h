@@ -97,20 +97,11 @@ void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t
   while (i < rows) next(std::integral_constant<int, 1>());
 }
 
-// Copies and converts n elements.
-template <class From, class To>
-void Convert(const From* from, int64_t n, To* to) {
-  const int64_t lanes = hn::Lanes(D<From>());
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) Full().Store(Full().Load(from + i), to + i);
-  for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
-}
-
 // Copies positions begin .. begin + count - 1, one row for each, and fills the end of each row with zeros.
 template <class T, class W>
 void CopyRows(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
-    Convert(from[begin + i], width, to[i]);
+    Convert(from[begin + i], to[i], width);
     std::fill(to[i] + width, to[i + 1], W{0});
   }
 }

@@ -218,16 +218,11 @@ HWY_FLATTEN void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
   MapUnary([&](auto, auto v) HWY_ATTR { return hn::Mul(v, factors); }, x, y, n);
 }
 
-template <class From, class To>
-void ConvertLanes(const From* x, To* y, int64_t n) {
-  ForEachVector<float>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(at.Load(x + i), y + i); });
-}
-
 // Returns the functions for this instruction set.
 const auto* Functions() {
-  static constexpr auto kFunctions = std::make_tuple(
-      Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>, Multiply<float>,
-      Multiply<double>, Multiply<BF16>, ConvertLanes<float, BF16>, ConvertLanes<BF16, float>);
+  static constexpr auto kFunctions =
+      std::make_tuple(Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>,
+                      Multiply<float>, Multiply<double>, Multiply<BF16>, Convert<float, BF16>, Convert<BF16, float>);
   return &kFunctions;
 }
 
