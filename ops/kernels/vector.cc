@@ -142,20 +142,15 @@ HWY_INLINE void MapUnary(F f, const T* x, T* y, int64_t n) {
   ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR { at.Store(f(D<T>(), at.Load(x + i)), y + i); });
 }
 
-template <int kAStride, int kBStride, class T, class F>
-HWY_INLINE void MapBinary(F f, const T* a, const T* b, T* y, int64_t n) {
+template <class T, class F>
+HWY_INLINE void MapBinary(F f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
+  if (n == 0) return;
   const D<T> d;
   const V<T> a0 = hn::Set(d, a[0]), b0 = hn::Set(d, b[0]);
-  ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
-    at.Store(f(d, kAStride ? at.Load(a + i) : a0, kBStride ? at.Load(b + i) : b0), y + i);
-  });
-}
-
-template <class T, class F>
-HWY_INLINE void MapStrided(F f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
-  if (n == 0) return;
   WithStrides(a_stride, b_stride, [&](auto by_a, auto by_b) HWY_ATTR {
-    MapBinary<decltype(by_a)::value, decltype(by_b)::value>(f, a, b, y, n);
+    ForEachVector<T>(n, [&](auto at, int64_t i) HWY_ATTR {
+      at.Store(f(d, by_a() ? at.Load(a + i) : a0, by_b() ? at.Load(b + i) : b0), y + i);
+    });
   });
 }
 
@@ -191,7 +186,7 @@ HWY_FLATTEN void Unary(UnaryFunction f, const T* x, T* y, int64_t n) {
 
 template <class T>
 HWY_FLATTEN void Binary(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
-  const auto map = [&](auto function) HWY_ATTR { MapStrided(function, a, a_stride, b, b_stride, y, n); };
+  const auto map = [&](auto function) HWY_ATTR { MapBinary(function, a, a_stride, b, b_stride, y, n); };
   switch (f) {
     case BinaryFunction::kAdd:
       return map([](auto, auto u, auto v) HWY_ATTR { return hn::Add(u, v); });
