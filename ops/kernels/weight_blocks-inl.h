@@ -21,6 +21,13 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
+// Returns the bits of the scale of a block of weights, an f16.
+HWY_INLINE uint16_t ScaleBits(const std::byte* block) {
+  uint16_t bits;
+  std::memcpy(&bits, block, sizeof(bits));
+  return bits;
+}
+
 #if HWY_TARGET == HWY_AVX3_DL
 
 // Adds the products of four bytes to each lane. The intrinsic of this instruction needs code that is compiled for
@@ -98,18 +105,14 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, Quantiz
 // Q8_0 and Q4_0 with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
 // be the sum of the scaled products of blocks i, i + 4, i + 8, ... An element of y is (p(0) + p(2)) + (p(1) + p(3)).
 template <DType kFormat>
-struct BlockFormat {
+struct BlockFormat : AnyFormat<kFormat> {
   static constexpr int kMaxRows = 4;
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
-  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
   static constexpr int kOffset = kFormat == kQ8_0 ? 128 : 8;
   static int64_t Stride(int64_t inner) { return (inner / kBlockElements + 3) / 4; }
-  static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
-  static int64_t Steps(int64_t inner) { return inner / kBlockElements / 4; }
-  static int64_t StepBytes() { return 4 * kBytes; }
+  static int64_t StepElements() { return 4 * kBlockElements; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedQuad* to) {
     int64_t blocks = inner / kBlockElements;
@@ -126,11 +129,6 @@ struct BlockFormat {
     if constexpr (kFormat == kQ8_0) return _mm512_xor_si512(both, _mm512_set1_epi8(-128));
     const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
     return _mm512_and_si512(_mm512_srlv_epi64(both, shifts), _mm512_set1_epi8(15));
-  }
-  static HWY_INLINE uint16_t ScaleBits(const std::byte* block) {
-    uint16_t bits;
-    std::memcpy(&bits, block, sizeof(bits));
-    return bits;
   }
   // Adds the products of `blocks` blocks, 1 to 4. Missing blocks repeat the elements of the last one, with scale 0.
   template <int kCols, int kRows>
@@ -176,14 +174,11 @@ struct QuantizedBlock {
   float scale;
 };
 
-// Returns the scale of a block of weights.
 HWY_INLINE float ScaleOf(const std::byte* block) {
-  uint16_t half;
-  std::memcpy(&half, block, sizeof(half));
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return _cvtsh_ss(half);
+  return _cvtsh_ss(ScaleBits(block));
 #else
-  return FromHalfBits(half);
+  return FromHalfBits(ScaleBits(block));
 #endif
 }
 
@@ -208,10 +203,8 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 
 // Q8_0 and Q4_0 with products of 16-bit integers, which every instruction set has.
 template <DType kFormat>
-struct BlockFormat {
+struct BlockFormat : AnyFormat<kFormat> {
   static constexpr int kMaxRows = 2;
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
-  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
   using Prepared = QuantizedBlock;
   using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;
@@ -219,9 +212,7 @@ struct BlockFormat {
   using Sum = hn::Vec<DSum>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
   static int64_t Stride(int64_t inner) { return inner / kBlockElements; }
-  static int64_t RowBytes(int64_t inner) { return inner / kBlockElements * kBytes; }
-  static int64_t Steps(int64_t inner) { return inner / kBlockElements; }
-  static int64_t StepBytes() { return kBytes; }
+  static int64_t StepElements() { return kBlockElements; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
     for (int64_t k = 0; k < inner; k += kBlockElements) QuantizeBlock(a + k, to++);
@@ -258,9 +249,6 @@ struct BlockFormat {
         sums[j][r] = hn::MulAdd(product, hn::Set(DSum(), scale * x.scale), sums[j][r]);
       }
     }
-  }
-  template <int kCols, int kRows>
-  static HWY_INLINE void Rest(const std::byte* const*, const QuantizedBlock*, int64_t, int64_t, Sum (&)[kCols][kRows]) {
   }
 };
 

@@ -1,9 +1,9 @@
 // MultiplyWeightRows (weight_rows.h) uses a struct for each format of weights. `Prepare` brings a row of a to the form
-// that the products need. `Step` multiplies a few elements of kCols rows of W by those of kRows rows of a, and adds the
-// products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a step takes.
-// kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of bytes by
-// which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast; Intel's CPUs have their own. This
-// header is included once for each instruction set, as lanes-inl.h is.
+// that the products need. `Step` multiplies StepElements() elements of kCols rows of W by those of kRows rows of a, and
+// adds the products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a
+// step takes. kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of
+// bytes by which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast; Intel's CPUs have their
+// own. This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -65,28 +65,34 @@ HWY_INLINE void Unrolled(const Function& function) {
   }
 }
 
+// What formats have in common. A format declares again what differs.
+template <DType kFormat>
+struct AnyFormat {
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
+  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
+  static int64_t RowBytes(int64_t inner) { return static_cast<int64_t>(BytesOf(kFormat, inner)); }
+  template <int kCols, int kRows, class... Arguments>
+  static HWY_INLINE void Rest(const Arguments&...) {}
+};
+
 // f32. A row of a is used as it is. A step has one vector of elements.
-struct F32Format {
+struct F32Format : AnyFormat<kF32> {
   static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
   static constexpr int64_t kPrefetchDistance = 0, kPrefetchDistanceOnIntel = kShortPrefetchDistance;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Stride(int64_t inner) { return inner; }
-  static int64_t RowBytes(int64_t inner) { return inner * static_cast<int64_t>(sizeof(float)); }
-  static int64_t Steps(int64_t inner) { return inner / static_cast<int64_t>(hn::Lanes(D<float>())); }
-  static int64_t StepBytes() { return static_cast<int64_t>(hn::Lanes(D<float>()) * sizeof(float)); }
+  static int64_t StepElements() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
 
   template <int kCols, int kRows>
   static HWY_INLINE void Step(const std::byte* const* w, const float* a, int64_t stride, int64_t step,
                               Sum (&sums)[kCols][kRows]) {
-    const int64_t k = step * static_cast<int64_t>(hn::Lanes(D<float>()));
-    const Full access;
-    Add<kCols, kRows>(access, w, a, stride, k, sums);
+    Add<kCols, kRows>(Full(), w, a, stride, step * StepElements(), sums);
   }
   template <int kCols, int kRows>
   static HWY_INLINE void Rest(const std::byte* const* w, const float* a, int64_t stride, int64_t inner,
                               Sum (&sums)[kCols][kRows]) {
-    const int64_t k = Steps(inner) * static_cast<int64_t>(hn::Lanes(D<float>()));
+    const int64_t k = inner / StepElements() * StepElements();
     if (k < inner) Add<kCols, kRows>(Partial{static_cast<size_t>(inner - k)}, w, a, stride, k, sums);
   }
   template <int kCols, int kRows, class Access>
@@ -105,17 +111,14 @@ struct F32Format {
 
 // bf16. A 32-bit word holds two neighbours, so a step has a vector of words. A row of a is prepared as all elements
 // with even index of a step, then all with odd index.
-struct BF16Format {
+struct BF16Format : AnyFormat<kBF16> {
   static constexpr int kMaxRows = kRegisters == 32 ? 4 : 2;
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
   static constexpr int64_t kPrefetchDistanceOnIntel = kShortPrefetchDistance;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
   static int64_t Stride(int64_t inner) { return inner; }
-  static int64_t RowBytes(int64_t inner) { return inner * static_cast<int64_t>(sizeof(BF16)); }
-  static int64_t Steps(int64_t inner) { return inner / (2 * Lanes()); }
-  static int64_t StepBytes() { return 2 * Lanes() * static_cast<int64_t>(sizeof(BF16)); }
+  static int64_t StepElements() { return 2 * Lanes(); }
 
   static void Prepare(const float* a, int64_t inner, float* to) {
     for (int64_t k = 0; k < inner; k += 2 * Lanes()) {
@@ -150,8 +153,6 @@ struct BF16Format {
                       __attribute__((always_inline)) { sums[j][r] = hn::MulAdd(odd, x[r], sums[j][r]); });
     });
   }
-  template <int kCols, int kRows>
-  static HWY_INLINE void Rest(const std::byte* const*, const float*, int64_t, int64_t, Sum (&)[kCols][kRows]) {}
 };
 
 }  // namespace HWY_NAMESPACE

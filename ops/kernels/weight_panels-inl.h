@@ -95,7 +95,7 @@ void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* pan
         words[j] = Format::Bytes(rows[column] + b * Format::kBytes, rows[column + 4] + b * Format::kBytes);
       }
       HWY_UNROLL(16)
-      for (int64_t j = 0; j < 16; ++j) scales[j] = Format::ScaleBits(rows[j] + b * Format::kBytes);
+      for (int64_t j = 0; j < 16; ++j) scales[j] = ScaleBits(rows[j] + b * Format::kBytes);
       TransposeWords(words);
       HWY_UNROLL(8)
       for (int k = 0; k < kWords; ++k) _mm512_store_si512(to.words[v][k], words[k]);

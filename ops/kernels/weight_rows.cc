@@ -68,7 +68,8 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 // bytes after those that it reads.
 template <class Format, int kCols, int kRows, bool kAhead>
 HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y, int64_t ahead) {
-  const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner), steps = Format::Steps(w.inner);
+  const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner);
+  const int64_t steps = w.inner / Format::StepElements(), step_bytes = Format::RowBytes(Format::StepElements());
   const std::byte* rows[kCols];
   const std::byte* row = w.data + col * bytes;
   Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
@@ -84,9 +85,9 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   for (int64_t s = 0; s < steps; ++s) {
     if constexpr (kAhead) {
       Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
-        for (int64_t i = 0; i == 0 || i + 32 <= Format::StepBytes(); i += 64) Prefetch(rows[j] + ahead + i);
+        for (int64_t i = 0; i == 0 || i + 32 <= step_bytes; i += 64) Prefetch(rows[j] + ahead + i);
       });
-      ahead += Format::StepBytes();
+      ahead += step_bytes;
     }
     Format::template Step<kCols, kRows>(rows, a, stride, s, sums);
   }
