@@ -39,12 +39,7 @@ template <int kRows, int kVectors, class W>
 HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
-  V<W> sums[kRows][kVectors];
-  HWY_UNROLL(6)
-  for (int i = 0; i < kRows; ++i) {
-    HWY_UNROLL(4)
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(d);
-  }
+  V<W> sums[kRows][kVectors] = {};
   // Three rows share a pointer, so that few registers hold addresses.
   const W *upper = a.data, *lower = kRows > 3 ? a.data + 3 * a.row : a.data, *next = b.data;
   for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
