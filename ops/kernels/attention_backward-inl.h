@@ -1,5 +1,4 @@
-// This header computes the gradient of one head of attention. It is included once for each instruction set, as
-// lanes-inl.h is.
+// This header computes the gradient of one head of attention.
 #if defined(WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_
 #undef WEFT_OPS_KERNELS_ATTENTION_BACKWARD_INL_H_

@@ -1,8 +1,6 @@
 // These functions compute the scores of a block, and the weights that follow from them, for attention's kernels. Scores
 // have a row for each source and a column for each target, so a vector holds one source and several targets. Keys and
 // values are then read number by number, where they are, and maxima and sums over sources need no sums within a vector.
-//
-// This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_
 #undef WEFT_OPS_KERNELS_ATTENTION_SCORES_INL_H_

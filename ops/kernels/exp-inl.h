@@ -1,5 +1,4 @@
-// These functions compute the exponential and the hyperbolic tangent of vectors, and keep NaN. This header is included
-// once for each instruction set, like lanes-inl.h.
+// These functions compute the exponential and the hyperbolic tangent of vectors, and keep NaN.
 #if defined(WEFT_OPS_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_EXP_INL_H_
 #undef WEFT_OPS_KERNELS_EXP_INL_H_

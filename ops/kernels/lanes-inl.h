@@ -1,6 +1,6 @@
 // These functions load and store vectors of floats. f32 and f64 elements are unchanged. bf16 elements are widened to
-// f32 when loaded, and rounded to nearest even when stored. This header is included once for each instruction set,
-// after Highway's foreach_target.h.
+// f32 when loaded, and rounded to nearest even when stored. This header and the others that end in -inl.h are included
+// once for each instruction set, after Highway's foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_LANES_INL_H_
 #undef WEFT_OPS_KERNELS_LANES_INL_H_

@@ -1,6 +1,5 @@
 // Multiply computes products of small matrices, in float or double, whose operands are in the cache. Larger products
-// call it block by block, and copy blocks of rows to workspaces before, as they are or transposed. This header is
-// included once for each instruction set, as lanes-inl.h is.
+// call it block by block, and copy blocks of rows to workspaces before, as they are or transposed.
 #if defined(WEFT_OPS_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_PRODUCT_INL_H_
 #undef WEFT_OPS_KERNELS_PRODUCT_INL_H_

@@ -1,5 +1,4 @@
-// TransposeSquare transposes a square of numbers in vectors. This header is included once for each instruction set, as
-// lanes-inl.h is.
+// TransposeSquare transposes a square of numbers in vectors.
 #if defined(WEFT_OPS_KERNELS_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_TRANSPOSE_INL_H_
 #undef WEFT_OPS_KERNELS_TRANSPOSE_INL_H_

@@ -1,6 +1,5 @@
 // BlockFormat is the struct for weights in Q8_0 or Q4_0 that MultiplyWeightRows uses, as weight_formats-inl.h
-// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers. This header is
-// included once for each instruction set, as lanes-inl.h is.
+// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_

@@ -3,7 +3,7 @@
 // adds the products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a
 // step takes. kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of
 // bytes by which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast; Intel's CPUs have their
-// own. This header is included once for each instruction set, as lanes-inl.h is.
+// own.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_

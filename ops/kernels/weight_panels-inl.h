@@ -1,7 +1,6 @@
 // MultiplyPanels computes y = a Wᵀ for several rows of a and weights in a block format, on CPUs with AVX-512 VNNI. It
 // copies kPanelColumns rows of W at a time to a panel. A vector of a panel has the same four elements of 16 rows of W.
 // The blocks are added in the order of BlockFormat (weight_blocks-inl.h), so y has the same bits as with that kernel.
-// This header is included once for each instruction set, as lanes-inl.h is.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_PANELS_INL_H_
