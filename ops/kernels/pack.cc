@@ -11,7 +11,6 @@
 // These includes follow foreach_target.h, which includes this file once for each instruction set.
 #include "hwy/highway.h"
 #include "weft/ops/kernels/lanes-inl.h"
-#include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {

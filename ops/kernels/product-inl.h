@@ -15,7 +15,6 @@
 
 #include "weft/ops/kernels/lanes-inl.h"
 #include "weft/ops/kernels/space.h"
-#include "weft/ops/kernels/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace weft {
