@@ -124,15 +124,12 @@ void PackTransposed(const Source& source, int64_t first, int64_t last, uint32_t*
   }
 }
 
-template <class T>
-void Pack(const Source& source, int64_t first, int64_t last, uint32_t* panels) {
-  source.transposed ? PackTransposed<T>(source, first, last, panels) : PackRows<T>(source, first, last, panels);
-}
-
 void PackWords(const PanelShape& shape, bool transposed, const float* b, int64_t first, int64_t last,
                uint32_t* panels) {
-  const Source source = {shape, b, transposed};
-  shape.dtype == kBF16 ? Pack<BF16>(source, first, last, panels) : Pack<float>(source, first, last, panels);
+  const bool rounds = shape.dtype == kBF16;
+  const auto pack = transposed ? (rounds ? PackTransposed<BF16> : PackTransposed<float>)
+                               : (rounds ? PackRows<BF16> : PackRows<float>);
+  pack({shape, b, transposed}, first, last, panels);
 }
 
 }  // namespace HWY_NAMESPACE
