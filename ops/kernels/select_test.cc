@@ -33,15 +33,8 @@ std::vector<T> Numbers(int64_t n, int64_t factor) {
 
 template <class T>
 bool Compares(Comparison c, T a, T b) {
-  switch (c) {
-    case Comparison::kEqual:
-      return a == b;
-    case Comparison::kLess:
-      return a < b;
-    case Comparison::kLessEqual:
-      return a <= b;
-  }
-  return false;
+  if (c == Comparison::kEqual) return a == b;
+  return c == Comparison::kLess ? a < b : a <= b;
 }
 
 template <class T>
