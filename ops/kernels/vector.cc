@@ -19,14 +19,10 @@ namespace weft {
 namespace HWY_NAMESPACE {
 namespace {
 
-template <class T>
-constexpr T kInfinity = std::numeric_limits<T>::infinity();
-
 // Highway's function is undefined outside its documented range. LogOf accepts any x, as <cmath> does.
 template <class D, class V>
 HWY_INLINE V LogOf(D d, V x) {
-  using T = hn::TFromD<D>;
-  const V zero = hn::Zero(d), infinity = hn::Set(d, kInfinity<T>);
+  const V zero = hn::Zero(d), infinity = hn::Set(d, std::numeric_limits<hn::TFromD<D>>::infinity());
   V y = hn::IfThenElse(hn::Ge(x, infinity), infinity, hn::Log(d, x));
   y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
   y = hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), y);
