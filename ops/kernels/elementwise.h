@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "absl/functional/function_ref.h"
 #include "weft/core/op.h"

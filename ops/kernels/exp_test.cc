@@ -1,6 +1,5 @@
 // Compares Exp with std::exp in double, on the instruction set that every CPU of this build has.
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "gtest/gtest.h"
