@@ -79,11 +79,9 @@ absl::Status CheckAxis(const char* op, int axis, TypeSpan in) {
 }
 
 Shape WithoutAxis(const Shape& shape, int axis) {
-  Shape rest;
-  for (int i = 0; i < shape.rank(); ++i) {
-    if (i != axis) rest.Append(shape.dim(i));
-  }
-  return rest;
+  AxisSet axes = {};
+  if (axis >= 0 && axis < shape.rank()) axes[axis] = true;
+  return WithoutAxes(shape, axes);
 }
 
 absl::StatusOr<AxisSet> MarkAxes(const char* op, absl::Span<const int> axes, const TensorType& type) {
