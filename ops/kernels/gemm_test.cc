@@ -61,23 +61,15 @@ void ExpectProduct(GemmShape shape) {
 }
 
 TEST(GemmTest, ProductsOfBF16) {
-  for (const DType out : {kBF16, kF32}) {
-    for (const bool transpose_a : {false, true}) {
-      for (const bool transpose_b : {false, true}) {
-        for (const int64_t batch : {1, 2, 3}) {
-          for (const auto& [rows, cols, inner] : {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {67, 33, 130}}) {
-            SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << " "
-                                            << transpose_a << transpose_b << " to " << Name(out));
-            ExpectProduct({.batch = batch,
-                           .rows = rows,
-                           .cols = cols,
-                           .inner = inner,
-                           .transpose_a = transpose_a,
-                           .transpose_b = transpose_b,
-                           .in = kBF16,
-                           .out = out});
-          }
-        }
+  for (const auto& [rows, cols, inner] : {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {67, 33, 130}}) {
+    for (const int64_t batch : {1, 2, 3}) {
+      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
+        GemmShape shape = {.batch = batch, .rows = rows, .cols = cols, .inner = inner, .in = kBF16};
+        shape.transpose_a = (flags & 1) != 0;
+        shape.transpose_b = (flags & 2) != 0;
+        shape.out = (flags & 4) != 0 ? kBF16 : kF32;
+        SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << " " << flags);
+        ExpectProduct(shape);
       }
     }
   }
@@ -104,22 +96,17 @@ std::vector<float> InTiles(GemmShape shape, int64_t tile_rows, int64_t tile_cols
 
 TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
   for (const bool accumulate : {false, true}) {
+    GemmShape shape = {.rows = 70, .cols = 200, .transpose_b = true, .accumulate = accumulate, .in = kBF16};
     for (const int64_t inner : {5, 37, 64, 256}) {
-      const GemmShape shape = {.rows = 70,
-                               .cols = 200,
-                               .inner = inner,
-                               .transpose_b = true,
-                               .accumulate = accumulate,
-                               .in = kBF16,
-                               .out = kF32};
+      shape.inner = inner;
       const std::vector<float> whole = InTiles(shape, 70, 200);
       for (const int64_t rows : {1, 17, 70}) {
         for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
-    GemmShape packed = {.rows = 600, .cols = 600, .inner = 1024, .transpose_b = true, .accumulate = accumulate};
-    packed.in = kBF16;
-    EXPECT_EQ(InTiles(packed, 130, 128), InTiles(packed, 600, 600));
+    shape.rows = shape.cols = 600;
+    shape.inner = 1024;  // enough to pack B
+    EXPECT_EQ(InTiles(shape, 130, 128), InTiles(shape, 600, 600));
   }
 }
 

@@ -107,13 +107,10 @@ TEST_P(OwnGemmTest, ComputesProducts) {
   for (const auto& [rows, cols, inner] :
        {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {6, 16, 8}, {8, 48, 600}, {67, 33, 130}, {41, 70, 600}}) {
     for (const int flags : {0, 1, 2, 3, 4, 7}) {
-      const GemmShape shape = {.batch = 2,
-                               .rows = rows,
-                               .cols = cols,
-                               .inner = inner,
-                               .transpose_a = (flags & 1) != 0,
-                               .transpose_b = (flags & 2) != 0,
-                               .accumulate = (flags & 4) != 0};
+      GemmShape shape = {.batch = 2, .rows = rows, .cols = cols, .inner = inner};
+      shape.transpose_a = (flags & 1) != 0;
+      shape.transpose_b = (flags & 2) != 0;
+      shape.accumulate = (flags & 4) != 0;
       SCOPED_TRACE(testing::Message() << rows << "x" << cols << "x" << inner << " " << flags);
       ExpectProduct<float>(shape);
       ExpectProduct<BF16>(shape);
