@@ -33,11 +33,19 @@ Tape::Tape(const Program& program) : Tape() {
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
   scope_ = node.scope;
-  absl::InlinedVector<ValueId, 4> ids;
-  for (Var v : inputs) ids.push_back(v.id);
-  const NodeId id = program_.Append(*node.op, node.attrs, ids, from.OutputTypes(node), node.scope);
+  const NodeId id{static_cast<uint32_t>(program_.nodes.size())};
+  Node& copy = program_.nodes.emplace_back();
+  copy.op = node.op;
+  copy.attrs = node.attrs;
+  for (Var v : inputs) copy.inputs.push_back(v.id);
+  copy.first_output = ValueId{static_cast<uint32_t>(program_.values.size())};
+  copy.output_count = node.output_count;
+  copy.scope = node.scope;
   VarList outputs;
-  for (ValueId output : program_.node(id).outputs()) outputs.push_back({this, output});
+  for (uint32_t i = 0; i < node.output_count; ++i) {
+    program_.values.push_back({from.value(node.output(i)).type, id});
+    outputs.push_back({this, copy.output(i)});
+  }
   return outputs;
 }
 

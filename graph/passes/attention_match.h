@@ -46,7 +46,7 @@ std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* mat
 // Records queries, keys and values as the op `attention` takes them, and sets their columns and scale in
 // `match->attrs`. If several of them are in one array, returns the same Var for each: by it, the op's gradient
 // recognises them.
-VarList RecordAttentionOperands(const PatternRewriter& r, AttentionMatch* match);
+VarList RecordAttentionOperands(PatternRewriter& r, AttentionMatch* match);
 
 }  // namespace weft
 

@@ -41,7 +41,7 @@ ValueId SkipScales(const PatternRewriter& r, ValueId id, AttentionAttrs* attrs) 
 
 class OperandRecorder {
  public:
-  OperandRecorder(const PatternRewriter& r, AttentionMatch* match) : r_(r), match_(*match) {}
+  OperandRecorder(PatternRewriter& r, AttentionMatch* match) : r_(r), match_(*match) {}
 
   // Returns the array [B, positions, columns] that has the operand's heads in its columns, and sets `*column` to the
   // first of these columns. If there is no such array, returns the operand by head.
@@ -81,7 +81,7 @@ class OperandRecorder {
     return rows_;
   }
 
-  const PatternRewriter& r_;
+  PatternRewriter& r_;
   AttentionMatch& match_;
   ValueId rows_id_ = kNoValue;
   Var rows_;
@@ -130,7 +130,7 @@ std::string MatchAttentionOperands(const PatternRewriter& r, AttentionMatch* mat
   return "";
 }
 
-VarList RecordAttentionOperands(const PatternRewriter& r, AttentionMatch* match) {
+VarList RecordAttentionOperands(PatternRewriter& r, AttentionMatch* match) {
   OperandRecorder recorder(r, match);
   return {recorder.Record(match->query, &match->attrs.query_column),
           recorder.Record(match->key, &match->attrs.key_column),

@@ -1,5 +1,5 @@
 // RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. All
-// other nodes are copied. Rules see the program before the pass.
+// other nodes are copied, but not before a rule records something. Rules see the program before the pass.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace weft {
 
 PatternRewriter::PatternRewriter(Rewrite& rewrite)
-    : rewrite_(rewrite), replay_(rewrite), uses_(rewrite), gradients_(rewrite.program.nodes.size(), 0) {
+    : rewrite_(rewrite), uses_(rewrite), gradients_(rewrite.program.nodes.size(), 0) {
   // Counts, for each node, the nested gradient nodes that differentiate it, from the last node to the first. No
   // gradient passes through a write. Of a gradient node's inputs, only the loss is differentiated.
   for (size_t n = program().nodes.size(); n-- > 0;) {
@@ -53,28 +53,34 @@ VarList PatternRewriter::Decline(const Node& last, const char* pattern, std::str
   return {};
 }
 
-VarList PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rules) {
+Replay& PatternRewriter::replay() {
+  if (!replay_.has_value()) replay_.emplace(rewrite_);
+  replay_->CopyUntil(node_);
+  replay_->tape().SetScope(program().nodes[node_].scope);
+  return *replay_;
+}
+
+absl::Status PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rules) {
   for (const PatternRule& rule : rules) {
     if (rule.last != node.op) continue;
-    Tape& tape = replay_.tape();
-    tape.SetScope(node.scope);
-    VarList outputs = rule.rewrite(*this, node);
+    const VarList outputs = rule.rewrite(*this, node);
+    if (replay_.has_value()) WEFT_RETURN_IF_ERROR(replay_->tape().status());
     if (outputs.empty()) continue;
     if (rule.pattern != nullptr) rewrite_.explanations.push_back({program().scope(node), rule.pattern, ""});
     changed_ = true;
-    if (!tape.status().ok()) return outputs;
     for (uint32_t i = 0; i < node.output_count; ++i) {
       const ValueId before = node.output(i);
       const bool fits =
           i < outputs.size() && (outputs[i] ? outputs[i].type() == type(before) : uses_.count(before) == 0);
       if (fits) continue;
-      tape.Fail(
-          absl::InternalError(absl::StrCat("a rule of ", node.op->name, ": output ", i,
-                                           " has a replacement of another type, or is used and has no replacement")));
+      return absl::InternalError(absl::StrCat(
+          "a rule of ", node.op->name, ": output ", i,
+          " has a replacement of another type, or is used and has no replacement; at ", program().scope(node)));
     }
-    return outputs;
+    replay().Replace(node, outputs);
+    return absl::OkStatus();
   }
-  return {};
+  return absl::OkStatus();
 }
 
 absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules) {
@@ -83,9 +89,13 @@ absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rul
   };
   if (absl::c_none_of(rewrite.program.nodes, ends)) return absl::OkStatus();
   PatternRewriter rewriter(rewrite);
-  WEFT_RETURN_IF_ERROR(rewriter.replay_.Record([&](const Node& node) { return rewriter.Try(node, rules); }));
+  const auto nodes = static_cast<uint32_t>(rewrite.program.nodes.size());
+  for (uint32_t& n = rewriter.node_; n < nodes; ++n) {
+    WEFT_RETURN_IF_ERROR(rewriter.Try(rewrite.program.nodes[n], rules));
+  }
   if (!rewriter.changed_) return absl::OkStatus();
-  rewriter.replay_.Finish();
+  rewriter.replay_->CopyUntil(nodes);
+  rewriter.replay_->Finish();
   return DropDead(rewrite);
 }
 

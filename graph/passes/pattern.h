@@ -15,6 +15,7 @@
 #ifndef WEFT_GRAPH_PASSES_PATTERN_H_
 #define WEFT_GRAPH_PASSES_PATTERN_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,7 @@ class PatternRewriter {
   explicit PatternRewriter(Rewrite& rewrite);
 
   // The program before the pass, and the readers of its values.
-  const Program& program() const { return replay_.program(); }
+  const Program& program() const { return rewrite_.program; }
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
@@ -58,20 +59,23 @@ class PatternRewriter {
   bool UnderTwoGradients(const Node& node) const;
 
   // Returns the Var of the new program to which `id`, an input of the pattern, is mapped.
-  Var Now(ValueId id) const { return replay_.Now(id); }
-  Tape* tape() { return &replay_.tape(); }
+  Var Now(ValueId id) { return replay().Now(id); }
+  Tape* tape() { return &replay().tape(); }
   // Records why the pattern that ends in `last` is left alone. Returns an empty list, which the rule returns in turn.
   VarList Decline(const Node& last, const char* pattern, std::string reason);
 
  private:
   friend absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
-  VarList Try(const Node& node, absl::Span<const PatternRule> rules);
+  absl::Status Try(const Node& node, absl::Span<const PatternRule> rules);
+  // Returns the new program, which has the nodes before the one that the rules are tried on.
+  Replay& replay();
 
   Rewrite& rewrite_;
-  Replay replay_;
+  std::optional<Replay> replay_;  // begins when a rule records, because most passes change nothing
   Uses uses_;
   std::vector<uint8_t> gradients_;  // by node: the number of nested gradients above it, at most 2
+  uint32_t node_ = 0;               // on which the rules are tried
   bool changed_ = false;
 };
 

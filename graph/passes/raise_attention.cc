@@ -118,7 +118,7 @@ std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch
   return "";
 }
 
-Var RecordAttention(const PatternRewriter& r, AttentionMatch* match) {
+Var RecordAttention(PatternRewriter& r, AttentionMatch* match) {
   VarList inputs = RecordAttentionOperands(r, match);
   for (const auto& [mask, factor] : match->masks) {
     Var m = r.Now(mask);

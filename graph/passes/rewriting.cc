@@ -35,15 +35,30 @@ VarList Replay::Now(absl::Span<const ValueId> ids) const {
   return vars;
 }
 
+bool Replay::Replaced(const Node& node) const {
+  for (uint32_t i = 0; i < node.output_count; ++i) {
+    if (Now(node.output(i))) return true;
+  }
+  return false;
+}
+
 absl::Status Replay::Record(absl::FunctionRef<VarList(const Node&)> record) {
-  for (const Node& node : program().nodes) {
-    if (node.output_count > 0 && Now(node.output(0))) continue;  // replaced before its turn
+  for (; next_ < program().nodes.size(); ++next_) {
+    const Node& node = program().nodes[next_];
+    if (Replaced(node)) continue;
     tape_.SetScope(node.scope);
-    VarList outputs = record(node);
+    const VarList outputs = record(node);
     WEFT_RETURN_IF_ERROR(tape_.status());
     Replace(node, outputs.empty() ? Copy(node) : outputs);
   }
   return absl::OkStatus();
+}
+
+void Replay::CopyUntil(uint32_t end) {
+  for (; next_ < end; ++next_) {
+    const Node& node = program().nodes[next_];
+    if (!Replaced(node)) Replace(node, Copy(node));
+  }
 }
 
 void Replay::Replace(const Node& node, VarSpan outputs) {
