@@ -185,9 +185,8 @@ template <class T>
 void RunKernels(Case<T>* c, bool one_by_one) {
   const Row& r = c->row;
   const AttentionKernels<T>& kernels = AttentionKernelsOf<T>();
-  const Workspace forward = MakeWorkspace(AttentionWorkspace(kDTypeOf<T>, r.key_width, r.value_width));
-  const Workspace backward =
-      MakeWorkspace(AttentionGradientWorkspace(kDTypeOf<T>, r.sources, r.key_width, r.value_width));
+  const auto forward = MakeWorkspace(AttentionWorkspace(kDTypeOf<T>, r.key_width, r.value_width));
+  const auto backward = MakeWorkspace(AttentionGradientWorkspace(kDTypeOf<T>, r.sources, r.key_width, r.value_width));
   for (int h = 0; h < r.heads; ++h) {
     const AttentionHead<T> head = c->Head(h, one_by_one);
     kernels.forward(head, 0, r.targets, c->y[h], c->lse[h], forward.get());
@@ -305,14 +304,12 @@ void ExpectReference(const Row& row, double forward, double backward) {
 using AttentionTest = InstructionSetTest;
 INSTANTIATE_TEST_SUITE_P(InstructionSets, AttentionTest, InstructionSets(), InstructionSetName);
 
-TEST_P(AttentionTest, F32) {
-  constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
-  for (const Row& row : kRows) ExpectReference<float>(row, row.forward * kEpsilon, row.backward * kEpsilon);
-}
-
-TEST_P(AttentionTest, F64) {
-  constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-  for (const Row& row : kRows) ExpectReference<double>(row, row.forward * kEpsilon, row.backward * kEpsilon);
+TEST_P(AttentionTest, F32AndF64) {
+  constexpr double kSingle = std::numeric_limits<float>::epsilon(), kDouble = std::numeric_limits<double>::epsilon();
+  for (const Row& row : kRows) {
+    ExpectReference<float>(row, row.forward * kSingle, row.backward * kSingle);
+    ExpectReference<double>(row, row.forward * kDouble, row.backward * kDouble);
+  }
 }
 
 // bf16 operands are computed in f32, and results have a relative rounding error of 2^-9. The backward kernel reads the

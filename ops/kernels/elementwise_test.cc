@@ -11,10 +11,7 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(ConvertToTest, RoundsToBf16Once) {
-  const struct {
-    double x;
-    double wanted;
-  } kRows[] = {
+  constexpr std::pair<double, double> kRows[] = {
       {1, 1},
       {1 + 0x1p-8, 1},  // a tie rounds to even
       {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-7},
@@ -37,15 +34,13 @@ TEST(ConvertToTest, RoundsToBf16Once) {
     EXPECT_EQ(std::signbit(got), std::signbit(x)) << x;
   }
   EXPECT_TRUE(std::isnan(ConvertTo<BF16>(kNan)));
-  EXPECT_EQ(float{ConvertTo<BF16>(int32_t{(1 << 30) + (1 << 22) + 1})},
-            0x1.02p30f);  // in f32 the last bit would be lost
+  // The last bit would be lost in f32.
+  EXPECT_EQ(float{ConvertTo<BF16>(int32_t{(1 << 30) + (1 << 22) + 1})}, 0x1.02p30f);
 }
 
 TEST(ConvertToTest, TruncatesAndSaturates) {
-  const struct {
-    double x;
-    int32_t wanted;
-  } kRows[] = {{2.9, 2}, {-2.9, -2}, {1e10, 2147483647}, {-kInf, -2147483647 - 1}, {kNan, 0}};
+  constexpr std::pair<double, int32_t> kRows[] = {
+      {2.9, 2}, {-2.9, -2}, {1e10, 2147483647}, {-kInf, -2147483647 - 1}, {kNan, 0}};
   for (const auto& [x, wanted] : kRows) EXPECT_EQ(ConvertTo<int32_t>(x), wanted) << x;
   EXPECT_TRUE(ConvertTo<bool>(kNan));
   EXPECT_FALSE(ConvertTo<bool>(-0.0));

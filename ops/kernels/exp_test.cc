@@ -29,11 +29,8 @@ TEST(ExpTest, Limits) {
   EXPECT_EQ(Exp(0), 1);
   EXPECT_EQ(Exp(-0.0f), 1);
   EXPECT_GT(Exp(-86.98f), 0);
-  for (const float x : {-86.981f, -86.99f, -87.0f, -87.1f, -104.0f}) EXPECT_EQ(Exp(x), 0) << x;
-  EXPECT_EQ(Exp(-kInf), 0);
-  EXPECT_EQ(Exp(88.73f), kInf);
-  EXPECT_EQ(Exp(200), kInf);
-  EXPECT_EQ(Exp(kInf), kInf);
+  for (const float x : {-86.981f, -86.99f, -87.0f, -87.1f, -104.0f, -kInf}) EXPECT_EQ(Exp(x), 0) << x;
+  for (const float x : {88.73f, 200.0f, kInf}) EXPECT_EQ(Exp(x), kInf) << x;
   EXPECT_TRUE(std::isnan(Exp(std::numeric_limits<float>::quiet_NaN())));
 }
 

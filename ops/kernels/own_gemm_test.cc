@@ -68,10 +68,7 @@ struct Operands {
     }
   }
 
-  template <class E>
-  static std::byte* Bytes(E* element) {
-    return reinterpret_cast<std::byte*>(element);
-  }
+  static std::byte* Bytes(auto* element) { return reinterpret_cast<std::byte*>(element); }
 };
 
 // Rounding errors of a sum of n terms of at most 1 grow about as √n · 2^-24 times the partial sums. The tolerance is

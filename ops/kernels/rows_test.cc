@@ -77,9 +77,8 @@ TYPED_TEST(RowsTest, OneSpecialValueAtAnyPosition) {
 
 TYPED_TEST(RowsTest, OneElement) {
   using T = TypeParam;
-  const struct {
-    double x, softmax;
-  } kRows[] = {{0, 1}, {-3e38, 1}, {1e-45, 1}, {-kInf, 0}, {kInf, kNan}, {kNan, kNan}};
+  constexpr std::pair<double, double> kRows[] = {{0, 1},     {-3e38, 1},   {1e-45, 1},
+                                                 {-kInf, 0}, {kInf, kNan}, {kNan, kNan}};
   for (const auto& [x, softmax] : kRows) {
     const T value = static_cast<T>(x);
     T y = 0;
