@@ -9,7 +9,6 @@
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/reduction/blocks.h"
 

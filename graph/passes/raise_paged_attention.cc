@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "weft/core/status.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"

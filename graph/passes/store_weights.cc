@@ -5,7 +5,6 @@
 // products and embeddings. The number of rows of a product has no influence on this choice, nor has the kind of the
 // readers. So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only
 // looks up a table, and a decoder, which also multiplies it.
-#include "weft/core/status.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/product/matmul.h"
