@@ -17,7 +17,6 @@
 #include "weft/core/signal_block.h"
 #include "weft/core/status.h"
 #include "weft/graph/cancellation_gate.h"
-#include "weft/graph/feeds.h"
 
 namespace weft {
 namespace {
@@ -33,6 +32,31 @@ bool HasNan(const Tensor& tensor) {
   return Dispatch(tensor.type.dtype, [&](auto zero) {
     return absl::c_any_of(tensor.span<decltype(zero)>(), [](auto x) { return std::isnan(static_cast<double>(x)); });
   });
+}
+
+// Returns the position of element `i`, like "[2,5]".
+std::string Position(const Shape& shape, int64_t i) {
+  Shape position = shape;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    position.set_dim(axis, i % shape.dim(axis));
+    i /= shape.dim(axis);
+  }
+  return ToString(position);
+}
+
+// Returns OutOfRange if an integer of `tensor`, which is fed to the input `spec`, breaks the input's bounds. The
+// message names the input and the integer's position.
+absl::Status CheckBounds(const InputSpec& spec, const Tensor& tensor) {
+  if (spec.bounds.below == 0 || spec.type.dtype != kI32) return absl::OkStatus();
+  const absl::Span<const int32_t> values = tensor.span<int32_t>();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int64_t value = values[i];
+    if ((value >= 0 && value < spec.bounds.below) || value == spec.bounds.ignored) continue;
+    return absl::OutOfRangeError(absl::StrCat("input '", spec.name, "' ", ToString(spec.type), ": ", value, " at ",
+                                              Position(spec.type.shape, static_cast<int64_t>(i)), " is not below ",
+                                              spec.bounds.below, " and at least 0"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
