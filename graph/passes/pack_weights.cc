@@ -58,7 +58,7 @@ VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
 absl::Status PackWeights(Rewrite& rewrite) {
   WEFT_RETURN_IF_ERROR(
       RewritePatterns(rewrite, {{&kMatmul, nullptr, PackWeight}, {&kWeightMatmul, nullptr, PackStoredWeight}}));
-  WEFT_RETURN_IF_ERROR(ShareCommon(rewrite, kPack));
+  WEFT_RETURN_IF_ERROR(ShareCommon(rewrite, &kPack));
   return DropDead(rewrite);
 }
 

@@ -28,8 +28,8 @@ absl::Span<const PassRow> Passes();
 absl::Status Typecheck(Rewrite& rewrite);
 // Merges nodes with equal op, attributes and inputs into one node.
 absl::Status ShareCommon(Rewrite& rewrite);
-// Merges only nodes of the op `only`.
-absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only);
+// Merges only nodes of the op `only`; null: of all ops.
+absl::Status ShareCommon(Rewrite& rewrite, const OpDef* only);
 // Drops the nodes that no root needs, and numbers values densely.
 absl::Status DropDead(Rewrite& rewrite);
 // Replaces softmax(q kᵀ) v by the op `attention`.

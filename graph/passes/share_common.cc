@@ -5,35 +5,27 @@
 #include "weft/graph/passes/passes.h"
 
 namespace weft {
-namespace {
 
-struct NodeHash {
-  const Program* program;
-  size_t operator()(uint32_t n) const {
-    const Node& node = program->nodes[n];
-    return absl::HashOf(node.op, node.inputs, node.op->attrs.hash == nullptr ? 0 : node.op->attrs.hash(node.attrs));
-  }
-};
-
-struct NodeEqual {
-  const Program* program;
-  bool operator()(uint32_t i, uint32_t j) const {
-    const Node &a = program->nodes[i], &b = program->nodes[j];
-    return i == j ||  // also if an attribute is NaN, which is not equal to itself
-           (a.op == b.op && a.inputs == b.inputs &&
-            (a.op->attrs.equal == nullptr || a.op->attrs.equal(a.attrs, b.attrs)));
-  }
-};
+absl::Status ShareCommon(Rewrite& rewrite) { return ShareCommon(rewrite, nullptr); }
 
 // Rewrite two nodes op(x; a), with equal inputs x and attributes a, to one node
 // Random ops are shared, too, because their attributes name the stream from which they draw. Writes are not shared. Nor
-// are values by which a gradient is taken, because it counts only the value's own uses. `only`: the one op whose nodes
-// are shared; null: all ops.
-absl::Status Share(Rewrite& rewrite, const OpDef* only) {
+// are values by which a gradient is taken, because it counts only the value's own uses.
+absl::Status ShareCommon(Rewrite& rewrite, const OpDef* only) {
   Program& program = rewrite.program;
+  const auto hash = [&](uint32_t n) {
+    const Node& node = program.nodes[n];
+    return absl::HashOf(node.op, node.inputs, node.op->attrs.hash == nullptr ? 0 : node.op->attrs.hash(node.attrs));
+  };
+  const auto equal = [&](uint32_t i, uint32_t j) {
+    const Node &a = program.nodes[i], &b = program.nodes[j];
+    return i == j ||  // also if an attribute is NaN, which is not equal to itself
+           (a.op == b.op && a.inputs == b.inputs &&
+            (a.op->attrs.equal == nullptr || a.op->attrs.equal(a.attrs, b.attrs)));
+  };
   const Uses uses(rewrite);
   Renames renames(program);
-  absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> seen(0, NodeHash{&program}, NodeEqual{&program});
+  absl::flat_hash_set<uint32_t, decltype(hash), decltype(equal)> seen(0, hash, equal);
   for (uint32_t n = 0; n < program.nodes.size(); ++n) {
     Node& node = program.nodes[n];
     renames.Apply(node);
@@ -47,10 +39,5 @@ absl::Status Share(Rewrite& rewrite, const OpDef* only) {
   renames.Apply(rewrite.roots);
   return absl::OkStatus();
 }
-
-}  // namespace
-
-absl::Status ShareCommon(Rewrite& rewrite) { return Share(rewrite, nullptr); }
-absl::Status ShareCommon(Rewrite& rewrite, const OpDef& only) { return Share(rewrite, &only); }
 
 }  // namespace weft
