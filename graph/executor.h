@@ -15,10 +15,7 @@ namespace weft {
 
 class Executor {
  public:
-  Executor() = default;
   virtual ~Executor() = default;
-  Executor(const Executor&) = delete;
-  Executor& operator=(const Executor&) = delete;
 
   // Body runs one task on one worker. It is also called for joins that ScheduleBuilder::AddTask added, but not for
   // joins that Build inserted.
@@ -29,7 +26,7 @@ class Executor {
   virtual void Run(Body body) = 0;
   // Ends a task of Schedule::ends_later. The call of the task's body must have begun. Any thread may call End, but
   // calls must not overlap. The default implementation is for executors that run no such tasks.
-  virtual void End(uint32_t task);
+  virtual void End(uint32_t /*task*/) { WEFT_CHECK(false && "this executor runs no tasks that end later"); }
 
   // Discards the durations of the last execution, so that policies that learn don't use them. Callers of Run call it if
   // the tasks did not do their work, because the execution was cancelled.
@@ -42,8 +39,6 @@ class Executor {
   // the successors of a task. Returns nullopt if the executor does not steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
-
-inline void Executor::End(uint32_t /*task*/) { WEFT_CHECK(false && "this executor runs no tasks that end later"); }
 
 }  // namespace weft
 
