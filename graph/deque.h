@@ -17,14 +17,14 @@ namespace weft {
 class Deque {
  public:
   // `capacity`: initial capacity in entries, rounded up to a power of two. A full deque doubles its capacity.
-  explicit Deque(size_t capacity) : first_size_(static_cast<int64_t>(std::bit_ceil(capacity))) { Grow(0, 0); }
+  explicit Deque(size_t capacity) { Grow(static_cast<int64_t>(std::bit_ceil(capacity)), 0, 0); }
 
   // Only the owner may call Push and Pop. Pop takes the latest entry. It returns false if there is no entry, or if
   // another thread steals the last one first.
   void Push(uint64_t entry) {
     const int64_t end = end_.load(std::memory_order_relaxed), begin = begin_.load(std::memory_order_acquire);
     Ring* ring = ring_.load(std::memory_order_relaxed);
-    if (end - begin >= ring->size) ring = Grow(begin, end);
+    if (end - begin >= ring->size) ring = Grow(2 * ring->size, begin, end);
     ring->at(end).store(entry, std::memory_order_relaxed);
     end_.store(end + 1, std::memory_order_release);
   }
@@ -63,8 +63,8 @@ class Deque {
     std::atomic<uint64_t>& at(int64_t i) { return entries[static_cast<size_t>(i & (size - 1))]; }
   };
 
-  Ring* Grow(int64_t begin, int64_t end) {
-    const int64_t size = rings_.empty() ? first_size_ : 2 * rings_.back()->size;
+  // Makes a ring of `size` entries the current one, and copies the entries [begin, end) to it.
+  Ring* Grow(int64_t size, int64_t begin, int64_t end) {
     rings_.push_back(
         std::make_unique<Ring>(Ring{size, std::make_unique<std::atomic<uint64_t>[]>(static_cast<size_t>(size))}));
     Ring* ring = rings_.back().get();
@@ -75,7 +75,6 @@ class Deque {
     return ring;
   }
 
-  const int64_t first_size_;
   alignas(64) std::atomic<int64_t> begin_{0};
   alignas(64) std::atomic<int64_t> end_{0};
   std::atomic<Ring*> ring_{nullptr};
