@@ -40,14 +40,7 @@ size_t FreeRanges::Allocate(size_t bytes, double deadline, bool exact, size_t li
 }
 
 size_t FreeRanges::Grow(size_t bytes, bool fresh) {
-  size_t begin = end_;
-  if (!fresh && !by_offset_.empty()) {
-    const auto last = std::prev(by_offset_.end());
-    if (last->first + last->second == end_) {
-      begin = last->first;
-      Remove(last);
-    }
-  }
+  const size_t begin = fresh ? end_ : RemoveBefore(end_);
   end_ = begin + bytes;
   return begin;
 }
@@ -69,21 +62,21 @@ void FreeRanges::Release(size_t offset, size_t bytes, double done) {
   done_[offset] = done;
   done_[end] = beyond;
 
-  const auto next = by_offset_.lower_bound(offset);
-  if (next != by_offset_.end() && next->first == end) {
+  if (const auto next = by_offset_.find(end); next != by_offset_.end()) {
     bytes += next->second;
     Remove(next);
   }
-  const auto following = by_offset_.lower_bound(offset);
-  if (following != by_offset_.begin()) {
-    const auto previous = std::prev(following);
-    if (previous->first + previous->second == offset) {
-      offset = previous->first;
-      bytes += previous->second;
-      Remove(previous);
-    }
-  }
-  Insert(offset, bytes);
+  const size_t begin = RemoveBefore(offset);
+  Insert(begin, offset + bytes - begin);
+}
+
+size_t FreeRanges::RemoveBefore(size_t end) {
+  const auto after = by_offset_.lower_bound(end);
+  if (after == by_offset_.begin()) return end;
+  const auto [begin, bytes] = *std::prev(after);
+  if (begin + bytes != end) return end;
+  Remove(std::prev(after));
+  return begin;
 }
 
 double FreeRanges::Done(size_t offset, size_t bytes) const {

@@ -35,6 +35,8 @@ class FreeRanges {
 
   void Insert(size_t offset, size_t bytes);
   void Remove(Ranges::iterator it);
+  // Removes the free range that ends at `end`, and returns its offset. If there is none, returns `end`.
+  size_t RemoveBefore(size_t end);
   // Takes [offset, offset + bytes) out of the free range that begins at `range`, and returns `offset`.
   size_t Carve(size_t range, size_t offset, size_t bytes);
   // Allocates `bytes` at the end of the arena, which grows, and returns their offset. Unless `fresh`, they begin in the
