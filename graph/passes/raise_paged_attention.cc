@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/algorithm/container.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -65,20 +66,14 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
     return r.Decline(attention, kPattern, "it has a band or dropout");
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
-  VarList masks;
-  ValueId positions = kNoValue;
-  for (size_t i = kFirstMask; i < attention.inputs.size(); ++i) {
-    const ValueId found = positions == kNoValue ? MatchPositions(r, attention.inputs[i]) : kNoValue;
-    if (found != kNoValue) {
-      positions = found;
-    } else {
-      masks.push_back(r.Now(attention.inputs[i]));
-    }
-  }
-  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
+  const auto hides = absl::c_find_if(masks, [&](ValueId mask) { return MatchPositions(r, mask) != kNoValue; });
+  if (hides == masks.end()) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
-                    r.Now(positions)};
-  inputs.insert(inputs.end(), masks.begin(), masks.end());
+                    r.Now(MatchPositions(r, *hides))};
+  for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
+    if (mask != hides) inputs.push_back(r.Now(*mask));
+  }
   return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
 }
 
