@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/arena.h"
 #include "weft/graph/evaluate.h"
 #include "weft/graph/passes/passes.h"
@@ -19,10 +20,7 @@ bool Folds(const Program& program, const Node& node) {
   const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
   if (outputs[0].bytes() > kMaxBytes || (!node.op->view && KernelFor(*node.op, inputs, outputs) == nullptr))
     return false;
-  for (ValueId in : node.inputs) {
-    if (program.producer(in).op != &kConstantOp) return false;
-  }
-  return true;
+  return absl::c_all_of(node.inputs, [&](ValueId in) { return program.producer(in).op == &kConstantOp; });
 }
 
 }  // namespace
