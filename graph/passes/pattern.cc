@@ -33,10 +33,8 @@ bool PatternRewriter::UnderTwoGradients(const Node& node) const {
 }
 
 ValueId PatternRewriter::UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const {
-  for (ValueId id : inside) {
-    if (uses_.fetched(id)) return id;
-  }
-  return ReadElsewhere(inside, last);
+  const auto fetched = absl::c_find_if(inside, [&](ValueId id) { return uses_.fetched(id); });
+  return fetched == inside.end() ? ReadElsewhere(inside, last) : *fetched;
 }
 
 ValueId PatternRewriter::ReadElsewhere(absl::Span<const ValueId> inside, const Node& last) const {

@@ -48,9 +48,9 @@ class PatternRewriter {
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
   const CompileOptions& options() const { return rewrite_.options; }
-  // `inside` are the values within the pattern that ends in `last`. Returns one of them that is also a root or read
-  // outside the pattern, or kNoValue if there is none. Such a value prevents a rewrite, because it is needed, and
-  // perhaps differentiated, outside.
+  // `inside` are the values within the pattern that ends in `last`. Returns one of them that is also a root or, failing
+  // that, read outside the pattern; kNoValue if there is none. Such a value prevents a rewrite, because it is needed,
+  // and perhaps differentiated, outside.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Like UsedElsewhere, but does not count roots. A value that is only fetched does not prevent a rewrite: its
   // elementary nodes stay, besides the replacement.

@@ -44,10 +44,9 @@ VarList RaiseLoss(PatternRewriter& r, const Node& loss) {
     return decline(absl::StrCat("the product's addend is ", ToString(r.type(bias)), ", not a bias ",
                                 ToString(TensorType{x.dtype, {vocabulary}})));
   }
-  for (ValueId id : pattern.inside()) {
-    if (r.uses().fetched(id)) return decline("the logits are fetched");
+  if (const ValueId used = r.UsedElsewhere(pattern.inside(), loss); used != kNoValue) {
+    return decline(r.uses().fetched(used) ? "the logits are fetched" : "the logits have other users");
   }
-  if (r.UsedElsewhere(pattern.inside(), loss) != kNoValue) return decline("the logits have other users");
   if (r.uses().count(loss.output(1)) > 0) return decline("the logarithms of the sums have users");
   if (r.UnderTwoGradients(loss)) return decline("it is differentiated twice");
 
