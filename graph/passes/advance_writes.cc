@@ -3,6 +3,7 @@
 // be reused. For the same reason, messages and nodes that depend on updates or messages move up.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/storage.h"
@@ -32,14 +33,10 @@ std::vector<bool> PreparesMessage(const Rewrite& rewrite, absl::Span<const Value
       for (ValueId in : node.inputs) sent[in] = true;
     }
     if (node.output_count != 1 || !sent[node.output(0)] || node.op->writes > 0) continue;
-    ValueId large = kNoValue;
-    int count = 0;
-    for (ValueId in : node.inputs) {
-      if (program.value(in).type.bytes() <= kMaxSmallBytes) continue;
-      large = in;
-      ++count;
-    }
-    if (count != 1 || !uses.OnlyOne(large)) continue;
+    const auto is_large = [&](ValueId in) { return program.value(in).type.bytes() > kMaxSmallBytes; };
+    if (absl::c_count_if(node.inputs, is_large) != 1) continue;
+    const ValueId large = *absl::c_find_if(node.inputs, is_large);
+    if (!uses.OnlyOne(large)) continue;
     const OpDef& source = *program.producer(roots[large]).op;
     if (source.writes > 0 || &source == &kParameterOp || &source == &kInputOp || &source == &kConstantOp) continue;
     prepares[n] = program.value(node.output(0)).type.bytes() <= program.value(large).type.bytes();
@@ -58,17 +55,13 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const uint32_t count = static_cast<uint32_t>(program.nodes.size());
   const std::vector<ValueId> roots = StorageRoots(program);
-  const auto root = [&](ValueId id) { return roots[id]; };
   absl::flat_hash_map<ValueId, uint32_t> last_reader;  // old version → position of its last reader so far
   for (const Node& node : program.nodes) {
-    for (int i = 0; i < node.op->writes; ++i) {
-      last_reader[root(node.inputs[i])] = 0;
-    }
+    for (int i = 0; i < node.op->writes; ++i) last_reader[roots[node.inputs[i]]] = 0;
   }
   if (last_reader.empty()) return absl::OkStatus();
 
-  const bool has_messages =
-      std::any_of(program.nodes.begin(), program.nodes.end(), [](const Node& n) { return n.op->messages != nullptr; });
+  const bool has_messages = absl::c_any_of(program.nodes, [](const Node& n) { return n.op->messages != nullptr; });
   uint32_t last_message = 0;         // position of the last message so far
   std::vector<bool> follows(count);  // by node: whether it is or depends on a write or a message
   const std::vector<bool> prepares = PreparesMessage(rewrite, roots);
@@ -80,16 +73,12 @@ absl::Status AdvanceWrites(Rewrite& rewrite) {
     for (ValueId in : node.inputs) follows[n] = follows[n] || follows[program.value(in).producer];
     if (Advances(program, node) || (has_messages && (follows[n] || prepares[n]))) {
       position[n] = 0;
-      for (ValueId in : node.inputs) {
-        position[n] = std::max(position[n], position[program.value(in).producer]);
-      }
-      for (int i = 0; i < node.op->writes; ++i) {
-        position[n] = std::max(position[n], last_reader[root(node.inputs[i])]);
-      }
+      for (ValueId in : node.inputs) position[n] = std::max(position[n], position[program.value(in).producer]);
+      for (int i = 0; i < node.op->writes; ++i) position[n] = std::max(position[n], last_reader[roots[node.inputs[i]]]);
     }
     if (node.op->messages != nullptr) last_message = position[n] = std::max(position[n], last_message);
     for (ValueId in : node.inputs) {
-      const auto reader = last_reader.find(root(in));
+      const auto reader = last_reader.find(roots[in]);
       if (reader != last_reader.end()) reader->second = std::max(reader->second, position[n]);
     }
   }
