@@ -27,16 +27,15 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
       static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMaxTiles)));
   const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
   const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
-  const int64_t row_blocks = op.cut == Cut::kCols ? 1 : CeilDiv(rows, quantum);
-  const int64_t col_blocks = op.cut == Cut::kRows ? 1 : CeilDiv(cols, column_quantum);
+  const int64_t row_unit = op.cut == Cut::kCols ? rows : quantum;
+  const int64_t col_unit = op.cut == Cut::kRows ? cols : column_quantum;
+  const int64_t row_blocks = CeilDiv(rows, row_unit), col_blocks = CeilDiv(cols, col_unit);
 
   // Rows are split before columns: a tile of whole rows is contiguous, and matrix products are fastest on such tiles.
   int64_t row_parts = 1, col_parts = 1;
   while (row_parts * col_parts < wanted && 2 * row_parts <= row_blocks) row_parts *= 2;
   while (row_parts * col_parts < wanted && 2 * col_parts <= col_blocks) col_parts *= 2;
 
-  const int64_t row_unit = op.cut == Cut::kCols ? rows : quantum,
-                col_unit = op.cut == Cut::kRows ? cols : column_quantum;
   std::vector<Rect> tiles;
   for (int64_t i = 0; i < row_parts; ++i) {
     for (int64_t j = 0; j < col_parts; ++j) {
