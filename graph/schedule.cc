@@ -41,24 +41,6 @@ Predecessors GroupByTarget(const std::vector<Edge>& edges, uint32_t count) {
   return result;
 }
 
-}  // namespace
-
-std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
-  std::vector<uint32_t> left = schedule.waits_for, order;
-  order.reserve(left.size());
-  const auto release = [&](uint32_t task) {
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
-      if (--left[next] == 0) order.push_back(next);
-    }
-  };
-  release(schedule.start());
-  for (size_t i = 0; i < order.size(); ++i) release(order[i]);
-  return order;
-}
-
-namespace {
-
 // Returns for each task whether messages wait for it: a task of Schedule::ends_later follows it, or only such tasks do.
 // `schedule`: its successors must not have kAlone.
 std::vector<bool> PrecedesMessages(const Schedule& schedule) {
@@ -107,6 +89,20 @@ void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
+  std::vector<uint32_t> left = schedule.waits_for, order;
+  order.reserve(left.size());
+  const auto release = [&](uint32_t task) {
+    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
+      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
+      if (--left[next] == 0) order.push_back(next);
+    }
+  };
+  release(schedule.start());
+  for (size_t i = 0; i < order.size(); ++i) release(order[i]);
+  return order;
+}
 
 void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, absl::Span<const float> seconds,
                   std::vector<float>* length) {
