@@ -133,17 +133,14 @@ struct Runner::State {
     return constant_data[address.index];
   }
 
-  // Points operands and fetched values to the parameters' bytes, after these have changed.
-  void ResolveParameters() {
+  // Points operands and fetched values to their bytes again, after those of parameters have changed.
+  void ResolveAll() {
     size_t operand = 0;
-    const auto resolve = [&](ValueId id, Tensor* tensor) {
-      if (compiled().addresses[id].kind == Address::Kind::kParameter) tensor->data = Resolve(id);
-    };
     for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
-      for (ValueId id : node(s).inputs) resolve(id, &operands[operand++]);
-      for (ValueId id : node(s).outputs()) resolve(id, &operands[operand++]);
+      for (ValueId id : node(s).inputs) operands[operand++].data = Resolve(id);
+      for (ValueId id : node(s).outputs()) operands[operand++].data = Resolve(id);
     }
-    for (size_t i = 0; i < fetched.size(); ++i) resolve(compiled().fetches[i].second, &fetched[i].second);
+    for (size_t i = 0; i < fetched.size(); ++i) fetched[i].second.data = Resolve(compiled().fetches[i].second);
   }
 
   absl::Status BindFeeds(absl::Span<const FeedPair> feeds) {
@@ -374,7 +371,7 @@ absl::Status Runner::UseParameters(absl::Span<const std::pair<std::string, std::
     data.emplace_back(index->second, tensor->data);
   }
   for (const auto& [index, bytes] : data) s.parameter_data[index] = bytes;
-  s.ResolveParameters();
+  s.ResolveAll();
   return absl::OkStatus();
 }
 
