@@ -191,8 +191,8 @@ class Fuser {
       const Member& producer = members_[Producer(n.inputs[k])];
       const Node& producing_node = program_.node(producer.call.node);
       const uint32_t output = Root(n.inputs[k]) - producing_node.first_output;
-      const OperandTiles written = {producing_node, producing_node.inputs.size() + output, producer.tiles};
-      if (!TileByTile(program_, {n, k, members_[m].tiles}, written)) return false;
+      const OperandTiles written(program_, producing_node, producing_node.inputs.size() + output, producer.tiles);
+      if (!TileByTile({program_, n, k, members_[m].tiles}, written)) return false;
     }
     return true;
   }

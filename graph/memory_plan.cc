@@ -208,9 +208,8 @@ class Planner {
       for (size_t k = 0; k < o.inputs.size() + o.output_count; ++k) {
         const ValueId id = k < o.inputs.size() ? o.inputs[k] : o.output(static_cast<uint32_t>(k - o.inputs.size()));
         if (Root(id) != root) continue;
-        if (!TileByTile(program_, {o, k, graph_.tiles_of(other)}, {n, n.inputs.size(), graph_.tiles_of(call)})) {
-          return false;
-        }
+        const OperandTiles touched(program_, o, k, graph_.tiles_of(other));
+        if (!TileByTile(touched, {program_, n, n.inputs.size(), graph_.tiles_of(call)})) return false;
       }
       return true;
     };

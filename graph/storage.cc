@@ -21,21 +21,6 @@ bool IsInside(const Rect& inner, const Rect& outer) {
           inner.col_end <= outer.col_end);
 }
 
-struct OperandAccess {
-  OperandAccess(const Program& program, const OperandTiles& t)
-      : tiles(t), inputs(program.InputTypes(t.node)), outputs(program.OutputTypes(t.node)) {}
-
-  const Shape& shape() const {
-    return tiles.operand < inputs.size() ? inputs[tiles.operand].shape : outputs[tiles.operand - inputs.size()].shape;
-  }
-  Rect OfTile(size_t t) const {
-    return Access(*tiles.node.op, {tiles.node.attrs, inputs, outputs}, static_cast<int>(tiles.operand), tiles.tiles[t]);
-  }
-
-  const OperandTiles& tiles;
-  const Types inputs, outputs;
-};
-
 }  // namespace
 
 constexpr OpDef kCopyOp = {.name = "copy",
@@ -81,10 +66,9 @@ Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape) {
   return {begin / shape.cols(), last / shape.cols() + 1, 0, shape.cols()};
 }
 
-bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer) {
-  const OperandAccess in(program, inner), out(program, outer);
-  for (size_t t = 0; t < inner.tiles.size(); ++t) {
-    if (!IsInside(ReinterpretRect(in.OfTile(t), in.shape(), out.shape()), out.OfTile(t))) return false;
+bool TileByTile(const OperandTiles& inner, const OperandTiles& outer) {
+  for (size_t t = 0; t < inner.size(); ++t) {
+    if (!IsInside(ReinterpretRect(inner[t], inner.shape(), outer.shape()), outer[t])) return false;
   }
   return true;
 }

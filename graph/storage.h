@@ -29,15 +29,34 @@ bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 // bytes. If the shapes have different numbers of columns, the result is the smallest range of whole rows.
 Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape);
 
-// OperandTiles names one operand of a node, and the tiles with which the node reads or writes this operand.
-struct OperandTiles {
-  const Node& node;
-  size_t operand = 0;  // inputs first, then outputs, as for Access (core/op.h)
-  absl::Span<const Rect> tiles;
+// OperandTiles are the rectangles in which the tiles of a node read or write one of its operands.
+class OperandTiles {
+ public:
+  // `operand`: inputs first, then outputs, as for Access (core/op.h). `node` and `tiles` must outlive this object.
+  OperandTiles(const Program& program, const Node& node, size_t operand, absl::Span<const Rect> tiles)
+      : node_(node),
+        operand_(operand),
+        tiles_(tiles),
+        inputs_(program.InputTypes(node)),
+        outputs_(program.OutputTypes(node)) {}
+
+  size_t size() const { return tiles_.size(); }
+  Rect operator[](size_t t) const {
+    return Access(*node_.op, {node_.attrs, inputs_, outputs_}, static_cast<int>(operand_), tiles_[t]);
+  }
+  const Shape& shape() const {
+    return operand_ < inputs_.size() ? inputs_[operand_].shape : outputs_[operand_ - inputs_.size()].shape;
+  }
+
+ private:
+  const Node& node_;
+  const size_t operand_;
+  const absl::Span<const Rect> tiles_;
+  const Types inputs_, outputs_;
 };
 // Reports whether each tile of `inner` accesses only bytes that the same tile of `outer` accesses. The two operands
 // must have the same storage root.
-bool TileByTile(const Program& program, const OperandTiles& inner, const OperandTiles& outer);
+bool TileByTile(const OperandTiles& inner, const OperandTiles& outer);
 
 extern const OpDef kCopyOp;  // copies a value; only the compiler records it
 

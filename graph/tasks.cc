@@ -42,9 +42,8 @@ class TaskMaker {
       for (uint32_t s = graph_.groups[g].first_call; s < end; ++s) {
         const Node& node = program_.node(graph_.calls[s].node);
         const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
-        const OpArgs args = {node.attrs, inputs, outputs};
-        for (size_t k = 0; k < node.inputs.size(); ++k) WaitForInput(s, args, k);
-        seconds += Seconds(*node.op, args);
+        for (size_t k = 0; k < node.inputs.size(); ++k) WaitForInput(s, k);
+        seconds += Seconds(*node.op, {node.attrs, inputs, outputs});
       }
       first_whole_.push_back(static_cast<uint32_t>(whole_.size()));
       users_.clear();
@@ -89,7 +88,7 @@ class TaskMaker {
 
   // Makes each tile of call `s` wait for the tiles that write its rectangle of input `k`. Does nothing if no other
   // group computes the input.
-  void WaitForInput(uint32_t s, const OpArgs& args, size_t k) {
+  void WaitForInput(uint32_t s, size_t k) {
     const Node& node = program_.node(graph_.calls[s].node);
     const ValueId value = graph_.storage_roots[node.inputs[k]];
     const NodeId producer = program_.value(value).producer;
@@ -101,20 +100,15 @@ class TaskMaker {
     if (made == 1) return WaitForAll(before);
 
     const Node& producer_node = program_.node(producer);
-    const Types producer_inputs = program_.InputTypes(producer_node),
-                producer_outputs = program_.OutputTypes(producer_node);
-    const OpArgs producer_args = {producer_node.attrs, producer_inputs, producer_outputs};
-    const int output = static_cast<int>(value - producer_node.first_output);
+    const size_t output = producer_node.inputs.size() + value - producer_node.first_output;
+    const OperandTiles writes(program_, producer_node, output, graph_.tiles_of(call));
+    const OperandTiles reads(program_, node, k, graph_.tiles_of(s));
     written_.clear();
-    for (const Rect& tile : graph_.tiles_of(call)) {
-      written_.push_back(
-          Access(*producer_node.op, producer_args, static_cast<int>(producer_inputs.size()) + output, tile));
-    }
+    for (uint32_t m = 0; m < made; ++m) written_.push_back(writes[m]);
     bool all_read_all = true;
     const size_t first_edge = edges_.size();
     for (uint32_t t = 0; t < tiles; ++t) {
-      const Rect read = ReinterpretRect(Access(*node.op, args, static_cast<int>(k), graph_.tiles_of(s)[t]),
-                                        args.inputs[k].shape, producer_outputs[output].shape);
+      const Rect read = ReinterpretRect(reads[t], reads.shape(), writes.shape());
       uint32_t count = 0;
       for (uint32_t m = 0; m < made; ++m) {
         if (!Overlap(read, written_[m])) continue;
