@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "weft/graph/cost.h"
-
 namespace weft {
 
 CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(graph.calls.size()) {
@@ -13,22 +11,20 @@ CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(gra
   const Program& program = graph.program;
   std::vector<uint32_t> call_of(program.nodes.size(), kNone);
   for (uint32_t s = 0; s < graph.calls.size(); ++s) {
-    const Node& node = program.node(graph.calls[s].node);
-    const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-    seconds_.push_back(Seconds(*node.op, {node.attrs, inputs, outputs}) / graph.calls[s].tile_count);
-    for (ValueId in : node.inputs) {
-      const NodeId producer = program.value(graph.storage_roots[in]).producer;
-      const uint32_t producing_call = call_of[producer];
-      if (producing_call != kNone)
-        producers_[s].push_back(producing_call);  // other inputs are inputs of the program, parameters or constants
+    const KernelCall& call = graph.calls[s];
+    seconds_.push_back(call.seconds / call.tile_count);
+    for (ValueId in : program.node(call.node).inputs) {
+      const uint32_t producer = call_of[program.value(graph.storage_roots[in]).producer];
+      if (producer != kNone) producers_[s].push_back(producer);  // no call makes inputs, parameters and constants
     }
-    call_of[graph.calls[s].node] = s;
+    call_of[call.node] = s;
   }
   tails_ = seconds_;  // from the last call to the first, each call raises its producers' tails
   for (uint32_t s = static_cast<uint32_t>(tails_.size()); s-- > 0;) {
     data_path_ = std::max(data_path_, tails_[s]);
-    for (uint32_t producing_call : producers_[s])
-      tails_[producing_call] = std::max(tails_[producing_call], seconds_[producing_call] + tails_[s]);
+    for (uint32_t producer : producers_[s]) {
+      tails_[producer] = std::max(tails_[producer], seconds_[producer] + tails_[s]);
+    }
   }
 }
 

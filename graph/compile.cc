@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "weft/core/status.h"
-#include "weft/graph/cost.h"
 #include "weft/graph/fuse.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
@@ -86,17 +85,6 @@ void Prepare(CompiledGraph* graph) {
   }
 }
 
-// Returns the time that an execution takes on one core, by the cost model.
-double ExpectedSeconds(const CompiledGraph& graph) {
-  double seconds = 0;
-  for (const KernelCall& call : graph.calls) {
-    const Node& node = graph.program.node(call.node);
-    const Types inputs = graph.program.InputTypes(node), outputs = graph.program.OutputTypes(node);
-    seconds += Seconds(*node.op, {node.attrs, inputs, outputs});
-  }
-  return seconds;
-}
-
 }  // namespace
 
 absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
@@ -111,7 +99,9 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots, options.reuse_messages));
-  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / ExpectedSeconds(*graph);
+  double seconds = 0;
+  for (const KernelCall& call : graph->calls) seconds += call.seconds;
+  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / seconds;
   return Graph(std::move(graph));
 }
 

@@ -71,7 +71,8 @@ class Fuser {
       const Types inputs = program_.InputTypes(node), outputs = program_.OutputTypes(node);
       if (!IsCall(*node.op, inputs, outputs)) continue;
       const OpArgs args = {node.attrs, inputs, outputs};
-      KernelCall call = {.node = NodeId{n}};
+      const double seconds = Seconds(*node.op, args);
+      KernelCall call = {.node = NodeId{n}, .seconds = seconds};
       if (node.op->messages != nullptr) call.messages = node.op->messages(args);
       call.kernel = KernelFor(*node.op, inputs, outputs);
       const Shape& domain = DomainShape(*node.op, args);
@@ -80,7 +81,7 @@ class Fuser {
                           .tiles = Tiles(*node.op, args, tile_seconds),
                           .rows = domain.rows(),
                           .cols = domain.cols(),
-                          .seconds = Seconds(*node.op, args) + kCallSeconds});
+                          .seconds = seconds + kCallSeconds});
       ForEachRead(node, [&](ValueId value) { ++readers_[value]; });
     }
   }

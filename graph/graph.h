@@ -37,6 +37,7 @@ struct KernelCall {
   Prepared prepared;
   uint32_t group = 0;
   uint32_t first_tile = 0, tile_count = 0;
+  double seconds = 0;  // of all tiles on one core, by the cost model
 };
 
 // A Group holds consecutive kernel calls with the same number of tiles. Task i of the group runs tile i of each call in
