@@ -6,7 +6,7 @@
 
 namespace weft {
 
-CallTimes::CallTimes(const CompiledGraph& graph) : graph_(graph), producers_(graph.calls.size()) {
+CallTimes::CallTimes(const CompiledGraph& graph) : producers_(graph.calls.size()) {
   constexpr uint32_t kNone = 0xffffffff;
   const Program& program = graph.program;
   std::vector<uint32_t> call_of(program.nodes.size(), kNone);

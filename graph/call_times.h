@@ -23,7 +23,6 @@ struct Reuses {
 
 class CallTimes {
  public:
-  // `graph` must outlive this object.
   explicit CallTimes(const CompiledGraph& graph);
 
   // seconds() returns the mean duration of one tile of `call`. tail() returns the length in seconds of the longest path
@@ -43,7 +42,6 @@ class CallTimes {
   static double Latest(const std::vector<uint32_t>& calls, const std::vector<double>& done);
 
  private:
-  const CompiledGraph& graph_;
   std::vector<double> seconds_, tails_;           // by call
   std::vector<std::vector<uint32_t>> producers_;  // by call: the producers of its inputs
   double data_path_ = 0;
