@@ -33,19 +33,11 @@ Tape::Tape(const Program& program) : Tape() {
 
 VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
   scope_ = node.scope;
-  const NodeId id{static_cast<uint32_t>(program_.nodes.size())};
-  Node& copy = program_.nodes.emplace_back();
-  copy.op = node.op;
-  copy.attrs = node.attrs;
-  for (Var v : inputs) copy.inputs.push_back(v.id);
-  copy.first_output = ValueId{static_cast<uint32_t>(program_.values.size())};
-  copy.output_count = node.output_count;
-  copy.scope = node.scope;
+  absl::InlinedVector<ValueId, 4> ids;
+  for (Var v : inputs) ids.push_back(v.id);
+  const NodeId copy = program_.AppendCopy(from, node, ids);
   VarList outputs;
-  for (uint32_t i = 0; i < node.output_count; ++i) {
-    program_.values.push_back({from.value(node.output(i)).type, id});
-    outputs.push_back({this, copy.output(i)});
-  }
+  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back({this, program_.node(copy).output(i)});
   return outputs;
 }
 

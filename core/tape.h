@@ -117,6 +117,7 @@ class Tape {
   explicit Tape(const Program& program);
   // Records a copy of a node of `from`, with other inputs. The outputs keep their types, which are not checked again.
   VarList Copy(const Program& from, const Node& node, VarSpan inputs);
+  ScopeId scope() const { return scope_; }
   void SetScope(ScopeId scope) { scope_ = scope; }
   Program TakeProgram() && { return std::move(program_); }
 

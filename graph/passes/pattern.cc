@@ -1,5 +1,5 @@
 // RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. All
-// other nodes are copied, but not before a rule records something. Rules see the program before the pass.
+// other nodes are copied, from the moment when a rule first records an op. Rules see the program before the pass.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>
@@ -52,15 +52,18 @@ VarList PatternRewriter::Decline(const Node& last, const char* pattern, std::str
 }
 
 Replay& PatternRewriter::replay() {
-  if (!replay_.has_value()) replay_.emplace(rewrite_);
+  if (!replay_.has_value()) {
+    replay_.emplace(rewrite_);
+    replay_->tape().SetScope(program().nodes[node_].scope);
+  }
   replay_->CopyUntil(node_);
-  replay_->tape().SetScope(program().nodes[node_].scope);
   return *replay_;
 }
 
 absl::Status PatternRewriter::Try(const Node& node, absl::Span<const PatternRule> rules) {
   for (const PatternRule& rule : rules) {
     if (rule.last != node.op) continue;
+    if (replay_.has_value()) replay_->tape().SetScope(node.scope);
     const VarList outputs = rule.rewrite(*this, node);
     if (replay_.has_value()) WEFT_RETURN_IF_ERROR(replay_->tape().status());
     if (outputs.empty()) continue;
@@ -71,9 +74,10 @@ absl::Status PatternRewriter::Try(const Node& node, absl::Span<const PatternRule
       const bool fits =
           i < outputs.size() && (outputs[i] ? outputs[i].type() == type(before) : uses_.count(before) == 0);
       if (fits) continue;
-      return absl::InternalError(absl::StrCat(
-          "a rule of ", node.op->name, ": output ", i,
-          " has a replacement of another type, or is used and has no replacement; at ", program().scope(node)));
+      replay().tape().Fail(
+          absl::InternalError(absl::StrCat("a rule of ", node.op->name, ": output ", i,
+                                           " has a replacement of another type, or is used and has no replacement")));
+      return replay_->tape().status();
     }
     replay().Replace(node, outputs);
     return absl::OkStatus();
@@ -87,12 +91,11 @@ absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rul
   };
   if (absl::c_none_of(rewrite.program.nodes, ends)) return absl::OkStatus();
   PatternRewriter rewriter(rewrite);
-  const auto nodes = static_cast<uint32_t>(rewrite.program.nodes.size());
-  for (uint32_t& n = rewriter.node_; n < nodes; ++n) {
+  for (uint32_t& n = rewriter.node_; n < rewrite.program.nodes.size(); ++n) {
     WEFT_RETURN_IF_ERROR(rewriter.Try(rewrite.program.nodes[n], rules));
   }
   if (!rewriter.changed_) return absl::OkStatus();
-  rewriter.replay_->CopyUntil(nodes);
+  rewriter.replay();
   rewriter.replay_->Finish();
   return DropDead(rewrite);
 }

@@ -48,8 +48,8 @@ class PatternRewriter {
   const TensorType& type(ValueId id) const { return program().value(id).type; }
   const Uses& uses() const { return uses_; }
   const CompileOptions& options() const { return rewrite_.options; }
-  // `inside` are the values within the pattern that ends in `last`. Returns one of them that is also a root or, failing
-  // that, read outside the pattern; kNoValue if there is none. Such a value prevents a rewrite, because it is needed,
+  // `inside` are the values within the pattern that ends in `last`. Returns a root among them. If there is none,
+  // returns one that is read outside the pattern, or kNoValue. Such a value prevents a rewrite, because it is needed,
   // and perhaps differentiated, outside.
   ValueId UsedElsewhere(absl::Span<const ValueId> inside, const Node& last) const;
   // Like UsedElsewhere, but does not count roots. A value that is only fetched does not prevent a rewrite: its
@@ -58,7 +58,8 @@ class PatternRewriter {
   // Reports whether a gradient of the node is itself differentiated.
   bool UnderTwoGradients(const Node& node) const;
 
-  // Returns the Var of the new program to which `id`, an input of the pattern, is mapped.
+  // Returns the Var of the new program to which `id`, an input of the pattern, is mapped. The first call of Now or tape
+  // begins to copy the program, so a rule calls them only once its pattern has matched.
   Var Now(ValueId id) { return replay().Now(id); }
   Tape* tape() { return &replay().tape(); }
   // Records why the pattern that ends in `last` is left alone. Returns an empty list, which the rule returns in turn.
@@ -68,14 +69,14 @@ class PatternRewriter {
   friend absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rules);
 
   absl::Status Try(const Node& node, absl::Span<const PatternRule> rules);
-  // Returns the new program, which has the nodes before the one that the rules are tried on.
+  // Copies the nodes before `node_` to the new program, which it creates at the first call.
   Replay& replay();
 
   Rewrite& rewrite_;
-  std::optional<Replay> replay_;  // begins when a rule records, because most passes change nothing
+  std::optional<Replay> replay_;  // created when a rule first records, because most passes change nothing
   Uses uses_;
   std::vector<uint8_t> gradients_;  // by node: the number of nested gradients above it, at most 2
-  uint32_t node_ = 0;               // on which the rules are tried
+  uint32_t node_ = 0;               // index of the node on which the rules are tried
   bool changed_ = false;
 };
 

@@ -51,6 +51,53 @@ TEST(PatternTest, ReplacesTheLastNodeAndDropsTheRest) {
   EXPECT_THAT(result.explanations, ElementsAre("h: raised"));
 }
 
+// The first rule leaves all nodes alone. The second one records an op before it does so.
+TEST(PatternTest, AProgramStaysAsItIsIfNoRuleMatches) {
+  Tape tape;
+  const Var y = Exp(Tanh(tape.Input("x", {kF32, {6}})));
+  const auto records = [](PatternRewriter& r, const Node& exp) {
+    Tanh(r.Now(exp.inputs[0]));
+    return VarList{};
+  };
+  for (const PatternRule& rule : {kRule, PatternRule{&kExp, "records", records}}) {
+    Rewrite rewrite = {.program = tape.program(), .roots = {y.id}};
+    const Node* const nodes = rewrite.program.nodes.data();
+    ASSERT_TRUE(RewritePatterns(rewrite, {rule}).ok());
+    EXPECT_EQ(rewrite.program.nodes.data(), nodes) << rule.pattern << ": the program was copied";
+    EXPECT_THAT(OpNames(rewrite.program), ElementsAre("input", "tanh", "exp"));
+  }
+}
+
+// The rule records an op for each exp, but replaces only the exp of a logarithm.
+TEST(PatternTest, WhatARuleRecordsBeforeItDeclinesIsDropped) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {6}});
+  const Var y = Exp(Log(Exp(x)));
+  const auto records = [](PatternRewriter& r, const Node& exp) {
+    Tanh(r.Now(exp.inputs[0]));
+    return RaiseExpLog(r, exp);
+  };
+  EXPECT_THAT(Apply(tape, {y.id}, {&kExp, "exp of log", records}).ops, ElementsAre("input", "exp"));
+}
+
+TEST(PatternTest, AReplacementIsInTheScopeOfTheLastNode) {
+  Tape tape;
+  VarList ends;
+  for (const char* name : {"first", "second"}) {
+    const Scope scope(&tape, name);
+    ends.push_back(Tanh(Exp(Log(tape.Input(name, {kF32, {6}})))));
+  }
+  const auto negates = [](PatternRewriter& r, const Node& exp) {
+    const Scope inner(r.tape(), "inner");
+    return VarList{Neg(r.Now(r.producer(exp.inputs[0]).inputs[0]))};
+  };
+  Rewrite rewrite = {.program = tape.program(), .roots = {ends[0].id, ends[1].id}};
+  ASSERT_TRUE(RewritePatterns(rewrite, {{&kExp, nullptr, negates}}).ok());
+  std::vector<std::string> scopes;
+  for (const Node& node : rewrite.program.nodes) scopes.push_back(rewrite.program.scope(node));
+  EXPECT_THAT(scopes, ElementsAre("first", "first/inner", "first", "second", "second/inner", "second"));
+}
+
 TEST(PatternTest, SaysWhyItLeavesOneAlone) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {6}});
@@ -91,12 +138,13 @@ TEST(PatternTest, AStepAfterAnotherIsNotDifferentiatedTwice) {
 TEST(PatternTest, ARuleThatChangesATypeIsAnError) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {6}});
+  const Scope scope(&tape, "h");
   const Var y = Exp(x);
   const auto wrong = [](PatternRewriter& r, const Node& exp) { return VarList{Reshape(r.Now(exp.inputs[0]), {2, 3})}; };
   const PatternRule rule = {&kExp, "wrong", wrong};
   Rewrite rewrite = {.program = tape.program(), .roots = {y.id}};
-  EXPECT_THAT(std::string(RewritePatterns(rewrite, {rule}).message()),
-              ::testing::HasSubstr("a rule of exp: output 0 has a replacement of another type"));
+  EXPECT_EQ(RewritePatterns(rewrite, {rule}).message(),
+            "a rule of exp: output 0 has a replacement of another type, or is used and has no replacement; at h");
 }
 
 }  // namespace

@@ -55,10 +55,12 @@ absl::Status Replay::Record(absl::FunctionRef<VarList(const Node&)> record) {
 }
 
 void Replay::CopyUntil(uint32_t end) {
+  const ScopeId scope = tape_.scope();
   for (; next_ < end; ++next_) {
     const Node& node = program().nodes[next_];
     if (!Replaced(node)) Replace(node, Copy(node));
   }
+  tape_.SetScope(scope);
 }
 
 void Replay::Replace(const Node& node, VarSpan outputs) {

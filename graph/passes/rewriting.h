@@ -92,11 +92,12 @@ class Replay {
   // Goes through the nodes of the old program in order, and calls `record` for each in the node's scope. `record`
   // returns one Var for each output of the node, or an empty list to copy the node. Returns the tape's first error.
   absl::Status Record(absl::FunctionRef<VarList(const Node&)> record);
-  // Copies the nodes up to node `end`, exclusively, that are neither copied nor replaced yet.
+  // Copies each node before node `end` that is neither recorded nor replaced yet. Keeps the tape's scope.
   void CopyUntil(uint32_t end);
   // Records `node` again, with the Vars to which its inputs are mapped.
   VarList Copy(const Node& node) { return tape_.Copy(program(), node, Now(node.inputs)); }
-  // Maps the outputs of `node` to `outputs`. A node that is replaced before its turn is not recorded.
+  // Maps the outputs of `node` to `outputs`. If any output is mapped before the node's turn, the node is not recorded,
+  // so all outputs that are read must be mapped.
   void Replace(const Node& node, VarSpan outputs);
   void Replace(ValueId id, Var var) { now_[id] = var; }
 
@@ -104,12 +105,12 @@ class Replay {
   void Finish();
 
  private:
-  bool Replaced(const Node& node) const;
+  bool Replaced(const Node& node) const;  // whether any output is mapped
 
   Rewrite& rewrite_;
   Tape tape_;
   std::vector<Var> now_;  // by value of the old program
-  uint32_t next_ = 0;     // the nodes before this one are recorded
+  uint32_t next_ = 0;     // index of the next node to record
 };
 
 // Renames maps values to the values that replace them. At first, each value is mapped to itself.
