@@ -15,7 +15,7 @@ CallTimes::CallTimes(const CompiledGraph& graph) : producers_(graph.calls.size()
     seconds_.push_back(call.seconds / call.tile_count);
     for (ValueId in : program.node(call.node).inputs) {
       const uint32_t producer = call_of[program.value(graph.storage_roots[in]).producer];
-      if (producer != kNone) producers_[s].push_back(producer);  // no call makes inputs, parameters and constants
+      if (producer != kNone) producers_[s].push_back(producer);  // inputs, parameters and constants have no call
     }
     call_of[call.node] = s;
   }

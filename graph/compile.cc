@@ -99,9 +99,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   Prepare(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots, options.reuse_messages));
-  double seconds = 0;
-  for (const KernelCall& call : graph->calls) seconds += call.seconds;
-  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / seconds;
+  if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / graph->seconds();
   return Graph(std::move(graph));
 }
 

@@ -15,6 +15,9 @@ namespace weft {
 
 class Executor {
  public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
   // Body runs one task on one worker. It is also called for joins that ScheduleBuilder::AddTask added, but not for

@@ -1,4 +1,5 @@
-// A Feed checks the type of a value that a caller feeds to a runner. Outputs find the values that the runner returns.
+// Implements two classes of runner.h. A Feed checks the type of a value that a caller feeds to a runner. Outputs gives
+// the values that the runner returns.
 #include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"

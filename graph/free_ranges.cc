@@ -62,12 +62,13 @@ void FreeRanges::Release(size_t offset, size_t bytes, double done) {
   done_[offset] = done;
   done_[end] = beyond;
 
+  size_t free_end = end;
   if (const auto next = by_offset_.find(end); next != by_offset_.end()) {
-    bytes += next->second;
+    free_end += next->second;
     Remove(next);
   }
-  const size_t begin = RemoveBefore(offset);
-  Insert(begin, offset + bytes - begin);
+  const size_t free_begin = RemoveBefore(offset);
+  Insert(free_begin, free_end - free_begin);
 }
 
 size_t FreeRanges::RemoveBefore(size_t end) {

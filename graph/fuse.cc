@@ -30,7 +30,7 @@ struct Member {  // a node that becomes a kernel call
   KernelCall call;
   std::vector<Rect> tiles;
   int64_t rows = 0, cols = 0;  // size of the domain that the tiles cut
-  double seconds = 0;          // of all tiles
+  double seconds = 0;          // of all tiles, with the overhead of the call
 };
 
 struct GroupBuilder {

@@ -91,6 +91,12 @@ struct CompiledGraph {
   MemoryFigures memory;
   std::vector<Explanation> explanations;
 
+  // Returns the time of all calls on one core, by the cost model.
+  double seconds() const {
+    double sum = 0;
+    for (const KernelCall& call : calls) sum += call.seconds;
+    return sum;
+  }
   absl::Span<const Rect> tiles_of(uint32_t call) const {
     return absl::MakeConstSpan(tiles).subspan(calls[call].first_tile, calls[call].tile_count);
   }

@@ -133,8 +133,8 @@ struct Runner::State {
     return constant_data[address.index];
   }
 
-  // Points operands and fetched values to their bytes again, after those of parameters have changed.
-  void ResolveAll() {
+  // Resolves all operands and fetched values again, after the bytes of parameters have changed.
+  void ResolveOperands() {
     size_t operand = 0;
     for (uint32_t s = 0; s < compiled().calls.size(); ++s) {
       for (ValueId id : node(s).inputs) operands[operand++].data = Resolve(id);
@@ -371,7 +371,7 @@ absl::Status Runner::UseParameters(absl::Span<const std::pair<std::string, std::
     data.emplace_back(index->second, tensor->data);
   }
   for (const auto& [index, bytes] : data) s.parameter_data[index] = bytes;
-  s.ResolveAll();
+  s.ResolveOperands();
   return absl::OkStatus();
 }
 

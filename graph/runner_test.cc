@@ -241,34 +241,40 @@ std::vector<float> Trained(int threads, uint64_t seed, int* max_workers) {
   return weights;
 }
 
-// The graph reads "a", adds 1 and fetches the sum; another parameter of the same type can take the place of "a".
+// The graph adds the input "step" to "a", and fetches the sum and a constant; another parameter of the same type can
+// take the place of "a".
 TEST(RunnerTest, UsesAnotherParameter) {
   Tape tape;
   const TensorType type = {kF32, {2}};
-  const Var a = tape.State("a", type, Constant(1));
-  const Var next = Assign(a, a + 1.0);
+  const Var a = tape.State("a", type, Constant(1)), step = tape.Input("step", type);
+  const Var next = Assign(a, a + step), constant = Fill(&tape, type, 8);
   Parameters parameters;
   ASSERT_TRUE(parameters
                   .Create(std::vector<ParameterSpec>{{"b", type, Constant(5), ParameterKind::kState},
                                                      {"c", {kF32, {3}}, Zeros(), ParameterKind::kState}})
                   .ok());
-  Runner runner(CompileOrDie(tape, {.fetch = {next}, .update = {next}}), &parameters);
+  Runner runner(CompileOrDie(tape, {.fetch = {next, constant}, .update = {next}}), &parameters);
   const auto value = [&](const char* name) { return parameters.Find(name)->as<float>()[1]; };
   const auto use = [&](const char* name, const char* other) {
     return runner.UseParameters(std::vector<std::pair<std::string, std::string>>{{name, other}});
   };
+  const auto next_after = [&](float fed) {
+    const absl::StatusOr<Outputs> out = runner.Run({{step, std::vector<float>{0, fed}}});
+    EXPECT_EQ((*out)[constant].as<float>()[1], 8);
+    return (*out)[next].as<float>()[1];
+  };
   ASSERT_TRUE(use("a", "b").ok());
-  EXPECT_EQ(runner.Run({})->Scalar(next), 6);
+  EXPECT_EQ(next_after(1), 6);
   EXPECT_EQ(value("a"), 1);
   EXPECT_EQ(value("b"), 6);
   ASSERT_TRUE(use("a", "a").ok());
-  EXPECT_EQ(runner.Run({})->Scalar(next), 2);
-  EXPECT_EQ(value("a"), 2);
+  EXPECT_EQ(next_after(3), 4);
+  EXPECT_EQ(value("a"), 4);
   EXPECT_EQ(value("b"), 6);
   EXPECT_THAT(use("a", "c").message(), HasSubstr("'c' is f32[3], but 'a' is f32[2]"));
   EXPECT_THAT(use("b", "a").message(), HasSubstr("the graph has no parameter 'b'"));
   EXPECT_THAT(use("a", "d").message(), HasSubstr("there is no parameter 'd'"));
-  EXPECT_EQ(runner.Run({})->Scalar(next), 3);  // the errors changed nothing
+  EXPECT_EQ(next_after(1), 5);  // the errors changed nothing
 }
 
 TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {

@@ -29,7 +29,7 @@ bool Shrinks(const Program& program, const Node& node, size_t small = 0);
 // bytes. If the shapes have different numbers of columns, the result is the smallest range of whole rows.
 Rect ReinterpretRect(const Rect& rect, const Shape& view, const Shape& shape);
 
-// OperandTiles are the rectangles in which the tiles of a node read or write one of its operands.
+// OperandTiles gives, for each tile of a node, the rectangle of one operand that the tile reads or writes.
 class OperandTiles {
  public:
   // `operand`: inputs first, then outputs, as for Access (core/op.h). `node` and `tiles` must outlive this object.

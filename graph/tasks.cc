@@ -99,8 +99,8 @@ class TaskMaker {
     if (made == 1) return WaitForAll(before);
 
     const Node& producer_node = program_.node(producer);
-    const size_t output = producer_node.inputs.size() + value - producer_node.first_output;
-    const OperandTiles writes(program_, producer_node, output, graph_.tiles_of(call));
+    const size_t operand = producer_node.inputs.size() + value - producer_node.first_output;
+    const OperandTiles writes(program_, producer_node, operand, graph_.tiles_of(call));
     const OperandTiles reads(program_, node, k, graph_.tiles_of(s));
     written_.clear();
     for (uint32_t m = 0; m < made; ++m) written_.push_back(writes[m]);

@@ -13,7 +13,6 @@
 #include "weft/core/json.h"
 #include "weft/core/op.h"
 #include "weft/core/status.h"
-#include "weft/graph/cost.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
 
@@ -111,7 +110,7 @@ std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> cal
                        .flops = cost.flops / tiles,
                        .bytes = cost.bytes / tiles,
                        .memory_bytes = memory_bytes[s] / tiles,
-                       .model_seconds = weft::Seconds(*node.op, args) / tiles,
+                       .model_seconds = compiled.calls[s].seconds / tiles,
                        .seconds = timed ? call_seconds[s] / tiles : 0,
                        .tiles = tiles});
     ++count[samples.back().kind];

@@ -67,12 +67,13 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
   const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
-  const auto hides = absl::c_find_if(masks, [&](ValueId mask) { return MatchPositions(r, mask) != kNoValue; });
-  if (hides == masks.end()) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  const auto position_mask = absl::c_find_if(masks, [&](ValueId mask) { return MatchPositions(r, mask) != kNoValue; });
+  if (position_mask == masks.end())
+    return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
-                    r.Now(MatchPositions(r, *hides))};
+                    r.Now(MatchPositions(r, *position_mask))};
   for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
-    if (mask != hides) inputs.push_back(r.Now(*mask));
+    if (mask != position_mask) inputs.push_back(r.Now(*mask));
   }
   return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
 }

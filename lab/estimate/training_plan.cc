@@ -54,9 +54,7 @@ class MemoryCounter {
 
 // Returns the seconds of one execution on `threads` workers by the cost model.
 double GraphSeconds(const Graph& graph, int threads) {
-  double seconds = 0;
-  for (const KernelCall& call : graph.compiled().calls) seconds += call.seconds;
-  return seconds / threads + kTaskSeconds * static_cast<double>(graph.compiled().tasks.size()) / threads;
+  return (graph.compiled().seconds() + kTaskSeconds * static_cast<double>(graph.compiled().tasks.size())) / threads;
 }
 
 TrainingCosts CostsOf(const TrainingPlan& plan) {
