@@ -72,7 +72,7 @@ Cost AttentionCost(const OpArgs& args, int64_t features);
 // Returns the rows of head `head` in batch `b`. The operand is [B, n, columns], with head 0 at `column`, or by head,
 // [B, heads, n, width].
 template <class T>
-Matrix<T> HeadPositions(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
+Matrix<T> HeadRows(T* data, const Shape& shape, int64_t b, int64_t head, int64_t column, int64_t width) {
   if (shape.rank() == 4) return {data + (b * shape.dim(1) + head) * shape.dim(2) * width, width};
   return {data + b * shape.dim(1) * shape.dim(2) + column + head * width, shape.dim(2)};
 }
@@ -86,9 +86,9 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
   const AttentionAttrs attrs = args.attrs.as<AttentionAttrs>();
   const int64_t group = head / sizes.group_heads();
   AttentionHead<T> result = {
-      .query = HeadPositions(args.input<T>(0), args.input_shape(0), b, head, attrs.query_column, sizes.key_width),
-      .key = HeadPositions(args.input<T>(1), args.input_shape(1), b, group, attrs.key_column, sizes.key_width),
-      .value = HeadPositions(args.input<T>(2), args.input_shape(2), b, group, attrs.value_column, sizes.value_width),
+      .query = HeadRows(args.input<T>(0), args.input_shape(0), b, head, attrs.query_column, sizes.key_width),
+      .key = HeadRows(args.input<T>(1), args.input_shape(1), b, group, attrs.key_column, sizes.key_width),
+      .value = HeadRows(args.input<T>(2), args.input_shape(2), b, group, attrs.value_column, sizes.value_width),
       .one_by_one = sizes.targets <= kFewTargets,
       .targets = sizes.targets,
       .sources = sizes.sources,

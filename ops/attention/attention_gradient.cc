@@ -92,18 +92,18 @@ void Kernel(const KernelArgs& args, Rect tile) {
       for (int64_t i = 0; i < sizes.group_heads(); ++i) {
         const int64_t head = group * sizes.group_heads() + i;
         const auto of_head = [&](auto* data, int index) {
-          return HeadPositions(data, args.input_shape(index), b, head, 0, args.input_shape(index).dim(2) / sizes.heads);
+          return HeadRows(data, args.input_shape(index), b, head, 0, args.input_shape(index).dim(2) / sizes.heads);
         };
         AttentionGradient<T> gradient = {
             .y = of_head(args.input<T>(kY), kY),
             .dy = of_head(args.input<T>(kDy), kDy),
             .lse = of_head(args.input<Computed<T>>(kLse), kLse),
-            .dquery = HeadPositions(args.output<T>(2), args.output_shape(2), b, head, 0, sizes.key_width)};
+            .dquery = HeadRows(args.output<T>(2), args.output_shape(2), b, head, 0, sizes.key_width)};
         if (first_mask > kDy + 1) gradient.dlse = of_head(args.input<Computed<T>>(kDy + 1), kDy + 1);
         AttentionKernelsOf<T>().backward(
             HeadOf<T>(args, sizes, first_mask, b, head), gradient, {i == 0, i + 1 == sizes.group_heads()},
-            HeadPositions(args.output<T>(0), args.output_shape(0), b, group, 0, sizes.key_width),
-            HeadPositions(args.output<T>(1), args.output_shape(1), b, group, 0, sizes.value_width), args.workspace);
+            HeadRows(args.output<T>(0), args.output_shape(0), b, group, 0, sizes.key_width),
+            HeadRows(args.output<T>(1), args.output_shape(1), b, group, 0, sizes.value_width), args.workspace);
       }
     }
   }

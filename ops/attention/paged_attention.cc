@@ -117,7 +117,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
     head.sources = std::min<int64_t>(positions[next - 1] + 1, sizes.sources);
     for (int64_t h = tile.col_begin / sizes.value_width; h < tile.col_end / sizes.value_width; ++h) {
       const int64_t group = h / (sizes.heads / sizes.groups);
-      head.query = HeadPositions(args.input<T>(0), args.input_shape(0), row, h, attrs.query_column, sizes.key_width);
+      head.query = HeadRows(args.input<T>(0), args.input_shape(0), row, h, attrs.query_column, sizes.key_width);
       head.query.stride = args.input_shape(0).elements() / std::max<int64_t>(sizes.batch, 1);
       head.key = {args.input<T>(1) + group * sizes.page * sizes.key_width, sizes.key_width};
       head.value = {args.input<T>(2) + group * sizes.page * sizes.value_width, sizes.value_width};

@@ -126,7 +126,7 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Matrix<T> y, Matrix<W> 
   *lse[t] = any ? max + std::log(total) : -kInfinity;
   if (!any) return static_cast<void>(std::fill_n(y[t], head.value_width, T{}));
   ScaleRow(1 / total, at.value_stride, sums);
-  Convert(sums, y[t], head.value_width);
+  ConvertArray(sums, y[t], head.value_width);
 }
 
 // Holds the largest score and the sum of exponentials of each target of a block.

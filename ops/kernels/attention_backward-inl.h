@@ -139,8 +139,8 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
   }
   if (!order.last) return;
   for (int64_t s = 0; s < sources; ++s) {
-    Convert(at.dkey + s * at.key_stride, dkey[s], head.key_width);
-    Convert(at.dvalue + s * at.value_stride, dvalue[s], head.value_width);
+    ConvertArray(at.dkey + s * at.key_stride, dkey[s], head.key_width);
+    ConvertArray(at.dvalue + s * at.value_stride, dvalue[s], head.value_width);
   }
 }
 

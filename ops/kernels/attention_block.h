@@ -1,5 +1,5 @@
 // These functions tell where the keys and values of a block of scores are, which sources are visible, and how masks and
-// dropout change the block. Structs lay out the workspace: arrays of float or double, with rows of whole vectors.
+// dropout change the block. ForwardSpace and BackwardSpace lay out the kernels' workspaces, with rows of whole vectors.
 #ifndef WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 #define WEFT_OPS_KERNELS_ATTENTION_BLOCK_H_
 

@@ -193,7 +193,7 @@ void StoreTransposed(const W* x_t, int64_t count, int64_t width, W* space, Matri
   for (int64_t c = 0; c < width; c += kBlock) {
     const int64_t features = std::min(kBlock, width - c);
     CopyTransposed<W, W>({x_t, kBlock}, c, features, count, 1, {space, kBlock});
-    for (int64_t i = 0; i < count; ++i) Convert(space + i * kBlock, to[i] + c, features);
+    for (int64_t i = 0; i < count; ++i) ConvertArray(space + i * kBlock, to[i] + c, features);
   }
 }
 

@@ -40,13 +40,12 @@ void AxisSlice::ForInnerLoops(Rect of_whole, absl::FunctionRef<void(int64_t, int
   const Rect r = InSlice(of_whole);
   if (r.rows() <= 0 || r.cols() <= 0) return;
   const int64_t whole_cols = whole.cols(), slice_cols = slice.cols();
-  const int64_t chunk = slice.dim(axis) * inner();  // rows that are also neighbours in the whole, unless last()
-  const bool whole_rows = !last() && r.cols() == whole_cols;
-  for (int64_t row = r.row_begin; row < r.row_end;) {
-    const int64_t end = whole_rows ? std::min(r.row_end, (row / chunk + 1) * chunk) : row + 1;
+  const bool joins_rows = !last() && r.cols() == whole_cols;       // rows of a chunk are neighbours in the whole, too
+  const int64_t run = joins_rows ? slice.dim(axis) * inner() : 1;  // rows that one inner loop covers
+  for (int64_t row = r.row_begin, end; row < r.row_end; row = end) {
+    end = std::min(r.row_end, (row / run + 1) * run);
     const int64_t first = last() ? row * whole_cols + begin : WholeRow(row) * whole_cols;
     f(first + r.col_begin, row * slice_cols + r.col_begin, (end - row) * r.cols());
-    row = end;
   }
 }
 

@@ -19,12 +19,15 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// Without vectors, each element is what drop.h defines.
+// Without vectors, computes each element as drop.h and RandomStream::Uniform define it.
 template <class T>
 void DropLanes(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) {
   const auto scale = static_cast<Computed<T>>(1 / (1 - rate));
+  Philox4 block = {};
   for (int64_t i = 0; i < n; ++i) {
-    y[i] = static_cast<T>(random.Uniform(first + static_cast<uint64_t>(i)) < rate ? 0 : x[i] * scale);
+    const uint64_t element = first + static_cast<uint64_t>(i);
+    if (i == 0 || element % 4 == 0) block = random.Block(element / 4);
+    y[i] = static_cast<T>(static_cast<float>(block[element % 4] >> 8) * 0x1p-24f < rate ? 0 : x[i] * scale);
   }
 }
 
@@ -145,6 +148,7 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
 
 #endif
 
+// Returns the functions for this instruction set.
 const auto* Functions() {
   static constexpr auto kFunctions = std::make_tuple(DropLanes<float>, DropLanes<double>, DropLanes<BF16>);
   return &kFunctions;

@@ -68,7 +68,8 @@ TEST(GemmTest, ProductsOfBF16) {
         shape.transpose_a = (flags & 1) != 0;
         shape.transpose_b = (flags & 2) != 0;
         shape.out = (flags & 4) != 0 ? kBF16 : kF32;
-        SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << " " << flags);
+        SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << ", flags "
+                                        << flags);
         ExpectProduct(shape);
       }
     }
@@ -104,8 +105,8 @@ TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
         for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
-    shape.rows = shape.cols = 600;
-    shape.inner = 1024;  // enough to pack B
+    shape.rows = shape.cols = 600;  // products of so many rows pack B
+    shape.inner = 1024;
     EXPECT_EQ(InTiles(shape, 130, 128), InTiles(shape, 600, 600));
   }
 }

@@ -1,6 +1,6 @@
-// These functions load, store and transpose vectors of floats. f32 and f64 elements are unchanged. bf16 elements are
-// widened to f32 when loaded, and rounded to nearest even when stored. This header and the others that end in -inl.h
-// are included once for each instruction set, after Highway's foreach_target.h.
+// These functions load, store, convert and transpose vectors of floats. f32 and f64 elements are unchanged. bf16
+// elements are widened to f32 when loaded, and rounded to nearest even when stored. This header and the others that end
+// in -inl.h are included once for each instruction set, after Highway's foreach_target.h.
 #if defined(WEFT_OPS_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_LANES_INL_H_
 #undef WEFT_OPS_KERNELS_LANES_INL_H_
@@ -115,9 +115,9 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
-// Computes y[i] = x[i].
+// Computes y[i] = x[i]. The rest at the end is converted one by one: BF16's constructor rounds as Narrow does.
 template <class From, class To>
-HWY_INLINE void Convert(const From* x, To* y, int64_t n) {
+HWY_INLINE void ConvertArray(const From* x, To* y, int64_t n) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<From>()));
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) Full().Store(Full().Load(x + i), y + i);

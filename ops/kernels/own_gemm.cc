@@ -127,7 +127,7 @@ class Product {
     if (shape_.transpose_a) {
       CopyTransposed<T, float>({a_ + i, shape_.a_stride}, k, terms, rows, 1, {to, kRowOfA});
     } else {
-      for (int64_t r = 0; r < rows; ++r) Convert(a_ + (i + r) * shape_.a_stride + k, to + r * kRowOfA, terms);
+      for (int64_t r = 0; r < rows; ++r) ConvertArray(a_ + (i + r) * shape_.a_stride + k, to + r * kRowOfA, terms);
     }
   }
 
@@ -195,7 +195,7 @@ void MultiplyBatch(const GemmShape& shape, const std::byte* a, const std::byte* 
     BF16* const one_c = reinterpret_cast<BF16*>(c) + m * shape.c_batch_stride;
     Product<T>(shape, one_a, one_b, {space.rounded, shape.cols}, space).Run();
     for (int64_t i = 0; i < shape.rows; ++i) {
-      Convert(space.rounded + i * shape.cols, one_c + i * shape.c_stride, shape.cols);
+      ConvertArray(space.rounded + i * shape.cols, one_c + i * shape.c_stride, shape.cols);
     }
   }
 }

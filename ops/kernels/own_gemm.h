@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// Describes a matrix product: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
+// Describes a matrix product, or a batch of them: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
 struct GemmShape {
   int64_t batch = 1;
   int64_t rows = 0, cols = 0, inner = 0;                               // C is [rows, cols]; sums have `inner` terms

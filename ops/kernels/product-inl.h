@@ -1,5 +1,5 @@
 // Multiply computes products of small matrices, in float or double, whose operands are in the cache. Larger products
-// call it block by block, and copy blocks of rows to workspaces before, as they are or transposed.
+// call it block by block. CopyRows and CopyTransposed copy blocks of their operands to workspaces.
 #if defined(WEFT_OPS_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_PRODUCT_INL_H_
 #undef WEFT_OPS_KERNELS_PRODUCT_INL_H_
@@ -90,11 +90,11 @@ void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t
   while (i < rows) next(std::integral_constant<int, 1>());
 }
 
-// Copies positions begin .. begin + count - 1, one row for each, and fills the end of each row with zeros.
+// Copies rows begin .. begin + count - 1 of `from`, and fills the end of each row of `to` with zeros.
 template <class T, class W>
 void CopyRows(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, Matrix<W> to) {
   for (int64_t i = 0; i < count; ++i) {
-    Convert(from[begin + i], to[i], width);
+    ConvertArray(from[begin + i], to[i], width);
     std::fill(to[i] + width, to[i + 1], W{0});
   }
 }
@@ -109,8 +109,8 @@ HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, size
   (hn::Store(square[kRows], d, to[kRows]), ...);
 }
 
-// Copies positions begin .. begin + count - 1, times `factor`, to the columns of `to`, which has PaddedWidth(width)
-// rows. Columns from `count` on, up to a whole vector, repeat the last position.
+// Copies rows begin .. begin + count - 1 of `from`, times `factor`, to the columns of `to`, which has
+// PaddedWidth(width) rows. Columns from `count` on, up to a whole vector, repeat the last row.
 template <class T, class W>
 void CopyTransposed(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
   constexpr size_t kLanes = hn::MaxLanes(D<W>());

@@ -78,7 +78,7 @@ void SumRows(const T* x, int64_t stride, int64_t rows, Computed<T>* y, int64_t n
   const Full full;
   int64_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    V<T> s[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    V<T> s[] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};  // as in SumVectors
     for (int64_t r = 0; r < rows; ++r) {
       HWY_UNROLL(4)
       for (int k = 0; k < 4; ++k) s[k] = hn::Add(s[k], full.Load(x + r * stride + i + k * lanes));

@@ -1,5 +1,4 @@
-// A SpaceTaker lays out the arrays of a kernel's workspace. A Matrix describes rows of memory, in a workspace or
-// elsewhere.
+// A SpaceTaker lays out a kernel's workspace. A Matrix describes memory whose row i begins at data + i * stride.
 #ifndef WEFT_OPS_KERNELS_SPACE_H_
 #define WEFT_OPS_KERNELS_SPACE_H_
 

@@ -211,9 +211,9 @@ HWY_FLATTEN void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
 
 // Returns the functions for this instruction set.
 const auto* Functions() {
-  static constexpr auto kFunctions =
-      std::make_tuple(Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>,
-                      Multiply<float>, Multiply<double>, Multiply<BF16>, Convert<float, BF16>, Convert<BF16, float>);
+  static constexpr auto kFunctions = std::make_tuple(
+      Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>, Multiply<float>,
+      Multiply<double>, Multiply<BF16>, ConvertArray<float, BF16>, ConvertArray<BF16, float>);
   return &kFunctions;
 }
 

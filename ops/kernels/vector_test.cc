@@ -84,7 +84,7 @@ TYPED_TEST(VectorTest, BinarySpecialValues) {
       {"sub", kSub, {{kInf, kInf, kNan}, {0x1p-140, 0x1p-141, 0x1p-141}}},
       {"mul", kMul, {{kInf, 0, kNan}, {-0.0, 1, -0.0}}},
       {"div", kDiv, {{0, 0, kNan}, {-1, 0, -kInf}, {-1, kInf, -0.0}}},
-      // A tie gives a.
+      // If a equals b, the result is a.
       {"minimum",
        kMinimum,
        {{kNan, 1, kNan}, {1, kNan, kNan}, {kNan, -kInf, kNan}, {kInf, -kInf, -kInf}, {-0.0, 0, -0.0}, {0, -0.0, 0}}},

@@ -65,11 +65,10 @@ HWY_INLINE void Unrolled(const Function& function) {
   }
 }
 
-// What formats have in common. A format declares again what differs.
+// Holds defaults, which a format hides by members of the same names. This Rest is for rows that are whole steps.
 template <DType kFormat>
 struct AnyFormat {
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
-  static constexpr int64_t kPrefetchDistanceOnIntel = kDefaultPrefetchDistance;
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance, kPrefetchDistanceOnIntel = kPrefetchDistance;
   static int64_t RowBytes(int64_t inner) { return static_cast<int64_t>(BytesOf(kFormat, inner)); }
   template <int kCols, int kRows, class... Arguments>
   static HWY_INLINE void Rest(const Arguments&...) {}

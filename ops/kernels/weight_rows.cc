@@ -206,6 +206,7 @@ void Multiply(const WeightRows& w, int64_t first, int64_t last, const float* a, 
   AllColumns<BF16Format>(w, first, last, PrepareRows<BF16Format>(a, rows, w.inner, workspace), rows, y);
 }
 
+bool HasByteDotProductsHere() { return HWY_TARGET == HWY_AVX3_DL; }
 size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
   if (dtype == kF32) return 0;
   if (dtype == kBF16) return PreparedBytes<BF16Format>(rows, inner);
@@ -221,8 +222,9 @@ namespace weft {
 
 HWY_EXPORT(Multiply);
 HWY_EXPORT(Workspace);
+HWY_EXPORT(HasByteDotProductsHere);
 
-bool HasByteDotProducts() { return (hwy::SupportedTargets() & HWY_TARGETS & HWY_AVX3_DL) != 0; }
+bool HasByteDotProducts() { return HWY_DYNAMIC_DISPATCH(HasByteDotProductsHere)(); }
 
 size_t WeightRowsWorkspace(DType dtype, int64_t rows, int64_t inner) {
   return HWY_DYNAMIC_DISPATCH(Workspace)(dtype, rows, inner);

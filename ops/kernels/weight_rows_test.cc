@@ -67,7 +67,7 @@ constexpr double kExact = 1e-6, kRounded = 6e-3;
 TEST_P(WeightRowsTest, MultipliesEveryFormat) {
   for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
     const double tolerance = IsBlockFormat(dtype) ? kRounded : kExact;
-    const int64_t odd = dtype == kF32 ? 3 : 0;  // the rows of other formats are whole blocks
+    const int64_t odd = dtype == kF32 ? 3 : 0;  // rows of other formats are multiples of kBlockElements
     for (int64_t rows : {0, 1, 2, 3, 7, 16}) Product(rows, 70, 160 + odd, dtype).ExpectNear(tolerance);
     for (int64_t rows : {1, 2, 7}) Product(rows, 5, 32 + odd, dtype).ExpectNear(tolerance);
     Product(2, 3, odd, dtype).ExpectNear(tolerance);
