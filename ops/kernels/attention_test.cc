@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <new>
-#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -289,7 +288,7 @@ void ExpectRows(const char* what, const std::vector<Rows<T>>& got, const std::ve
 template <class T>
 void ExpectReference(const Row& row, double forward, double backward) {
   for (const bool one_by_one : {false, true}) {
-    SCOPED_TRACE(std::string(row.what) + ", " + Name(kDTypeOf<T>) + (one_by_one ? ", one by one" : ""));
+    SCOPED_TRACE(testing::Message() << row.what << ", " << Name(kDTypeOf<T>) << (one_by_one ? ", one by one" : ""));
     Case<T> c(row);
     RunKernels(&c, one_by_one);
     const Results wanted = Reference(c);
