@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "weft/distributed/mpi_rank.h"
+#include "weft/tests/short_folder.h"
 #include "weft/tests/subprocess.h"
 
 namespace weft {
@@ -47,26 +47,23 @@ bool IsInstalled(const std::string& program) {
   return RunCommand({"sh", "-c", "command -v " + program}).exit_code == 0;
 }
 
-// A folder that every user may read, with a copy of this program and of the plugins. Its path is short, because Open
-// MPI puts sockets into TMPDIR, and the path of a socket has at most 107 bytes.
+// A folder that every user may read, with a copy of this program and of the plugins.
 class Folder {
  public:
-  Folder() : path_("/tmp/weft-mpi-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) std::abort();
-    chmod(path_.c_str(), 0755);
-    fs::create_directory(path_ + "/tmp");
-    chmod((path_ + "/tmp").c_str(), 01777);
+  Folder() : folder_("mpi") {
+    chmod(folder_.path().c_str(), 0755);
+    fs::create_directory(Path("tmp"));
+    chmod(Path("tmp").c_str(), 01777);
     fs::copy_file("/proc/self/exe", Path(kProgram));
     for (const std::string name : {"libweft_mpi.so", "libweft_mpich.so"}) {
       fs::copy_file("distributed/mpi/" + name, Path(name));
     }
   }
-  ~Folder() { fs::remove_all(path_); }
 
-  std::string Path(const std::string& name) const { return path_ + "/" + name; }
+  std::string Path(const std::string& name) const { return folder_.path() + "/" + name; }
 
  private:
-  std::string path_;
+  ShortFolder folder_;
 };
 
 // The launcher, and whether it runs as an ordinary user.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <regex>
 #include <string>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "weft/tests/short_folder.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -25,9 +25,7 @@ class RanksTest : public WeftProgramTest {
  protected:
   void SetUp() override {
     if (RunCommand({"which", kLauncher}).exit_code != 0) GTEST_SKIP() << kLauncher << " is missing; run tools/setup";
-    ASSERT_NE(mkdtemp(sockets_.data()), nullptr);
   }
-  void TearDown() override { fs::remove_all(sockets_); }
 
   // A group of ranks with equal arguments. Ranks of different groups may have different arguments.
   struct Group {
@@ -37,9 +35,8 @@ class RanksTest : public WeftProgramTest {
   // Runs `weft` in the test's folder on the ranks of all groups.
   CommandResult Launch(const std::vector<Group>& groups, CommandOptions options = {}) const {
     options.folder = folder_;
-    // Open MPI puts sockets into TMPDIR, and the path of a socket has at most 107 bytes.
-    Arguments command = {"env", "TMPDIR=" + sockets_, kLauncher,   "-q",  "--timeout",
-                         "60",  "--oversubscribe",    "--bind-to", "none"};
+    Arguments command = {"env", "TMPDIR=" + sockets_.path(), kLauncher,   "-q",  "--timeout",
+                         "60",  "--oversubscribe",           "--bind-to", "none"};
     if (getuid() == 0) command.push_back("--allow-run-as-root");
     for (const Group& group : groups) {
       if (&group != &groups.front()) command.push_back(":");
@@ -58,7 +55,7 @@ class RanksTest : public WeftProgramTest {
 
  private:
   const std::string weft_ = fs::absolute("apps/weft").string();
-  std::string sockets_ = "/tmp/weft-ranks-XXXXXX";
+  const ShortFolder sockets_ = ShortFolder("ranks");
 };
 
 // Expects the exit code, and that exactly one rank prints an error on stderr. Ignores progress and lines of mpirun.
