@@ -66,16 +66,4 @@ NodeId Program::Append(const OpDef& op, const Attrs& attrs, absl::Span<const Val
   return id;
 }
 
-NodeId Program::AppendCopy(const Program& from, const Node& node, absl::Span<const ValueId> inputs) {
-  const NodeId id{static_cast<uint32_t>(nodes.size())};
-  nodes.push_back({.op = node.op,
-                   .attrs = node.attrs,
-                   .inputs = {inputs.begin(), inputs.end()},
-                   .first_output = ValueId{static_cast<uint32_t>(values.size())},
-                   .output_count = node.output_count,
-                   .scope = node.scope});
-  for (uint32_t i = 0; i < nodes.back().output_count; ++i) values.push_back({from.value(node.output(i)).type, id});
-  return id;
-}
-
 }  // namespace weft

@@ -114,8 +114,6 @@ struct Program {
   Types OutputTypes(const Node& n) const;
   // Appends a node and the values of its outputs, without checking the inputs and types.
   NodeId Append(const OpDef& op, const Attrs& attrs, absl::Span<const ValueId> inputs, TypeSpan outputs, ScopeId scope);
-  // Appends a copy of `node`, which belongs to another program `from`, with other inputs.
-  NodeId AppendCopy(const Program& from, const Node& node, absl::Span<const ValueId> inputs);
 };
 
 // Ops without kernels, which only the tape and the compiler record. A runner points the outputs of the first three at

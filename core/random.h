@@ -58,7 +58,8 @@ struct RandomStream {
   }
   constexpr uint32_t Word(uint64_t index) const { return Block(index / 4)[index % 4]; }
   // Returns a number uniform over [0, 1): the upper 24 bits of a word.
-  constexpr float Uniform(uint64_t index) const { return static_cast<float>(Word(index) >> 8) * 0x1p-24f; }
+  static constexpr float UniformOf(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+  constexpr float Uniform(uint64_t index) const { return UniformOf(Word(index)); }
   // Returns an integer from 0 .. n - 1, each with a probability within 2^-32 of 1 / n, for n up to 2^32.
   constexpr uint64_t Below(uint64_t n, uint64_t index) const { return (Word(index) * n) >> 32; }
 

@@ -35,9 +35,9 @@ VarList Tape::Copy(const Program& from, const Node& node, VarSpan inputs) {
   scope_ = node.scope;
   absl::InlinedVector<ValueId, 4> ids;
   for (Var v : inputs) ids.push_back(v.id);
-  const NodeId copy = program_.AppendCopy(from, node, ids);
+  const NodeId id = program_.Append(*node.op, node.attrs, ids, from.OutputTypes(node), node.scope);
   VarList outputs;
-  for (uint32_t i = 0; i < node.output_count; ++i) outputs.push_back({this, program_.node(copy).output(i)});
+  for (ValueId output : program_.node(id).outputs()) outputs.push_back({this, output});
   return outputs;
 }
 

@@ -28,7 +28,7 @@ absl::Span<const PassRow> Passes();
 absl::Status Typecheck(Rewrite& rewrite);
 // Merges nodes with equal op, attributes and inputs into one node.
 absl::Status ShareCommon(Rewrite& rewrite);
-// `only`: the op whose nodes are merged; null: all ops. The function above merges those of all ops.
+// Does the same for nodes of the op `only`, or of all ops if `only` is null.
 absl::Status ShareCommon(Rewrite& rewrite, const OpDef* only);
 // Drops the nodes that no root needs, and numbers values densely.
 absl::Status DropDead(Rewrite& rewrite);

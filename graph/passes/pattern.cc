@@ -1,5 +1,5 @@
-// RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. All
-// other nodes are copied, from the moment when a rule first records an op. Rules see the program before the pass.
+// RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. It
+// copies all other nodes, but begins to copy only when a rule records an op. Rules see the program before the pass.
 #include "weft/graph/passes/pattern.h"
 
 #include <algorithm>
@@ -95,8 +95,7 @@ absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rul
     WEFT_RETURN_IF_ERROR(rewriter.Try(rewrite.program.nodes[n], rules));
   }
   if (!rewriter.changed_) return absl::OkStatus();
-  rewriter.replay();
-  rewriter.replay_->Finish();
+  rewriter.replay().Finish();
   return DropDead(rewrite);
 }
 

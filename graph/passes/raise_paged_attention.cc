@@ -67,11 +67,14 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
   const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
-  const auto position_mask = absl::c_find_if(masks, [&](ValueId mask) { return MatchPositions(r, mask) != kNoValue; });
-  if (position_mask == masks.end())
-    return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  ValueId positions = kNoValue;
+  const auto position_mask = absl::c_find_if(masks, [&](ValueId mask) {
+    positions = MatchPositions(r, mask);
+    return positions != kNoValue;
+  });
+  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
-                    r.Now(MatchPositions(r, *position_mask))};
+                    r.Now(positions)};
   for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
     if (mask != position_mask) inputs.push_back(r.Now(*mask));
   }
