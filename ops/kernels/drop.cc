@@ -19,7 +19,7 @@ namespace {
 
 #if HWY_TARGET == HWY_SCALAR
 
-// Without vectors, computes each element as drop.h and RandomStream::Uniform define it.
+// Without vectors, computes one element after the other. Four elements share a block of random words.
 template <class T>
 void DropLanes(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) {
   const auto scale = static_cast<Computed<T>>(1 / (1 - rate));
@@ -27,7 +27,7 @@ void DropLanes(const RandomStream& random, uint64_t first, double rate, const T*
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t element = first + static_cast<uint64_t>(i);
     if (i == 0 || element % 4 == 0) block = random.Block(element / 4);
-    y[i] = static_cast<T>(static_cast<float>(block[element % 4] >> 8) * 0x1p-24f < rate ? 0 : x[i] * scale);
+    y[i] = static_cast<T>(RandomStream::UniformOf(block[element % 4]) < rate ? 0 : x[i] * scale);
   }
 }
 

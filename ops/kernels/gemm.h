@@ -1,4 +1,4 @@
-// A Gemm computes what a GemmShape (own_gemm.h) describes: a matrix product, or a batch of products.
+// A Gemm computes a matrix product, or a batch of them. Its GemmShape (own_gemm.h) holds their sizes and dtypes.
 //
 // A product is an OwnGemm where oneDNN has no fast kernel (own_gemm.h). Other products are oneDNN primitives. All run
 // on the calling thread. Any number of threads may share a Gemm; each thread brings its own workspace.

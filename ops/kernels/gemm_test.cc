@@ -105,7 +105,7 @@ TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
         for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
-    shape.rows = shape.cols = 600;  // products of so many rows pack B
+    shape.rows = shape.cols = 600;  // tiles of 128 rows or more copy B to panels before they multiply
     shape.inner = 1024;
     EXPECT_EQ(InTiles(shape, 130, 128), InTiles(shape, 600, 600));
   }

@@ -115,7 +115,7 @@ HWY_INLINE void ForEachVector(int64_t n, F f) {
   if (i < n) f(Partial{static_cast<size_t>(n - i)}, i);
 }
 
-// Computes y[i] = x[i]. The rest at the end is converted one by one: BF16's constructor rounds as Narrow does.
+// Computes y[i] = x[i]. Elements that do not fill a vector are converted one by one, with the same rounding.
 template <class From, class To>
 HWY_INLINE void ConvertArray(const From* x, To* y, int64_t n) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(D<From>()));

@@ -65,7 +65,7 @@ HWY_INLINE void Unrolled(const Function& function) {
   }
 }
 
-// Holds defaults, which a format hides by members of the same names. This Rest is for rows that are whole steps.
+// Holds defaults. A format hides a default by a member of the same name. This Rest is for rows of whole steps.
 template <DType kFormat>
 struct AnyFormat {
   static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance, kPrefetchDistanceOnIntel = kPrefetchDistance;
