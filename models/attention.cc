@@ -129,20 +129,22 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
 // Returns the number whose multiples the pattern shows: a dilation above 1 or else the stride, which may be 0.
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
-// Returns bool [..., T, S]: true where the pattern of `o` hides a source from a target. `position`: the targets'
-// positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o). A source is visible if it is in the window or at a
-// multiple of the stride. With a dilation, only its multiples in the window are visible.
+// Returns the limit of the band (ops/kernels/band.h) in which a target sees sources: the number of positions before its
+// own, or -1 for no limit. With a stride, a target sees sources outside the window, too.
+int64_t Reach(const AttentionOptions& o) { return o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1; }
+
+// Returns bool [..., T, S]: true where the pattern of `o`, with a Period above 0, hides a source from a target. A
+// source is visible if it is at a multiple of the period or, with a stride, in the window. Reach bounds the band of a
+// dilation. `position`: the targets' positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o).
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
+  const Var hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
+  if (o.stride == 0 || o.window == 0) return hidden;
   const Var source = Iota(tape, kF32, sources);
-  Var hidden;
-  if (Period(o) > 0) hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
-  if (o.window == 0) return hidden;
-  const double window = static_cast<double>(o.window * o.dilation);
+  const double window = static_cast<double>(o.window);
   const Var near =
       Equal(Less(source, position + window), Less(position, source + window));  // at least one of the two is true
-  if (o.dilation > 1) return Or(hidden, Not(near));
-  return o.stride > 0 ? MaskFill(hidden, near, 0) : Not(near);
+  return MaskFill(hidden, near, 0);
 }
 
 // Returns the bias of the scores, [B, H, T, S] or [H, T, S]. `position`: positions of the targets, i32 [B, 1, T, 1] or
@@ -182,20 +184,17 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
     const Var at = position + static_cast<double>(first);
     scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
   }
-  if (o.stride > 0 || o.dilation > 1) {
+  if (Period(o) > 0) {
     const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
     const Var phase = Phases(tape, targets, Period(o), first);
-    AttentionOptions pattern = o;
-    // BandMask hides the sources outside a dilated window, so this mask only hides the positions between its multiples.
-    if (o.dilation > 1) pattern.window = 0;
-    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, pattern), kHidden);
+    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
   }
-  // With a stride, a target sees sources outside the window, too.
-  const int64_t reach = o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1;
+  const int64_t reach = Reach(o);
   return o.causal || reach >= 0 ? BandMask(scores, reach, o.causal ? 0 : reach, kHidden) : scores;
 }
 
-// Like MaskScores, for the rows of a cache. Hides rows after the target's position.
+// Like MaskScores, for the rows of a cache. Hides rows after the target's position. The pass that raises paged
+// attention (graph/passes/raise_paged_attention.cc) recognises the first two masks.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
@@ -205,9 +204,11 @@ Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache
     const Var at = by_target(cache.positions);
     scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
   }
-  scores = MaskFill(scores, Less(position, Iota(tape, kF32, sources)), kHidden);
-  if (o.window == 0 && o.stride == 0) return scores;
-  const Var phase = Period(o) > 0 ? by_target(Embedding(Phases(tape, sources, Period(o)), cache.positions)) : Var{};
+  const Var source = Iota(tape, kF32, sources);
+  scores = MaskFill(scores, Less(position, source), kHidden);
+  if (Reach(o) >= 0) scores = MaskFill(scores, Less(source, position + static_cast<double>(-Reach(o))), kHidden);
+  if (Period(o) == 0) return scores;
+  const Var phase = by_target(Embedding(Phases(tape, sources, Period(o)), cache.positions));
   return MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
 }
 

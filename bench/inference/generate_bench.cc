@@ -28,7 +28,7 @@ namespace {
 
 struct Options {
   std::string model = "gpt2", mode = "decode", precision = "f32";
-  int64_t batch = 1, length = 128, layers = 0, repeats = 5, draft = 0;
+  int64_t batch = 1, length = 128, layers = 0, window = 0, repeats = 5, draft = 0;
   int threads = 0;
   bool json = false;
 };
@@ -41,7 +41,8 @@ GptConfig ConfigOf(const Options& options) {
           .context = std::max(model.context, kPrompt + options.length),
           .layers = options.layers > 0 ? options.layers : model.layers,
           .heads = model.heads,
-          .width = model.width};
+          .width = model.width,
+          .attention = {.patterns = {{.window = options.window}}}};
 }
 
 struct Timing {
@@ -109,6 +110,7 @@ absl::Status Measure(Options options) {
       {"mode", options.mode},
       {"batch", options.batch},
       {"length", options.length},
+      {"window", options.window},
       {"precision", options.precision},
       {"threads", options.threads},
       {"tokens_per_second", tokens},
@@ -134,6 +136,8 @@ int Main(int argc, char** argv) {
   app.add_option("--draft", options.draft, "tokens to guess ahead by looking up the last ones")
       ->check(CLI::Range(0, 47));
   app.add_option("--layers", options.layers, "number of layers; 0: the model's own")->check(CLI::Range(0, 1 << 12));
+  app.add_option("--window", options.window, "a token sees this many tokens, its own included; 0: all before it")
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("--precision", options.precision, "format of the weights")
       ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));

@@ -20,7 +20,7 @@ CommandResult RunProgram(const std::string& command) {
 
 TEST(GenerateBenchTest, PrintsOneObject) {
   const std::string small = "generate_bench --json --model=charcpu --layers=1 --length=4 --repeats=1 ";
-  for (const char* flags : {"--mode=decode --precision=q8_0 --batch=2", "--mode=prefill --precision=f32"}) {
+  for (const char* flags : {"--mode=decode --precision=q8_0 --batch=2", "--mode=prefill --precision=f32 --window=2"}) {
     const CommandResult result = RunProgram(small + flags);
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const nlohmann::json row = nlohmann::json::parse(result.out);

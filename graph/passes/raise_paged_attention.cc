@@ -2,8 +2,10 @@
 // the pages are read where they are, and only as far as a token sees. The pass follows the one that raises attention.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <optional>
+#include <vector>
 
-#include "absl/algorithm/container.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -41,21 +43,33 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   return result;
 }
 
-// Returns the positions, i32 [B, 1], of a mask that hides the sources after each row's position: positions < iota.
-// Returns kNoValue for another mask.
-ValueId MatchPositions(const PatternRewriter& r, ValueId mask) {
-  const Node& less = r.producer(SkipReshapes(r, mask));
-  if (less.op != &kLess || r.producer(less.inputs[1]).op != &kIota) return kNoValue;
-  const Node& cast = r.producer(SkipReshapes(r, less.inputs[0]));
+// Matches a cast of the targets' positions, i32 [B, 1], and returns the positions. Returns kNoValue for another value.
+ValueId MatchPositions(const PatternRewriter& r, ValueId id) {
+  const Node& cast = r.producer(SkipReshapes(r, id));
   if (cast.op != &kCast) return kNoValue;
   const ValueId positions = SkipReshapes(r, cast.inputs[0]);
-  const TensorType& type = r.type(positions);
-  return type == TensorType{kI32, {r.type(less.output(0)).shape.dim(0), 1}} ? positions : kNoValue;
+  const Shape& shape = r.type(id).shape;
+  return shape.rank() > 0 && r.type(positions) == TensorType{kI32, {shape.dim(0), 1}} ? positions : kNoValue;
+}
+
+struct PositionMask {
+  ValueId positions = kNoValue;  // kNoValue: the mask is another one
+  int32_t left = -1;             // -1: the mask hides the sources after the target's position
+};
+// Matches positions < iota, or iota < positions - left.
+PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask) {
+  const Node& less = r.producer(SkipReshapes(r, mask));
+  if (less.op != &kLess) return {};
+  if (r.producer(less.inputs[1]).op == &kIota) return {.positions = MatchPositions(r, less.inputs[0])};
+  const std::optional<Shifted> begin = MatchShifted(r.program(), less.inputs[1]);
+  if (r.producer(less.inputs[0]).op != &kIota || !begin || !(begin->number <= 0)) return {};
+  constexpr double kMaxLeft = std::numeric_limits<int32_t>::max();
+  return {.positions = MatchPositions(r, begin->x), .left = static_cast<int32_t>(std::min(-begin->number, kMaxLeft))};
 }
 
 // Rewrite attention(q, read_pages(k), read_pages(v), positions < iota, masks) to paged_attention(q, k, v, masks)
 VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
-  const AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
+  AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
   const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
   if (keys.cache == kNoValue || values.cache == kNoValue) return {};
   if (keys.pages != values.pages) return r.Decline(attention, kPattern, "keys and values are in different pages");
@@ -66,18 +80,26 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
     return r.Decline(attention, kPattern, "it has a band or dropout");
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
-  const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
   ValueId positions = kNoValue;
-  const auto position_mask = absl::c_find_if(masks, [&](ValueId mask) {
-    positions = MatchPositions(r, mask);
-    return positions != kNoValue;
-  });
-  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  bool ends_at_position = false;
+  std::vector<ValueId> masks;
+  for (ValueId mask : absl::MakeConstSpan(attention.inputs).subspan(kFirstMask)) {
+    const PositionMask limit = MatchPositionMask(r, mask);
+    if (limit.positions == kNoValue || (positions != kNoValue && limit.positions != positions)) {
+      masks.push_back(mask);
+      continue;
+    }
+    positions = limit.positions;
+    if (limit.left < 0) {
+      ends_at_position = true;
+    } else {
+      attrs.left = attrs.left < 0 ? limit.left : std::min(attrs.left, limit.left);
+    }
+  }
+  if (!ends_at_position) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
                     r.Now(positions)};
-  for (auto mask = masks.begin(); mask != masks.end(); ++mask) {
-    if (mask != position_mask) inputs.push_back(r.Now(*mask));
-  }
+  for (ValueId mask : masks) inputs.push_back(r.Now(mask));
   return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
 }
 

@@ -3,6 +3,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
+#include "weft/ops/all_ops.h"
+#include "weft/ops/attention/attention.h"
 #include "weft/ops/ops.h"
 #include "weft/tests/op_names.h"
 
@@ -20,10 +22,11 @@ struct Parts {
   int64_t page = kCachePage, targets = 1;
   bool other_pages = false;  // values are read from other pages than keys
   bool hides = true;         // positions after a row's own are hidden
+  int window = 0;            // positions that a row sees, with its own; 0: all
 };
 
-// Attention of one token of each row to three pages.
-std::vector<std::string> OpsOf(const Parts& parts) {
+// Compiles attention of one token of each row to three pages.
+absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   Tape tape;
   const Var query = tape.Input("query", {kF32, {kRows, kHeads, parts.targets, kWidth}});
   const TensorType cache = {kF32, {9, kGroups, parts.page, kWidth}};
@@ -35,13 +38,18 @@ std::vector<std::string> OpsOf(const Parts& parts) {
   Var scores =
       MatMul(Reshape(query, {kRows, kGroups, together, kWidth}), ReadPages(keys, pages), {.transpose_b = true});
   scores = Reshape(scores, {kRows, kHeads, parts.targets, sources});
-  if (parts.hides) {
-    const Var position = Cast(Reshape(positions, {kRows, 1, 1, 1}), kF32);
-    scores = MaskFill(scores, Less(position, Iota(&tape, kF32, sources)), kHidden);
+  const Var position = Cast(Reshape(positions, {kRows, 1, 1, 1}), kF32), source = Iota(&tape, kF32, sources);
+  if (parts.window > 0) {
+    scores = MaskFill(scores, Less(source, position + static_cast<double>(1 - parts.window)), kHidden);
   }
+  if (parts.hides) scores = MaskFill(scores, Less(position, source), kHidden);
   const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
   const Var y = MatMul(weights, ReadPages(values, parts.other_pages ? others : pages));
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
+  return Compile(tape, {.fetch = {y}, .mode = kEval});
+}
+
+std::vector<std::string> OpsOf(const Parts& parts) {
+  const absl::StatusOr<Graph> graph = CompileParts(parts);
   EXPECT_TRUE(graph.ok()) << graph.status();
   return graph.ok() ? OpNames(graph->program()) : std::vector<std::string>();
 }
@@ -55,8 +63,22 @@ TEST(RaisePagedAttentionTest, ReadsPagesWhereTheyAre) {
   }
 }
 
+TEST(RaisePagedAttentionTest, ReadsOnlyTheWindow) {
+  const absl::StatusOr<Graph> graph = CompileParts({.window = 5});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_THAT(OpNames(graph->program()), Not(Contains("less"))) << "which makes a mask";
+  int found = 0;
+  for (const Node& node : graph->program().nodes) {
+    if (node.op != &kPagedAttention) continue;
+    ++found;
+    EXPECT_EQ(node.attrs.as<AttentionAttrs>().left, 4);
+  }
+  EXPECT_EQ(found, 1);
+}
+
 TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
-  for (const Parts& parts : {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}}) {
+  for (const Parts& parts :
+       {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}, {.hides = false, .window = 5}}) {
     const std::vector<std::string> ops = OpsOf(parts);
     EXPECT_THAT(ops, Not(Contains("paged_attention")));
     EXPECT_THAT(ops, Contains("attention"));

@@ -4,8 +4,8 @@
 // Texts share caches [N, G, S, width] of N pages of S positions, at most kCachePage (Kwon et al., "Efficient memory
 // management for large language model serving with PagedAttention", 2023). Inputs are query, keys, values, pages i32
 // [B, P], positions i32 [B, 1], and masks that broadcast to [B, H, 1, P · S]. Position p of row b is in page
-// pages[b, p / S]. Row b sees positions up to positions[b]; below 0, it sees nothing and gets zeros. The output is
-// [B, 1, H · value_width].
+// pages[b, p / S]. Row b sees positions up to positions[b], and with `left` >= 0, only from positions[b] - left on. If
+// it sees nothing, it gets zeros. The output is [B, 1, H · value_width].
 //
 // With at most kFewRows rows, or with pages of less than kCachePage positions, each row reads its keys and values in
 // place. Otherwise, neighbouring rows that are consecutive positions of one text share copies. In all cases, the bits
@@ -50,8 +50,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (a.heads < 1 || a.groups < 1 || a.heads % a.groups != 0) {
     return error("heads = ", a.heads, " is not a multiple of the ", a.groups, " heads of keys and values");
   }
-  if (a.left >= 0 || a.right >= 0 || a.by_lse || a.dropout != 0) {
-    return error("left, right, by_lse and dropout must not be set");
+  if (a.right >= 0 || a.by_lse || a.dropout != 0) {
+    return error("right, by_lse and dropout must not be set");
   }
   const Shape& query = in[0].shape;
   const int64_t batch = query.rank() > 0 ? query.dim(0) : 0, columns = a.query_column + a.heads * a.key_width;
@@ -108,13 +108,17 @@ void Kernel(const KernelArgs& args, Rect tile) {
                            .key_width = sizes.key_width,
                            .value_width = sizes.value_width,
                            .scale = attrs.scale,
-                           .soft_cap = attrs.soft_cap,
-                           .band = Band(-1, 0)};
+                           .soft_cap = attrs.soft_cap};
   for (int64_t row = tile.row_begin, next = row; row < tile.row_end; row = next) {
     next = head.one_by_one ? row + 1 : EndOfText(pages, positions, sizes.pages, row, tile.row_end);
     head.pages = pages + row * sizes.pages;
     head.targets = next - row;
-    head.sources = std::min<int64_t>(positions[next - 1] + 1, sizes.sources);
+    // Band counts from the last source. If the row's position is beyond its pages, then the last source is `beyond`
+    // positions before it, and less of the window is left. EndOfText joins no other row to such a row.
+    head.sources = std::clamp<int64_t>(positions[next - 1] + 1, 0, sizes.sources);
+    const int64_t beyond = std::max<int64_t>(positions[next - 1] + 1 - sizes.sources, 0);
+    if (attrs.left >= 0 && beyond > attrs.left) head.sources = 0;
+    head.band = Band(attrs.left < 0 ? -1 : attrs.left - beyond, 0);
     for (int64_t h = tile.col_begin / sizes.value_width; h < tile.col_end / sizes.value_width; ++h) {
       const int64_t group = h / (sizes.heads / sizes.groups);
       head.query = HeadRows(args.input<T>(0), args.input_shape(0), row, h, attrs.query_column, sizes.key_width);
@@ -167,16 +171,22 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
   const Var pages = in[kPages], position = in[kPositions];
   const int64_t batch = in[0].dim(0), sources = pages.dim(1) * in[1].dim(2);
   VarList inputs = {in[0], RowsOfPages(in[1], pages), RowsOfPages(in[2], pages)};
-  inputs.push_back(Less(Reshape(Cast(position, kF64), {batch, 1, 1, 1}), Iota(position.tape, kF64, sources)));
+  const Var row = Reshape(Cast(position, kF64), {batch, 1, 1, 1}), source = Iota(position.tape, kF64, sources);
+  inputs.push_back(Less(row, source));
+  // SpellAttention would count `left` from the last source, so a mask counts it from each row's own position.
+  AttentionAttrs unlimited = attrs.as<AttentionAttrs>();
+  if (unlimited.left >= 0) inputs.push_back(Less(source, row + static_cast<double>(-unlimited.left)));
+  unlimited.left = -1;
   inputs.insert(inputs.end(), in.begin() + kFirstMask, in.end());
-  const ElementaryAttention e = SpellAttention(attrs, inputs, 3);
+  const ElementaryAttention e = SpellAttention(Attrs::Of(unlimited), inputs, 3);
   return {Cast(ByRow(MatMul(Softmax(e.scores), e.value)), in[0].dtype())};
 }
 
 Cost CostOf(const OpArgs& args) {
   const PagedSizes sizes(args.attrs, args.inputs);
-  // The positions are not known here. On average, a row is taken to see half of its pages.
-  const double seen = static_cast<double>(sizes.batch * sizes.sources) / 2;
+  // The positions are not known here. On average, a row is taken to see half of its pages, or the whole band.
+  const int64_t band = Band(args.attrs.as<AttentionAttrs>().left).left;
+  const double seen = static_cast<double>(sizes.batch * std::min(sizes.sources / 2, band + 1));
   const double key_value = static_cast<double>(sizes.key_width + sizes.value_width);
   const auto bytes = static_cast<double>(SizeOf(args.inputs[0].dtype));
   return {.flops = 2 * seen * static_cast<double>(sizes.heads) * key_value,
@@ -187,6 +197,7 @@ constexpr AttentionAttrs kOneHead = {.key_width = 3, .value_width = 2, .scale = 
 constexpr AttentionAttrs kGrouped = {.heads = 4, .groups = 2, .key_width = 5, .value_width = 5, .scale = -0.7};
 constexpr AttentionAttrs kCapped = {
     .heads = 2, .groups = 2, .key_width = 4, .value_width = 3, .query_column = 1, .scale = 2, .soft_cap = 1.5};
+constexpr AttentionAttrs kWindow = {.key_width = 3, .value_width = 2, .scale = 0.5, .left = 70};
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1]",
@@ -197,6 +208,15 @@ constexpr OpExample kExamples[] = {
      .record = RecordWith<kPagedAttention, kOneHead>,
      .below = 140,
      .out = "[3,1,2]",
+     .tolerance = 1e-5},
+    {.in = "[3,1,3] [250,1,64,3] [250,1,64,2] i32[3,3] i32[3,1]",  // the windows of some rows are beyond the pages
+     .record = RecordWith<kPagedAttention, kWindow>,
+     .below = 250,
+     .out = "[3,1,2]",
+     .tolerance = 1e-5},
+    {.in = "[70,1,3] [190,1,64,3] [190,1,64,2] i32[70,3] i32[70,1]",
+     .record = RecordWith<kPagedAttention, kWindow>,
+     .below = 190,
      .tolerance = 1e-5},
     {.in = "[5,4,1,5] [9,2,64,5] [9,2,64,5] i32[5,1] i32[5,1]",
      .record = RecordWith<kPagedAttention, kGrouped>,
