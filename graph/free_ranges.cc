@@ -1,5 +1,5 @@
 // Allocate searches the free ranges in ascending order of size, and Release merges free neighbours. `by_offset_` and
-// `by_size_` hold the same free ranges. `done_` covers the whole arena, free or not.
+// `by_size_` hold the same free ranges. `done_` covers the whole arena, free or not; it is empty while all times are 0.
 #include "weft/graph/free_ranges.h"
 
 #include <algorithm>
@@ -56,11 +56,13 @@ size_t FreeRanges::Carve(size_t range, size_t offset, size_t bytes) {
 
 void FreeRanges::Release(size_t offset, size_t bytes, double done) {
   const size_t end = offset + bytes;
-  const auto after = done_.upper_bound(end);
-  const double beyond = after == done_.begin() ? 0 : std::prev(after)->second;
-  done_.erase(done_.lower_bound(offset), after);
-  done_[offset] = done;
-  done_[end] = beyond;
+  if (done > 0 || !done_.empty()) {
+    const auto after = done_.upper_bound(end);
+    const double beyond = after == done_.begin() ? 0 : std::prev(after)->second;
+    done_.erase(done_.lower_bound(offset), after);
+    done_[offset] = done;
+    done_[end] = beyond;
+  }
 
   size_t free_end = end;
   if (const auto next = by_offset_.find(end); next != by_offset_.end()) {

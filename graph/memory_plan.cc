@@ -236,10 +236,10 @@ class Planner {
       }
       offsets[s] = offset;
       end = std::max(end, offset + storage.bytes);
+      if (end >= plan_.memory.planned) return;
       const auto lower = [&](uint32_t a, uint32_t b) { return offsets[a] < offsets[b]; };
       placed.insert(absl::c_upper_bound(placed, s, lower), s);
     }
-    if (end >= plan_.memory.planned) return;
     plan_.memory.planned = end;
     for (uint32_t s = 0; s < storages_.size(); ++s) storages_[s].offset = offsets[s];
   }
