@@ -30,6 +30,17 @@ TEST(FreeRangesTest, TakesTheSmallestThatIsDoneInTime) {
   EXPECT_EQ(free.end(), 220u);
 }
 
+TEST(FreeRangesTest, KnowsWhenUsersFinishAfterReleasesAtZero) {
+  FreeRanges free;
+  free.Allocate(100, 0, false, 0);
+  free.Release(0, 50, 0);
+  EXPECT_EQ(free.Done(0, 100), 0);
+  free.Release(50, 20, 3);
+  EXPECT_EQ(free.Done(0, 50), 0);
+  EXPECT_EQ(free.Done(40, 20), 3);
+  EXPECT_EQ(free.Done(70, 30), 0);
+}
+
 TEST(FreeRangesTest, LeavesLargerRangesAloneWhereOneHasTheVerySize) {
   FreeRanges free;
   free.Allocate(100, 0, false, 0);

@@ -239,6 +239,8 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
   config.width = 64;
   check(config, kF32, {64, 200, 512});
   for (const DType weights : {kBF16, kQ8_0, kQ4_0}) check(config, weights, {200});
+  config.attention.patterns = {{.window = 70}, {.window = 3}};
+  check(config, kF32, {200});
   config.layers = 1;
   config.width = 384;
   for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});

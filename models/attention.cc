@@ -129,13 +129,14 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
 // Returns the number whose multiples the pattern shows: a dilation above 1 or else the stride, which may be 0.
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
-// Returns the limit of the band (ops/kernels/band.h) in which a target sees sources: the number of positions before its
-// own, or -1 for no limit. With a stride, a target sees sources outside the window, too.
+// Returns the largest distance at which the window shows an earlier source, or -1 for no limit. With a stride, a target
+// sees sources outside the window, too.
 int64_t Reach(const AttentionOptions& o) { return o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1; }
 
 // Returns bool [..., T, S]: true where the pattern of `o`, with a Period above 0, hides a source from a target. A
-// source is visible if it is at a multiple of the period or, with a stride, in the window. Reach bounds the band of a
-// dilation. `position`: the targets' positions, f32 [..., T, 1]. `phase`: `position` modulo Period(o).
+// source is visible if its distance is a multiple of the period or, with a stride, if it is in the window. With a
+// dilation, the caller hides what is beyond Reach. `position`: the targets' positions, f32 [..., T, 1]. `phase`:
+// `position` modulo Period(o).
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
   const Var hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
@@ -194,7 +195,7 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
 }
 
 // Like MaskScores, for the rows of a cache. Hides rows after the target's position. The pass that raises paged
-// attention (graph/passes/raise_paged_attention.cc) recognises the first two masks.
+// attention (graph/passes/raise_paged_attention.cc) recognises the two masks that compare positions.
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);

@@ -136,7 +136,7 @@ int Main(int argc, char** argv) {
   app.add_option("--draft", options.draft, "tokens to guess ahead by looking up the last ones")
       ->check(CLI::Range(0, 47));
   app.add_option("--layers", options.layers, "number of layers; 0: the model's own")->check(CLI::Range(0, 1 << 12));
-  app.add_option("--window", options.window, "a token sees this many tokens, its own included; 0: all before it")
+  app.add_option("--window", options.window, "number of tokens that a token sees, itself included; 0: no limit")
       ->check(CLI::Range(0, 1 << 20));
   app.add_option("--precision", options.precision, "format of the weights")
       ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));

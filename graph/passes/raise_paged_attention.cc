@@ -1,7 +1,9 @@
 // This pass recognises attention of single tokens to pages of a cache, and replaces it by the op `paged_attention`. So
-// the pages are read where they are, and only as far as a token sees. The pass follows the one that raises attention.
+// the pages are read where they are, and of them only the positions that a token sees. The pass follows the one that
+// raises attention.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -43,31 +45,40 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   return result;
 }
 
-// Matches a cast of the targets' positions, i32 [B, 1], and returns the positions. Returns kNoValue for another value.
-ValueId MatchPositions(const PatternRewriter& r, ValueId id) {
-  const Node& cast = r.producer(SkipReshapes(r, id));
-  if (cast.op != &kCast) return kNoValue;
-  const ValueId positions = SkipReshapes(r, cast.inputs[0]);
-  const Shape& shape = r.type(id).shape;
-  return shape.rank() > 0 && r.type(positions) == TensorType{kI32, {shape.dim(0), 1}} ? positions : kNoValue;
-}
-
 struct PositionMask {
-  ValueId positions = kNoValue;  // kNoValue: the mask is another one
+  ValueId positions = kNoValue;  // i32 [B, 1]; kNoValue: the mask is another one
   int32_t left = -1;             // -1: the mask hides the sources after the target's position
 };
-// Matches positions < iota, or iota < positions - left.
+// Matches a mask [B, 1, 1, S] of attention with one target in each row: positions < iota, or iota < positions + number,
+// where `left` is -number.
 PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask) {
   const Node& less = r.producer(SkipReshapes(r, mask));
-  if (less.op != &kLess) return {};
-  if (r.producer(less.inputs[1]).op == &kIota) return {.positions = MatchPositions(r, less.inputs[0])};
-  const std::optional<Shifted> begin = MatchShifted(r.program(), less.inputs[1]);
-  if (r.producer(less.inputs[0]).op != &kIota || !begin || !(begin->number <= 0)) return {};
-  constexpr double kMaxLeft = std::numeric_limits<int32_t>::max();
-  return {.positions = MatchPositions(r, begin->x), .left = static_cast<int32_t>(std::min(-begin->number, kMaxLeft))};
+  const Shape& shape = r.type(mask).shape;
+  if (less.op != &kLess || shape.rank() != 4 || shape.dim(1) != 1 || shape.dim(2) != 1) return {};
+  const bool hides_later = r.producer(less.inputs[1]).op == &kIota;
+  PositionMask result;
+  ValueId position = less.inputs[0];
+  if (!hides_later) {
+    const std::optional<Shifted> begin = MatchShifted(r.program(), less.inputs[1]);
+    constexpr double kMaxLeft = std::numeric_limits<int32_t>::max();
+    const double left = begin ? -begin->number : -1;
+    if (r.producer(less.inputs[0]).op != &kIota || !(left >= 0 && left <= kMaxLeft && left == std::trunc(left))) {
+      return {};
+    }
+    result.left = static_cast<int32_t>(left);
+    position = begin->x;
+  }
+  const Node& cast = r.producer(SkipReshapes(r, position));
+  const DType dtype = r.type(position).dtype;
+  if (cast.op != &kCast || (dtype != kF32 && dtype != kF64)) return {};
+  result.positions = SkipReshapes(r, cast.inputs[0]);
+  const bool fits = r.type(position).shape == Shape({shape.dim(0), 1, 1, 1}) &&
+                    r.type(result.positions) == TensorType{kI32, {shape.dim(0), 1}};
+  return fits ? result : PositionMask{};
 }
 
-// Rewrite attention(q, read_pages(k), read_pages(v), positions < iota, masks) to paged_attention(q, k, v, masks)
+// Rewrite attention(q, read_pages(k), read_pages(v), positions < iota, iota < positions - left, masks) to
+// paged_attention(q, k, v, pages, positions, masks) with the attribute `left`. The second mask by position is optional.
 VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
   const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
@@ -80,23 +91,25 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
     return r.Decline(attention, kPattern, "it has a band or dropout");
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
+  const auto all_masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
+  const int64_t batch = r.type(attention.inputs[0]).shape.dim(0);
   ValueId positions = kNoValue;
-  bool ends_at_position = false;
-  std::vector<ValueId> masks;
-  for (ValueId mask : absl::MakeConstSpan(attention.inputs).subspan(kFirstMask)) {
+  for (ValueId mask : all_masks) {
     const PositionMask limit = MatchPositionMask(r, mask);
-    if (limit.positions == kNoValue || (positions != kNoValue && limit.positions != positions)) {
-      masks.push_back(mask);
-      continue;
+    if (limit.left < 0 && limit.positions != kNoValue && r.type(mask).shape.dim(0) == batch) {
+      positions = limit.positions;
     }
-    positions = limit.positions;
-    if (limit.left < 0) {
-      ends_at_position = true;
-    } else {
+  }
+  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  std::vector<ValueId> masks;
+  for (ValueId mask : all_masks) {
+    const PositionMask limit = MatchPositionMask(r, mask);
+    if (limit.positions != positions) {
+      masks.push_back(mask);
+    } else if (limit.left >= 0) {
       attrs.left = attrs.left < 0 ? limit.left : std::min(attrs.left, limit.left);
     }
   }
-  if (!ends_at_position) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
                     r.Now(positions)};
   for (ValueId mask : masks) inputs.push_back(r.Now(mask));

@@ -12,7 +12,7 @@ namespace weft {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
+using ::testing::ElementsAre;
 using ::testing::Not;
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
@@ -22,7 +22,7 @@ struct Parts {
   int64_t page = kCachePage, targets = 1;
   bool other_pages = false;  // values are read from other pages than keys
   bool hides = true;         // positions after a row's own are hidden
-  int window = 0;            // positions that a row sees, with its own; 0: all
+  double window = 0;         // positions that a row sees, with its own; 0: all
 };
 
 // Compiles attention of one token of each row to three pages.
@@ -40,7 +40,7 @@ absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   scores = Reshape(scores, {kRows, kHeads, parts.targets, sources});
   const Var position = Cast(Reshape(positions, {kRows, 1, 1, 1}), kF32), source = Iota(&tape, kF32, sources);
   if (parts.window > 0) {
-    scores = MaskFill(scores, Less(source, position + static_cast<double>(1 - parts.window)), kHidden);
+    scores = MaskFill(scores, Less(source, position + (1 - parts.window)), kHidden);
   }
   if (parts.hides) scores = MaskFill(scores, Less(position, source), kHidden);
   const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
@@ -64,16 +64,24 @@ TEST(RaisePagedAttentionTest, ReadsPagesWhereTheyAre) {
 }
 
 TEST(RaisePagedAttentionTest, ReadsOnlyTheWindow) {
-  const absl::StatusOr<Graph> graph = CompileParts({.window = 5});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  EXPECT_THAT(OpNames(graph->program()), Not(Contains("less"))) << "which makes a mask";
-  int found = 0;
-  for (const Node& node : graph->program().nodes) {
-    if (node.op != &kPagedAttention) continue;
-    ++found;
-    EXPECT_EQ(node.attrs.as<AttentionAttrs>().left, 4);
+  for (const int window : {1, 5}) {
+    const absl::StatusOr<Graph> graph = CompileParts({.window = static_cast<double>(window)});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_THAT(OpNames(graph->program()), Not(Contains("less"))) << "which makes a mask";
+    std::vector<int32_t> limits;
+    for (const Node& node : graph->program().nodes) {
+      if (node.op == &kPagedAttention) limits.push_back(node.attrs.as<AttentionAttrs>().left);
+    }
+    EXPECT_THAT(limits, ElementsAre(window - 1));
   }
-  EXPECT_EQ(found, 1);
+}
+
+TEST(RaisePagedAttentionTest, KeepsMasksThatAreNoWindows) {
+  for (const double window : {0.5, 4.5}) {
+    const std::vector<std::string> ops = OpsOf({.window = window});
+    EXPECT_THAT(ops, Contains("paged_attention"));
+    EXPECT_THAT(ops, Contains("less"));
+  }
 }
 
 TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {

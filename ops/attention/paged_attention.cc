@@ -4,8 +4,8 @@
 // Texts share caches [N, G, S, width] of N pages of S positions, at most kCachePage (Kwon et al., "Efficient memory
 // management for large language model serving with PagedAttention", 2023). Inputs are query, keys, values, pages i32
 // [B, P], positions i32 [B, 1], and masks that broadcast to [B, H, 1, P · S]. Position p of row b is in page
-// pages[b, p / S]. Row b sees positions up to positions[b], and with `left` >= 0, only from positions[b] - left on. If
-// it sees nothing, it gets zeros. The output is [B, 1, H · value_width].
+// pages[b, p / S]. Row b sees positions up to positions[b], and with `left` >= 0, only from positions[b] - left on. A
+// row that sees nothing gets zeros. The output is [B, 1, H · value_width].
 //
 // With at most kFewRows rows, or with pages of less than kCachePage positions, each row reads its keys and values in
 // place. Otherwise, neighbouring rows that are consecutive positions of one text share copies. In all cases, the bits
@@ -114,9 +114,9 @@ void Kernel(const KernelArgs& args, Rect tile) {
     head.pages = pages + row * sizes.pages;
     head.targets = next - row;
     // Band counts from the last source. If the row's position is beyond its pages, then the last source is `beyond`
-    // positions before it, and less of the window is left. EndOfText joins no other row to such a row.
-    head.sources = std::clamp<int64_t>(positions[next - 1] + 1, 0, sizes.sources);
-    const int64_t beyond = std::max<int64_t>(positions[next - 1] + 1 - sizes.sources, 0);
+    // positions before it, so the limit shrinks by `beyond`. EndOfText joins no other row to such a row.
+    const int64_t seen = int64_t{1} + positions[next - 1], beyond = std::max<int64_t>(seen - sizes.sources, 0);
+    head.sources = std::clamp<int64_t>(seen, 0, sizes.sources);
     if (attrs.left >= 0 && beyond > attrs.left) head.sources = 0;
     head.band = Band(attrs.left < 0 ? -1 : attrs.left - beyond, 0);
     for (int64_t h = tile.col_begin / sizes.value_width; h < tile.col_end / sizes.value_width; ++h) {
@@ -184,9 +184,9 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 
 Cost CostOf(const OpArgs& args) {
   const PagedSizes sizes(args.attrs, args.inputs);
-  // The positions are not known here. On average, a row is taken to see half of its pages, or the whole band.
+  // The positions are not known here. A row is assumed to see half of its pages, or its whole window if that is less.
   const int64_t band = Band(args.attrs.as<AttentionAttrs>().left).left;
-  const double seen = static_cast<double>(sizes.batch * std::min(sizes.sources / 2, band + 1));
+  const double seen = static_cast<double>(sizes.batch * std::min((sizes.sources + 1) / 2, band + 1));
   const double key_value = static_cast<double>(sizes.key_width + sizes.value_width);
   const auto bytes = static_cast<double>(SizeOf(args.inputs[0].dtype));
   return {.flops = 2 * seen * static_cast<double>(sizes.heads) * key_value,
@@ -198,6 +198,7 @@ constexpr AttentionAttrs kGrouped = {.heads = 4, .groups = 2, .key_width = 5, .v
 constexpr AttentionAttrs kCapped = {
     .heads = 2, .groups = 2, .key_width = 4, .value_width = 3, .query_column = 1, .scale = 2, .soft_cap = 1.5};
 constexpr AttentionAttrs kWindow = {.key_width = 3, .value_width = 2, .scale = 0.5, .left = 70};
+constexpr AttentionAttrs kNarrow = {.key_width = 3, .value_width = 2, .scale = 0.5, .left = 5};
 
 constexpr OpExample kExamples[] = {
     {.in = "[1,1,3] [1,1,64,3] [1,1,64,2] i32[1,1] i32[1,1]",
@@ -209,11 +210,16 @@ constexpr OpExample kExamples[] = {
      .below = 140,
      .out = "[3,1,2]",
      .tolerance = 1e-5},
-    {.in = "[3,1,3] [250,1,64,3] [250,1,64,2] i32[3,3] i32[3,1]",  // the windows of some rows are beyond the pages
+    {.in = "[3,1,3] [250,1,64,3] [250,1,64,2] i32[3,3] i32[3,1]",  // some positions are beyond the pages
      .record = RecordWith<kPagedAttention, kWindow>,
      .below = 250,
      .out = "[3,1,2]",
      .tolerance = 1e-5},
+    {.in = "[20,1,3] [250,1,64,3] [250,1,64,2] i32[20,1] i32[20,1]",  // most windows are beyond the pages
+     .record = RecordWith<kPagedAttention, kNarrow>,
+     .below = 250,
+     .tolerance = 1e-5},
+    {.in = "[5,1,3] [9,1,4,3] [9,1,4,2] i32[5,3] i32[5,1]", .record = RecordWith<kPagedAttention, kNarrow>, .below = 9},
     {.in = "[70,1,3] [190,1,64,3] [190,1,64,2] i32[70,3] i32[70,1]",
      .record = RecordWith<kPagedAttention, kWindow>,
      .below = 190,
