@@ -1,6 +1,6 @@
 // Allocate searches the free ranges in ascending order of size, and Release merges free neighbours. `by_offset_` and
-// `by_size_` hold the same free ranges. `done_` covers free and used bytes alike. It stays empty
-// until a time is above 0.
+// `by_size_` hold the same free ranges. `done_` covers free and used bytes alike. It stays empty until Release gets a
+// time above 0.
 #include "weft/graph/free_ranges.h"
 
 #include <algorithm>

@@ -12,6 +12,8 @@
 namespace weft {
 namespace {
 
+using Edge = std::array<uint32_t, 2>;  // (before, after)
+
 // A task with more than 64 predecessors gets joins. Otherwise too many workers contend for its count of predecessors.
 constexpr uint32_t kMaxPredecessors = 64;
 
@@ -23,10 +25,9 @@ struct Predecessors {
 };
 
 // Groups edges by the task that waits, and drops duplicates.
-template <class Edge>
 Predecessors GroupByTarget(const std::vector<Edge>& edges, uint32_t count) {
   Predecessors result = {.first = std::vector<uint32_t>(count + 1), .count = std::vector<uint32_t>(count)};
-  for (const Edge& edge : edges) ++result.first[edge.after + 1];
+  for (const Edge& edge : edges) ++result.first[edge[1] + 1];
   std::partial_sum(result.first.begin(), result.first.end(), result.first.begin());
   result.first.pop_back();
   result.tasks.resize(edges.size());
@@ -133,6 +134,11 @@ uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later) {
     ends_later_.back() = true;
   }
   return static_cast<uint32_t>(seconds_.size() - 1);
+}
+
+void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
+  WEFT_CHECK(before < after && after < seconds_.size());
+  edges_.push_back({before, after});
 }
 
 Schedule ScheduleBuilder::Build() && {

@@ -7,11 +7,11 @@
 #ifndef WEFT_GRAPH_SCHEDULE_H_
 #define WEFT_GRAPH_SCHEDULE_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "weft/core/status.h"
 
 namespace weft {
 
@@ -52,21 +52,14 @@ class ScheduleBuilder {
   // Schedule::ends_later.
   uint32_t AddTask(double seconds, bool ends_later = false);
   // Makes `after` wait for `before`, which must have been added earlier. Adding an edge again has no effect.
-  void AddEdge(uint32_t before, uint32_t after) {
-    WEFT_CHECK(before < after && after < seconds_.size());
-    edges_.push_back({before, after});
-  }
+  void AddEdge(uint32_t before, uint32_t after);
 
   Schedule Build() &&;
 
  private:
-  struct Edge {
-    uint32_t before, after;
-  };
-
   std::vector<float> seconds_;
-  std::vector<Edge> edges_;
-  std::vector<bool> ends_later_;  // shorter than `seconds_` if the last tasks don't; empty if none does
+  std::vector<std::array<uint32_t, 2>> edges_;  // (before, after)
+  std::vector<bool> ends_later_;                // shorter than `seconds_` if the last tasks don't; empty if none does
 };
 
 }  // namespace weft

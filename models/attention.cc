@@ -129,14 +129,14 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
 // Returns the number whose multiples the pattern shows: a dilation above 1 or else the stride, which may be 0.
 int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
 
-// Returns the largest distance at which the window shows an earlier source, or -1 for no limit. With a stride, a target
-// sees sources outside the window, too.
+// Returns the largest distance from a target back to a source that its window shows, or -1 for no limit. A stride also
+// shows sources outside the window, so with a stride there is no limit.
 int64_t Reach(const AttentionOptions& o) { return o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1; }
 
-// Returns bool [..., T, S]: true where the pattern of `o`, with a Period above 0, hides a source from a target. A
-// source is visible if its distance is a multiple of the period or, with a stride, if it is in the window. With a
-// dilation, the caller hides what is beyond Reach. `position`: the targets' positions, f32 [..., T, 1]. `phase`:
-// `position` modulo Period(o).
+// Returns bool [..., T, S]: true where the stride or the dilation of `o` hides a source from a target. One of the two
+// must be set. A target sees the sources whose distance is a multiple of Period(o). With a stride, it also sees the
+// sources in its window. With a dilation, this function ignores the window, and its callers hide the sources outside.
+// `position` has the targets' positions, f32 [..., T, 1]. `phase` has the same positions modulo Period(o).
 Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
   const Var hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
@@ -194,8 +194,8 @@ Var MaskScores(Var scores, const AttentionOptions& o) {
   return o.causal || reach >= 0 ? BandMask(scores, reach, o.causal ? 0 : reach, kHidden) : scores;
 }
 
-// Like MaskScores, for the rows of a cache. Hides rows after the target's position. The pass that raises paged
-// attention (graph/passes/raise_paged_attention.cc) recognises the two masks that compare positions.
+// Like MaskScores, for the rows of a cache. Hides rows after the target's position. The compiler recognises this mask
+// and that of the window, and reads only the rows that both show (graph/passes/raise_paged_attention.cc).
 Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
   Tape* const tape = scores.tape;
   const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
@@ -49,12 +50,12 @@ struct PositionMask {
   ValueId positions = kNoValue;  // i32 [B, 1]; kNoValue: the mask is another one
   int32_t left = -1;             // -1: the mask hides the sources after the target's position
 };
-// Matches a mask [B, 1, 1, S] of attention with one target in each row: positions < iota, or iota < positions + number,
+// Matches a mask [B, 1, 1, S] of `batch` rows with one target each: positions < iota, or iota < positions + number,
 // where `left` is -number.
-PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask) {
+PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask, int64_t batch) {
   const Node& less = r.producer(SkipReshapes(r, mask));
   const Shape& shape = r.type(mask).shape;
-  if (less.op != &kLess || shape.rank() != 4 || shape.dim(1) != 1 || shape.dim(2) != 1) return {};
+  if (less.op != &kLess || shape.rank() != 4 || shape != Shape({batch, 1, 1, shape.dim(3)})) return {};
   const bool hides_later = r.producer(less.inputs[1]).op == &kIota;
   PositionMask result;
   ValueId position = less.inputs[0];
@@ -72,8 +73,8 @@ PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask) {
   const DType dtype = r.type(position).dtype;
   if (cast.op != &kCast || (dtype != kF32 && dtype != kF64)) return {};
   result.positions = SkipReshapes(r, cast.inputs[0]);
-  const bool fits = r.type(position).shape == Shape({shape.dim(0), 1, 1, 1}) &&
-                    r.type(result.positions) == TensorType{kI32, {shape.dim(0), 1}};
+  const bool fits =
+      r.type(position).shape == Shape({batch, 1, 1, 1}) && r.type(result.positions) == TensorType{kI32, {batch, 1}};
   return fits ? result : PositionMask{};
 }
 
@@ -91,28 +92,22 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
     return r.Decline(attention, kPattern, "it has a band or dropout");
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
-  const auto all_masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
-  const int64_t batch = r.type(attention.inputs[0]).shape.dim(0);
-  ValueId positions = kNoValue;
-  for (ValueId mask : all_masks) {
-    const PositionMask limit = MatchPositionMask(r, mask);
-    if (limit.left < 0 && limit.positions != kNoValue && r.type(mask).shape.dim(0) == batch) {
-      positions = limit.positions;
-    }
-  }
-  if (positions == kNoValue) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
-  std::vector<ValueId> masks;
-  for (ValueId mask : all_masks) {
-    const PositionMask limit = MatchPositionMask(r, mask);
-    if (limit.positions != positions) {
-      masks.push_back(mask);
-    } else if (limit.left >= 0) {
-      attrs.left = attrs.left < 0 ? limit.left : std::min(attrs.left, limit.left);
-    }
+  const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
+  std::vector<PositionMask> limits;
+  for (ValueId mask : masks) limits.push_back(MatchPositionMask(r, mask, r.type(attention.inputs[0]).shape.dim(0)));
+  const auto end = absl::c_find_if(limits, [](const PositionMask& m) { return m.positions != kNoValue && m.left < 0; });
+  if (end == limits.end()) {
+    return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   }
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
-                    r.Now(positions)};
-  for (ValueId mask : masks) inputs.push_back(r.Now(mask));
+                    r.Now(end->positions)};
+  for (size_t i = 0; i < masks.size(); ++i) {
+    if (limits[i].positions != end->positions) {
+      inputs.push_back(r.Now(masks[i]));
+    } else if (limits[i].left >= 0) {
+      attrs.left = attrs.left < 0 ? limits[i].left : std::min(attrs.left, limits[i].left);
+    }
+  }
   return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
 }
 
