@@ -16,6 +16,38 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
 };
 
+constexpr const char* kGenerationKeyList[] = {"bos_token_id",
+                                              "eos_token_id",
+                                              "pad_token_id",
+                                              "sep_token_id",
+                                              "decoder_start_token_id",
+                                              "forced_bos_token_id",
+                                              "forced_eos_token_id",
+                                              "max_length",
+                                              "min_length",
+                                              "max_new_tokens",
+                                              "do_sample",
+                                              "early_stopping",
+                                              "num_beams",
+                                              "num_beam_groups",
+                                              "diversity_penalty",
+                                              "temperature",
+                                              "top_k",
+                                              "top_p",
+                                              "typical_p",
+                                              "repetition_penalty",
+                                              "length_penalty",
+                                              "no_repeat_ngram_size",
+                                              "encoder_no_repeat_ngram_size",
+                                              "bad_words_ids",
+                                              "num_return_sequences",
+                                              "output_scores",
+                                              "return_dict_in_generate",
+                                              "remove_invalid_values",
+                                              "exponential_decay_length_penalty",
+                                              "suppress_tokens",
+                                              "begin_suppress_tokens"};
+
 // Returns `json` as text for an error message: at most 200 bytes, and "..." if more follow.
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
@@ -30,6 +62,7 @@ std::string Shortened(const Json& json) {
 }  // namespace
 
 const Choices<Activation> kActivations = kActivationNames;
+const absl::Span<const char* const> kGenerationKeys = kGenerationKeyList;
 
 const Json* KeyReader::Find(const char* key) {
   known_.insert(key);
@@ -104,37 +137,7 @@ void ReadUsualKeys(KeyReader& keys, bool encoder_decoder) {
                  "_attn_implementation",
                  "_attn_implementation_autoset",
                  "attn_implementation"});
-  keys.Harmless({"bos_token_id",
-                 "eos_token_id",
-                 "pad_token_id",
-                 "sep_token_id",
-                 "decoder_start_token_id",
-                 "forced_bos_token_id",
-                 "forced_eos_token_id",
-                 "max_length",
-                 "min_length",
-                 "max_new_tokens",
-                 "do_sample",
-                 "early_stopping",
-                 "num_beams",
-                 "num_beam_groups",
-                 "diversity_penalty",
-                 "temperature",
-                 "top_k",
-                 "top_p",
-                 "typical_p",
-                 "repetition_penalty",
-                 "length_penalty",
-                 "no_repeat_ngram_size",
-                 "encoder_no_repeat_ngram_size",
-                 "bad_words_ids",
-                 "num_return_sequences",
-                 "output_scores",
-                 "return_dict_in_generate",
-                 "remove_invalid_values",
-                 "exponential_decay_length_penalty",
-                 "suppress_tokens",
-                 "begin_suppress_tokens"});
+  for (const char* const key : kGenerationKeys) keys.Harmless({key});
 }
 
 absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties) {

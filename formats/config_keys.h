@@ -30,6 +30,8 @@ namespace weft {
 template <class E>
 using Choices = absl::Span<const std::pair<const char*, E>>;  // if a value has several names, the first is written
 extern const Choices<Activation> kActivations;
+// Keys of text generation that config.json may have. formats/generation.h reads them.
+extern const absl::Span<const char* const> kGenerationKeys;
 
 class KeyReader {
  public:

@@ -1,0 +1,253 @@
+// Each file is read by a KeyReader of its own, so that an error names the file. A later file has only the keys that
+// earlier files lack.
+#include "weft/formats/generation.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/formats/adapters.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+using Settings = GenerationSettings;
+
+// `off` is the value that disables what the key controls. The options of sampling check the ranges of these numbers.
+constexpr struct {
+  const char* key;
+  std::optional<double> Settings::*field;
+  double off;
+} kNumbers[] = {
+    {"temperature", &Settings::temperature, 1},
+    {"top_p", &Settings::top_p, 1},
+    {"min_p", &Settings::min_p, 0},
+    {"typical_p", &Settings::typical_p, 1},
+    {"repetition_penalty", &Settings::repetition_penalty, 1},
+    {"length_penalty", &Settings::length_penalty, 1},
+};
+constexpr struct {
+  const char* key;
+  std::optional<int64_t> Settings::*field;
+  int64_t low, off;
+} kCounts[] = {
+    {"top_k", &Settings::top_k, 0, 0},
+    {"num_beams", &Settings::num_beams, 1, 1},
+    {"max_new_tokens", &Settings::max_new_tokens, 0, -1},
+    {"max_length", &Settings::max_length, 0, -1},
+    {"min_length", &Settings::min_length, 0, 0},
+    {"no_repeat_ngram_size", &Settings::no_repeat_ngram_size, 0, 0},
+};
+// Values that disable keys without a field.
+constexpr std::pair<const char*, double> kOtherOff[] = {
+    {"num_beam_groups", 1},      {"diversity_penalty", 0},
+    {"epsilon_cutoff", 0},       {"eta_cutoff", 0},
+    {"guidance_scale", 1},       {"encoder_no_repeat_ngram_size", 0},
+    {"num_return_sequences", 1}, {"encoder_repetition_penalty", 1},
+    {"min_new_tokens", 0},
+};
+// These keys tell how to compute and what else to return, and change no text.
+constexpr absl::string_view kHarmless[] = {
+    "_from_model_config", "_commit_hash", "transformers_version", "use_cache", "cache_implementation", "cache_config",
+    "max_cache_len", "compile_config", "disable_compile", "output_attentions", "output_hidden_states", "output_scores",
+    "output_logits", "return_dict_in_generate",
+    // Of drafts, which change no token.
+    "is_assistant", "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold",
+    "assistant_early_exit", "assistant_lookbehind", "target_lookbehind", "prompt_lookup_num_tokens",
+    "max_matching_ngram_size"};
+
+struct Source {
+  std::string path;
+  Json keys = Json::object();
+};
+
+bool IsOff(const std::string& key, const Json& value) {
+  const auto off = [&](const auto& row) { return key == row.key && value == row.off; };
+  if (value.is_null() || value == false || value == "" || (value.is_structured() && value.empty())) return true;
+  return absl::c_any_of(kNumbers, off) || absl::c_any_of(kCounts, off) ||
+         absl::c_any_of(kOtherOff, [&](const auto& row) { return key == row.first && value == row.second; });
+}
+
+// Returns the files of `model` that have settings, each with the keys that count.
+absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
+  const std::string folder = BaseOf(model), path = folder + "/generation_config.json";
+  std::error_code error;
+  std::vector<Source> sources;
+  if (!fs::is_directory(folder, error)) return sources;
+  const bool exists = fs::exists(path, error);
+  if (exists) {
+    WEFT_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path));
+    sources.push_back({path, std::move(json)});
+  }
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+  if (FindModelType(config) == nullptr) return sources;
+  Source rest = {.path = ConfigPath(folder)};
+  for (const char* const key : kGenerationKeys) {
+    const bool counts = !exists || (absl::EndsWith(key, "_token_id") && sources[0].keys.value(key, Json()).is_null());
+    const auto found = config.find(key);
+    if (counts && found != config.end()) rest.keys[key] = *found;
+  }
+  sources.push_back(std::move(rest));
+  return sources;
+}
+
+// Appends the tokens that are the value of `key`: a number or a list of numbers.
+void ReadTokens(KeyReader& keys, const char* key, std::vector<int32_t>* tokens) {
+  const Json* const json = keys.Find(key);
+  if (json == nullptr) return;
+  for (const Json& each : json->is_array() ? *json : Json::array({*json})) {
+    const bool fits = each.is_number_integer() && each <= std::numeric_limits<int32_t>::max();
+    if (!fits) return keys.Refuse(key, "a token's number, or a list of them");
+    tokens->push_back(std::max(each.get<int32_t>(), -1));  // a negative number is no token
+  }
+}
+
+void ReadToken(KeyReader& keys, const char* key, int64_t vocabulary, std::optional<int32_t>* token) {
+  std::vector<int32_t> tokens;
+  ReadTokens(keys, key, &tokens);
+  if (tokens.empty()) return;
+  if (tokens.size() > 1 || tokens[0] < 0 || tokens[0] >= vocabulary) {
+    return keys.Refuse(key, absl::StrCat("a token of the vocabulary, 0 to ", vocabulary - 1));
+  }
+  *token = tokens[0];
+}
+
+// Reads a token that the model may never need. It is unset if it is not in the vocabulary.
+void ReadUnneeded(KeyReader& keys, const char* key, int64_t vocabulary, std::optional<int32_t>* token) {
+  const Json* const json = keys.Find(key);
+  const bool fits = json != nullptr && json->is_number_integer() && *json >= 0 && *json < vocabulary;
+  if (fits) *token = json->get<int32_t>();
+}
+
+// Reads the lists of single tokens in bad_words_ids. If a list has several tokens, the key is not used.
+void ReadBadWords(KeyReader& keys, Settings* settings) {
+  const Json* const json = keys.Find("bad_words_ids");
+  if (json == nullptr || !json->is_array()) return;
+  std::vector<int32_t> tokens;
+  for (const Json& each : *json) {
+    if (!each.is_array() || each.size() != 1 || !each[0].is_number_unsigned()) return;
+    const int32_t token = each[0].get<int32_t>();
+    if (!absl::c_linear_search(settings->end, token)) tokens.push_back(token);
+  }
+  settings->excluded.insert(settings->excluded.end(), tokens.begin(), tokens.end());
+}
+
+void Read(KeyReader& keys, int64_t vocabulary, Settings* settings) {
+  ReadTokens(keys, "eos_token_id", &settings->end);
+  ReadTokens(keys, "forced_eos_token_id", &settings->forced_end);
+  ReadToken(keys, "decoder_start_token_id", vocabulary, &settings->decoder_start);
+  ReadToken(keys, "forced_bos_token_id", vocabulary, &settings->forced_begin);
+  ReadUnneeded(keys, "bos_token_id", vocabulary, &settings->begin);
+  ReadUnneeded(keys, "pad_token_id", vocabulary, &settings->padding);
+  ReadTokens(keys, "suppress_tokens", &settings->excluded);
+  ReadBadWords(keys, settings);
+  if (keys.Find("do_sample") != nullptr) {
+    settings->do_sample.emplace();
+    keys.Field("do_sample", *settings->do_sample);
+  }
+  if (const Json* const json = keys.Find("early_stopping")) {
+    settings->early_stopping = json->is_string() ? json->get<std::string>() : json->dump();
+    if (!json->is_boolean() && *json != "never") keys.Refuse("early_stopping", "true, false or \"never\"");
+  }
+  for (const auto& row : kNumbers) {
+    if (keys.Find(row.key) == nullptr) continue;
+    keys.Field(row.key, (settings->*row.field).emplace());
+  }
+  for (const auto& row : kCounts) {
+    if (keys.Find(row.key) == nullptr) continue;
+    int64_t& value = (settings->*row.field).emplace();
+    keys.Field(row.key, value);
+    if (value < row.low) keys.Refuse(row.key, absl::StrCat("a number from ", row.low));
+  }
+}
+
+// Returns the text of eos_token beside the tokenizer: a text, or an object whose "content" is the text.
+absl::StatusOr<std::string> NamedEnd(const std::string& tokenizer_file) {
+  std::error_code error;
+  const fs::path given = tokenizer_file, folder = fs::is_directory(given, error) ? given : given.parent_path();
+  for (const char* const name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const std::string path = (folder / name).string();
+    if (!fs::is_regular_file(path, error)) continue;
+    WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
+    Json end = json.value("eos_token", Json());
+    if (end.is_object()) end = end.value("content", Json());
+    if (end.is_string()) return end.get<std::string>();
+    if (!end.is_null()) return InvalidArgument(path, ": eos_token is ", end.dump(), ", wanted a token's text");
+  }
+  return std::string();
+}
+
+}  // namespace
+
+std::vector<std::string> GenerationSettings::Unused(absl::Span<const absl::string_view> used) const {
+  std::vector<std::string> notes;
+  for (const auto& [file, key, value] : given) {
+    if (absl::c_linear_search(used, key)) continue;
+    notes.push_back(absl::StrCat(file, ": ", key, " is ", value, ", which is not used"));
+  }
+  return notes;
+}
+
+std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view text) {
+  for (const SpecialToken& token : tokenizer.special_token_list()) {
+    if (token.text == text) return token.id;
+  }
+  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    if (tokenizer.DecodeWithSpecial({id}).value_or("") == text) return id;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<GenerationSettings> ReadGenerationSettings(const GenerationFiles& files, const Tokenizer& tokenizer,
+                                                          int64_t vocabulary) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Source> sources, Sources(files.model));
+  Settings settings;
+  const auto unknown = [&](int32_t id) { return id < 0 || id >= vocabulary; };
+  for (const auto& [path, json] : sources) {
+    KeyReader keys(json);
+    Read(keys, vocabulary, &settings);
+    if (!keys.Refused().ok()) return Annotate(keys.Refused(), path);
+    for (const auto& [key, value] : json.items()) {
+      const bool token =
+          absl::EndsWith(key, "_token_id") && (key != "eos_token_id" || absl::c_none_of(settings.end, unknown));
+      if (token || IsOff(key, value) || absl::c_linear_search(kHarmless, key)) continue;
+      settings.given.push_back(
+          {fs::path(path).filename().string(), key, value.dump(-1, ' ', false, Json::error_handler_t::replace)});
+    }
+  }
+  if (settings.end.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const std::string name, NamedEnd(files.tokenizer_file));
+    const std::optional<int32_t> end = name.empty() ? std::nullopt : FindToken(tokenizer, name);
+    const SpecialTokens& special = tokenizer.special_tokens();
+    // No file names an end token. A begin token ends a text, too, because some models separate texts with it.
+    for (const std::optional<int32_t>& id : end ? std::vector{end} : std::vector{special.end, special.begin}) {
+      if (id.has_value() && !absl::c_linear_search(settings.end, *id)) settings.end.push_back(*id);
+    }
+  }
+  for (std::vector<int32_t>* const tokens : {&settings.end, &settings.forced_end, &settings.excluded}) {
+    tokens->erase(std::remove_if(tokens->begin(), tokens->end(), unknown), tokens->end());
+  }
+  return settings;
+}
+
+absl::StatusOr<Json> GenerationConfigOf(const std::string& model) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Source> sources, Sources(model));
+  Json config = Json::object();
+  for (const Source& source : sources) config.update(source.keys);
+  return config;
+}
+
+}  // namespace weft
