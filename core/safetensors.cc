@@ -24,13 +24,31 @@ constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
 // The format's names of dtypes, by DType.
 constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL", "Q8_0", "Q4_0"};
 
-// How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32.
-enum class Stored : uint8_t { kAsItIs, kF16, kI64 };
+// How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32. No
+// kernel computes with the dtypes of kUnread, so their bytes are not read.
+enum class Stored : uint8_t { kAsItIs, kF16, kI64, kUnread };
+
+// The dtypes of the format that have no DType.
+struct OtherDType {
+  absl::string_view name;
+  Stored stored;
+  uint64_t bits;  // of one element
+  DType dtype = kF32;
+};
+constexpr OtherDType kOtherDTypes[] = {
+    {"F16", Stored::kF16, 16},       {"I64", Stored::kI64, 64, kI32},     {"U64", Stored::kUnread, 64},
+    {"C64", Stored::kUnread, 64},    {"U32", Stored::kUnread, 32},        {"I16", Stored::kUnread, 16},
+    {"U16", Stored::kUnread, 16},    {"I8", Stored::kUnread, 8},          {"U8", Stored::kUnread, 8},
+    {"F8_E4M3", Stored::kUnread, 8}, {"F8_E5M2", Stored::kUnread, 8},     {"F8_E4M3FNUZ", Stored::kUnread, 8},
+    {"F8_E8M0", Stored::kUnread, 8}, {"F8_E5M2FNUZ", Stored::kUnread, 8}, {"F6_E2M3", Stored::kUnread, 6},
+    {"F6_E3M2", Stored::kUnread, 6}, {"F4", Stored::kUnread, 4},
+};
 
 struct Entry {
   std::string name;
   TensorType type;
   Stored stored = Stored::kAsItIs;
+  uint64_t bits = 0;            // of one element in the file; 0: as `type` has them
   uint64_t begin = 0, end = 0;  // offsets of its bytes from the end of the header
 };
 
@@ -60,24 +78,24 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
 absl::Status ReadDType(const Json& name, Entry* entry) {
   if (!name.is_string()) return InvalidArgument("its dtype is not a string");
   const std::string& text = name.get_ref<const std::string&>();
-  const auto known = absl::c_find(kNames, text);
-  if (known != std::end(kNames)) {
+  if (const auto known = absl::c_find(kNames, text); known != std::end(kNames)) {
     entry->type.dtype = static_cast<DType>(known - std::begin(kNames));
-  } else if (text == "F16") {
-    entry->type.dtype = kF32;
-    entry->stored = Stored::kF16;
-  } else if (text == "I64") {
-    entry->type.dtype = kI32;
-    entry->stored = Stored::kI64;
-  } else {
-    return InvalidArgument("its dtype ", text, " is not one of F32, F64, BF16, I32, BOOL, F16, I64");
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  for (const OtherDType& other : kOtherDTypes) {
+    if (other.name != text) continue;
+    entry->type.dtype = other.dtype;
+    entry->stored = other.stored;
+    entry->bits = other.bits;
+    return absl::OkStatus();
+  }
+  return InvalidArgument("its dtype ", text, " is none of the format's");
 }
 
+// Elements of 6 or 4 bits are packed, so that a tensor has whole bytes.
 uint64_t StoredBytes(const Entry& entry) {
-  const uint64_t bytes = entry.type.bytes();
-  return entry.stored == Stored::kF16 ? bytes / 2 : entry.stored == Stored::kI64 ? bytes * 2 : bytes;
+  if (entry.bits == 0) return entry.type.bytes();
+  return (static_cast<uint64_t>(entry.type.shape.elements()) * entry.bits + 7) / 8;
 }
 
 template <class T>
@@ -111,6 +129,9 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
         }
         reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(value);
       }
+      break;
+    case Stored::kUnread:
+      break;
   }
   return absl::OkStatus();
 }
@@ -263,6 +284,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, W
   WEFT_RETURN_IF_ERROR(Annotate(VerifyChecksum(bytes, header, checksum), path));
 
   for (Entry& entry : entries) {
+    if (entry.stored == Stored::kUnread) {
+      file.unread_.emplace_back(entry.name, absl::StrCat(header[entry.name]["dtype"].get_ref<const std::string&>(),
+                                                         ToString(entry.type.shape)));
+      continue;
+    }
     const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
     std::byte* const in_file = file.mapped_.data() + (from.data() - bytes.data());
     if (IsUsableInPlace(entry, in_file)) {

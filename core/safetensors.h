@@ -40,10 +40,10 @@ enum class WantedChecksum {
 class SafetensorsFile {
  public:
   // Maps a file and checks it. Tensors whose bytes need no conversion stay where they are in the file (MappedFile). The
-  // header must be a JSON object of at most 100 MB, with known dtypes and at most 6 axes. Byte ranges must fit their
-  // shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16 becomes
-  // f32. I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it; DataLoss
-  // says that the file is damaged.
+  // header must be a JSON object of at most 100 MB, with the format's dtypes and at most 6 axes. Byte ranges must fit
+  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16
+  // becomes f32. I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it;
+  // DataLoss says that the file is damaged.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
                                               WantedChecksum checksum = WantedChecksum::kIfPresent);
 
@@ -51,11 +51,14 @@ class SafetensorsFile {
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
   // Returns the tensor called `name`, or null if there is none.
   const NamedTensor* Find(absl::string_view name) const;
+  // The names and types of the tensors that `tensors` lacks, because no DType holds them: {"mask", "U8[4,4]"}.
+  absl::Span<const std::pair<std::string, std::string>> unread() const { return unread_; }
 
  private:
   MappedFile mapped_;
   Arena arena_;  // of the tensors that were converted
   std::vector<NamedTensor> tensors_;
+  std::vector<std::pair<std::string, std::string>> unread_;
 };
 
 // Writes `tensors` to `path` in the given order, by WriteFile. `metadata`: entries of the header's "__metadata__";

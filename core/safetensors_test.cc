@@ -109,7 +109,8 @@ TEST(SafetensorsTest, RefusesHostileHeaders) {
       {"{\"a\":1}", 0, "tensor 'a': it is not a JSON object"},
       {"{\"a\":{}}", 0, "tensor 'a': it has no dtype"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4],\"x\":0}}", 4, "it has more than"},
-      {"{" + Tensor32("a", "[2]", "[0,2]", "F8_E5M2") + "}", 2, "tensor 'a': its dtype F8_E5M2 is not one of"},
+      {"{" + Tensor32("a", "[2]", "[0,2]", "F9") + "}", 2, "tensor 'a': its dtype F9 is none of the format's"},
+      {"{" + Tensor32("a", "[2]", "[0,8]", "U8") + "}", 8, "U8[2] takes 2 bytes, but it has 8"},
       {"{" + Tensor32("a", "[2]", "[0,8]", "F16") + "}", 8, "F16[2] takes 4 bytes, but it has 8"},
       {"{\"a\":{\"dtype\":1,\"shape\":[],\"data_offsets\":[0,4]}}", 4, "its dtype is not a string"},
       {"{" + Tensor32("a", "{}", "[0,4]") + "}", 4, "its shape is not an array"},
@@ -171,6 +172,34 @@ TEST(SafetensorsTest, Reads64BitIntegersAsI32WhereTheyFit) {
       ASSERT_TRUE(file.ok()) << file.status();
       EXPECT_THAT(file->tensors()[0].tensor.span<const int32_t>(), testing::ElementsAre(0x7fffffff, -7));
     }
+  }
+}
+
+// These are the other dtypes of safetensors 0.8. Three elements of 6 or 4 bits fill 3 and 2 bytes.
+TEST(SafetensorsTest, NamesTensorsThatItDoesNotRead) {
+  for (const auto& [dtype, bytes] : {std::pair{"U8", 3},
+                                     {"I8", 3},
+                                     {"F8_E4M3", 3},
+                                     {"F8_E5M2", 3},
+                                     {"F8_E8M0", 3},
+                                     {"F8_E4M3FNUZ", 3},
+                                     {"F8_E5M2FNUZ", 3},
+                                     {"I16", 6},
+                                     {"U16", 6},
+                                     {"U32", 12},
+                                     {"U64", 24},
+                                     {"C64", 24},
+                                     {"F6_E2M3", 3},
+                                     {"F6_E3M2", 3},
+                                     {"F4", 2}}) {
+    SCOPED_TRACE(dtype);
+    const std::string header = "{" + Tensor32("a", "[3]", absl::StrCat("[4,", 4 + bytes, "]"), dtype) + "," +
+                               Tensor32("b", "[1]", "[0,4]") + "}";
+    const absl::StatusOr<SafetensorsFile> file = OpenHeader(header, static_cast<size_t>(4 + bytes));
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_EQ(file->tensors().size(), 1u);
+    EXPECT_EQ(file->tensors()[0].name, "b");
+    EXPECT_THAT(file->unread(), testing::ElementsAre(testing::Pair("a", absl::StrCat(dtype, "[3]"))));
   }
 }
 
