@@ -142,14 +142,16 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   absl::StatusOr<BertConfig> config = BertConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
   PublishedBert bert = {.config = *config};
-  WEFT_ASSIGN_OR_RETURN(bert.weights, ReadFolderWeights(folder, {{{"bert.#", {"#"}}},
-                                                                 {{"embeddings.position_ids", {}},
-                                                                  // Copies of the token table and of the bias.
-                                                                  {"cls.predictions.decoder.weight", {}},
-                                                                  {"cls.predictions.decoder.bias", {}},
-                                                                  {"#.gamma", {"#.weight"}},
-                                                                  {"#.beta", {"#.bias"}}}}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), bert.weights.tensors(), SpecsOf(bert)));
+  WEFT_ASSIGN_OR_RETURN(
+      bert.weights,
+      ReadFolderWeights(
+          folder,
+          {{{"bert.#", {"#"}}}, {{"embeddings.position_ids", {}}, {"#.gamma", {"#.weight"}}, {"#.beta", {"#.bias"}}}}));
+  for (const auto& [name, copy] : {std::pair{"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+                                   {"cls.predictions.bias", "cls.predictions.decoder.bias"}}) {
+    WEFT_RETURN_IF_ERROR(Annotate(bert.weights.Tie(name, copy), bert.weights.path()));
+  }
+  WEFT_RETURN_IF_ERROR(bert.weights.Fit(SpecsOf(bert)));
   const Tensor* const classifier = bert.weights.Find("classifier.weight");
   if (classifier == nullptr) return PublishedModel(std::move(bert));
   absl::StatusOr<std::vector<std::string>> labels = LabelsFromJson(json);

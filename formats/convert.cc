@@ -7,16 +7,23 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"
+#include "weft/formats/generation.h"
+#include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/run_path.h"
+#include "weft/formats/weight_files.h"
 #include "weft/text/load_tokenizer.h"
 
 namespace weft {
@@ -25,16 +32,24 @@ namespace {
 namespace fs = std::filesystem;
 
 // These files belong to a model beside its configuration, weights and tokenizer. They are copied unchanged.
-constexpr const char* kCompanions[] = {
-    "special_tokens_map.json", "added_tokens.json", "source_vocabulary.txt", "target_vocabulary.txt",
-    "shared_vocabulary.txt", "generation_config.json", "preprocessor_config.json",
-    // Of sentence-transformers.
-    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json"};
+constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
+                                            // Of sentence-transformers.
+                                            "modules.json", "sentence_bert_config.json",
+                                            "config_sentence_transformers.json", "1_Pooling/config.json"};
+// These files belong to a tokenizer, beside the files that LoadTokenizer reads.
+constexpr const char* kTokenizerCompanions[] = {
+    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",     "chat_template.jinja",
+    "chat_template.json",    "source_vocabulary.txt",   "target_vocabulary.txt", "shared_vocabulary.txt"};
 
-// Returns the names of all files that are copied unchanged.
-std::vector<std::string> CompanionNames() {
-  std::vector<std::string> names = TokenizerFileNames();
-  names.insert(names.end(), std::begin(kCompanions), std::end(kCompanions));
+constexpr char kGenerationConfig[] = "generation_config.json";
+
+// Returns the names of all files that are copied unchanged. `tokenizer`: whether a tokenizer's files are among them.
+std::set<std::string> CompanionNames(bool tokenizer = true) {
+  std::set<std::string> names(std::begin(kModelCompanions), std::end(kModelCompanions));
+  if (!tokenizer) return names;
+  names.insert(std::begin(kTokenizerCompanions), std::end(kTokenizerCompanions));
+  const std::vector<std::string> read = TokenizerFileNames();
+  names.insert(read.begin(), read.end());
   return names;
 }
 
@@ -47,17 +62,46 @@ fs::path FolderOf(const fs::path& path) {
 }
 
 absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& options) {
-  if (!options.tokenizer.empty()) return TokenizerFiles(options.tokenizer);
   std::error_code error;
   std::vector<TokenizerFile> files;
+  const auto add = [&](const fs::path& folder, const std::string& name) {
+    if (fs::is_regular_file(folder / name, error)) files.push_back({(folder / name).string(), name});
+  };
   const std::string model = BaseOf(options.model);
-  const bool folder = fs::is_directory(model, error);
-  const fs::path beside = FolderOf(model);
-  for (const std::string& name : CompanionNames()) {
-    if (!folder && absl::string_view(name) != "tokenizer.bin") continue;
-    if (fs::is_regular_file(beside / name, error)) files.push_back({(beside / name).string(), name});
+  const bool folder = fs::is_directory(model, error), beside = options.tokenizer.empty();
+  if (!beside) {
+    WEFT_ASSIGN_OR_RETURN(files, TokenizerFiles(options.tokenizer));
+    const bool own = fs::is_directory(options.tokenizer, error);
+    for (const char* const name : kTokenizerCompanions) {
+      const bool listed = absl::c_any_of(files, [&](const TokenizerFile& file) { return file.name == name; });
+      if (own && !listed) add(options.tokenizer, name);
+    }
+  }
+  for (const std::string& name : CompanionNames(beside)) {
+    if (folder || name == "tokenizer.bin") add(FolderOf(model), name);
   }
   return files;
+}
+
+// Returns the folders in `out` in which a ModelConversion writes its files. Their names are numbers of processes.
+std::vector<fs::path> TemporaryFolders(const fs::path& out) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
+    const std::string name = entry.path().filename().string();
+    absl::string_view number = name;
+    int64_t process;
+    const bool temporary = absl::ConsumeSuffix(&number, kTemporarySuffix) && absl::SimpleAtoi(number, &process);
+    if (temporary && entry.is_directory(error)) folders.push_back(entry.path());
+  }
+  return folders;
+}
+
+// Reports whether `out` has nothing except what conversions left that were killed.
+bool IsEmpty(const fs::path& out) {
+  std::error_code error;
+  const auto entries = std::distance(fs::directory_iterator(out, error), fs::directory_iterator());
+  return static_cast<size_t>(entries) == TemporaryFolders(out).size();
 }
 
 // Returns AlreadyExists if `out` is a file, or a folder with the model, a file to copy, a training run or, unless
@@ -82,7 +126,7 @@ absl::Status CheckOutput(const ConvertOptions& options, const std::vector<Tokeni
     return absl::AlreadyExistsError(
         absl::StrCat("out: ", out, " is the folder of a training run; models are not written there"));
   }
-  if (options.overwrite || fs::is_empty(out, error)) return absl::OkStatus();
+  if (options.overwrite || IsEmpty(out)) return absl::OkStatus();
   return absl::AlreadyExistsError(
       absl::StrCat(out, " is not empty: set overwrite to replace the files of a model there"));
 }
@@ -122,6 +166,7 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::s
     fs::create_directories(target.parent_path(), error);
     if (error) return SystemStatus("create", target.parent_path().string(), error.value());
   }
+  if (files.empty()) return SystemStatus("read", from.string(), ENOENT);
   for (const fs::path& file : files) {
     fs::rename(from / file, to / file, error);
     if (error) return SystemStatus("write", (to / file).string(), error.value());
@@ -135,11 +180,14 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::s
 absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& options) {
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenizerFile> files, CompanionsOf(options));
   WEFT_RETURN_IF_ERROR(CheckOutput(options, files));
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model, options.read));
+  WEFT_RETURN_IF_ERROR(CheckFinite(options.model, WeightsOf(model)));
   WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
   if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
-  return ModelConversion(options, format, std::move(files), std::move(model));
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json generation, GenerationConfigOf(options.model));
+  return ModelConversion(options, format, std::move(files), std::move(model),
+                         generation.empty() ? "" : generation.dump(2));
 }
 
 absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
@@ -151,18 +199,29 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
     if (error) return SystemStatus("create", to.parent_path().string(), error.value());
     WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
   }
-  return format_->write(folder, model_, options_.write);  // last, because a format may read and change the tokenizer
+  // A format may read and change the tokenizer's files, so it is last.
+  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
+  if (!generation_.empty()) {
+    WEFT_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", kGenerationConfig), {generation_, "\n"}));
+  }
+  if (options_.max_shard_size == 0) return absl::OkStatus();
+  if (Exists(WeightsPath(folder))) return DivideWeights(folder, options_.max_shard_size);
+  return InvalidArgument("max_shard_size is ", options_.max_shard_size, ", but the layout ", options_.format,
+                         " has one file of weights");
 }
 
 // Removes the files of an older model, known by their names, that this conversion has not written. A reader would take
 // these files for a part of the new model.
 absl::Status ModelConversion::RemoveStale(const std::set<std::string>& written) const {
-  const std::vector<std::string> companions = CompanionNames();
-  std::set<std::string> stale(companions.begin(), companions.end());
+  std::error_code error;
+  std::set<std::string> stale = CompanionNames();
+  stale.insert({kWeightIndex, kGenerationConfig});
   for (const Format* const format : Formats()) stale.insert(format->files.begin(), format->files.end());
+  for (const fs::directory_entry& entry : fs::directory_iterator(options_.out, error)) {
+    if (IsWeightShard(entry.path().filename().string())) stale.insert(entry.path().filename().string());
+  }
   for (const std::string& name : stale) {
     if (written.contains(name)) continue;
-    std::error_code error;
     const fs::path path = fs::path(options_.out) / name;
     if (!fs::is_regular_file(path, error)) continue;
     if (!fs::remove(path, error) && error) return SystemStatus("remove", path.string(), error.value());
@@ -176,15 +235,37 @@ absl::Status ModelConversion::Write() const {
   const bool existed = fs::exists(out, error);
   fs::create_directories(out, error);
   if (error) return InvalidArgument(SystemStatus("create", out, error.value()).message());
+  WEFT_ASSIGN_OR_RETURN(const Descriptor lock, LockFolder(out));
+  for (const fs::path& left : TemporaryFolders(out)) fs::remove_all(left, error);
   const std::string temporary = absl::StrCat(out, "/", getpid(), kTemporarySuffix);
-  fs::create_directories(temporary, error);
+  fs::create_directory(temporary, error);
   absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);
   std::set<std::string> written;
   if (status.ok()) status = MoveFiles(temporary, out, &written);
   fs::remove_all(temporary, error);
   if (status.ok()) status = RemoveStale(written);
+  for (const std::string& name : written) {
+    const std::string path = absl::StrCat(out, "/", name);
+    if (status.ok() && !Exists(path)) status = absl::AbortedError(absl::StrCat(path, " was removed as it was written"));
+  }
   if (!status.ok() && !existed) fs::remove_all(out, error);
   return status;
+}
+
+uint64_t ModelConversion::StoredBytes() const {
+  const absl::StatusOr<WeightFiles> files = FindWeightFiles(options_.out);
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& [path, names] : files.ok() ? files->tensors : WeightFiles().tensors) {
+    bytes += fs::file_size(path, error);
+  }
+  return bytes;
+}
+
+bool ModelConversion::has_tokenizer() const {
+  return absl::c_any_of(files_, [](const TokenizerFile& file) {
+    return absl::c_none_of(kModelCompanions, [&](absl::string_view name) { return name == file.name; });
+  });
 }
 
 int64_t ModelConversion::CountWeights() const {

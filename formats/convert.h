@@ -1,4 +1,5 @@
-// A ModelConversion writes a model in another format, and copies its tokenizer and the other files beside it.
+// A ModelConversion writes a model in another format, and copies its tokenizer and the other files beside it. Settings
+// of generation in config.json and generation_config.json, such as the end token, become a generation_config.json.
 //
 //   WEFT_ASSIGN_OR_RETURN(ModelConversion conversion,
 //                         ModelConversion::Prepare({.model = "runs/gpt-1", .out = "gpt2"}));
@@ -24,30 +25,43 @@ struct ConvertOptions {
   std::string out;                     // the folder to write
   std::string tokenizer = "";          // the tokenizer's file or folder; empty: the files beside the model
   std::string format = "huggingface";  // the name of a Format that can be written
+  ReadModelOptions read = {};
   WriteModelOptions write = {};
-  bool overwrite = false;  // replaces the files of a model if `out` is not empty
+  uint64_t max_shard_size = 0;  // bytes of a file of weights (DivideWeights in weight_files.h); 0: one file
+  bool overwrite = false;       // replaces the files of a model if `out` is not empty
 };
 
 class ModelConversion {
  public:
   // Reads the model, and checks all that can be checked without writing. Returns an error if the model can't be read,
-  // if `tokenizer` names no file, if a tokenizer does not fit the model, or if the format has no such models. `out`
-  // must not be a file, a training run, or the folder of the model or its tokenizer. Without `overwrite`, `out` must be
-  // missing or empty.
+  // if a weight is NaN or infinite, if `tokenizer` names no file, if a tokenizer does not fit the model, or if the
+  // format has no such models. `out` must not be a file, a training run, or the folder of the model or its tokenizer.
+  // Without `overwrite`, `out` must be missing or empty.
   static absl::StatusOr<ModelConversion> Prepare(const ConvertOptions& options);
 
   // Writes the model and copies the files beside it. All files are written to a temporary folder inside `out` and then
   // renamed one by one; if writing fails, the files in `out` stay unchanged. Then removes files that another model has
-  // left in `out`. Returns InvalidArgument if the format can't express the model, or if `out` can't be made.
+  // left in `out`. `out` is locked meanwhile, so temporary folders that are there were left by a process that was
+  // killed; they are removed. Returns InvalidArgument if the format can't express the model, or if `out` can't be made,
+  // FailedPrecondition if another process writes to `out`, and Aborted if `out` or a written file disappears meanwhile.
   absl::Status Write() const;
 
   // Returns the number of weights, over all tensors.
   int64_t CountWeights() const;
-  bool has_tokenizer() const { return !files_.empty(); }
+  // Returns the number of bytes of the written files of weights.
+  uint64_t StoredBytes() const;
+  // Returns the names and types of tensors that ignore_extra_tensors left out.
+  const std::vector<std::string>& extra() const { return WeightsOf(model_).extra(); }
+  bool has_tokenizer() const;
 
  private:
-  ModelConversion(ConvertOptions options, const Format* format, std::vector<TokenizerFile> files, PublishedModel model)
-      : options_(std::move(options)), format_(format), files_(std::move(files)), model_(std::move(model)) {}
+  ModelConversion(ConvertOptions options, const Format* format, std::vector<TokenizerFile> files, PublishedModel model,
+                  std::string generation)
+      : options_(std::move(options)),
+        format_(format),
+        files_(std::move(files)),
+        model_(std::move(model)),
+        generation_(std::move(generation)) {}
   absl::Status WriteFiles(const std::string& folder) const;
   absl::Status RemoveStale(const std::set<std::string>& written) const;
 
@@ -55,6 +69,7 @@ class ModelConversion {
   const Format* format_;
   std::vector<TokenizerFile> files_;  // tokenizer and other files beside the model
   PublishedModel model_;
+  std::string generation_;  // contents of generation_config.json, with all settings of the model's files; may be empty
 };
 
 }  // namespace weft

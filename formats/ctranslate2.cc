@@ -140,8 +140,7 @@ absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) 
     }
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {others, layers}));
-  WEFT_RETURN_IF_ERROR(
-      Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedTransformer{*config})));
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{*config})));
   return PublishedTransformer{*config, std::move(weights)};
 }
 

@@ -2,6 +2,7 @@
 // layout, and read minGPT's gpt-nano. FromRun describes the GPT of a training run.
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
@@ -224,15 +225,15 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
   absl::StatusOr<GptConfig> config = GptConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
-  std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop(*config)};
-  if (config->names == GptConfig::Names::kLlama) {
-    rules = {{{"#.rotary_emb.inv_freq", {}}}};
-    if (config->tied_head) rules[0].push_back({"lm_head.weight", {}});
-  } else if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
+  std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop()};
+  if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
     rules.push_back(TransposedGpt2Weights());
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(*config)));
+  // As in the package transformers, a head that differs from the token table stays, whatever the configuration says.
+  config->tied_head =
+      config->tied_head && weights.Tie(absl::StrCat(TokenTable(*config), ".weight"), "lm_head.weight").ok();
+  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(*config)));
   return PublishedModel(PublishedGpt{*config, std::move(weights)});
 }
 

@@ -18,6 +18,10 @@ absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config) {
   return config;
 }
 
+absl::string_view TokenTable(const GptConfig& config) {
+  return config.names == GptConfig::Names::kLlama ? "model.embed_tokens" : "wte";
+}
+
 std::vector<Weights::Rule> TransposedGpt2Weights() {
   std::vector<Weights::Rule> rules;
   for (const char* name :
@@ -29,10 +33,8 @@ std::vector<Weights::Rule> TransposedGpt2Weights() {
 
 std::vector<Weights::Rule> Gpt2Prefix() { return {{"lm_head.weight", {"lm_head.weight"}}, {"#", {"transformer.#"}}}; }
 
-std::vector<Weights::Rule> GptTensorsToDrop(const GptConfig& config) {
-  std::vector<Weights::Rule> rules = {{"h.#.attn.bias", {}}, {"h.#.attn.masked_bias", {}}};
-  if (config.tied_head) rules.push_back({"lm_head.weight", {}});
-  return rules;
+std::vector<Weights::Rule> GptTensorsToDrop() {
+  return {{"h.#.attn.bias", {}}, {"h.#.attn.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};
 }
 
 absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {

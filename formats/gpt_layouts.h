@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
@@ -14,13 +15,15 @@ namespace weft {
 // which means the same.
 absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config);
 
+// Returns the name of the token table's layer.
+absl::string_view TokenTable(const GptConfig& config);
+
 // Returns rules that transpose the layers that Hugging Face's GPT-2 stores as [in, out].
 std::vector<Weights::Rule> TransposedGpt2Weights();
 // Returns rules that put "transformer." before every name except the head's.
 std::vector<Weights::Rule> Gpt2Prefix();
-// Returns rules that drop tensors that PyTorch saves but that are no parameters: causal masks and, if the head is tied,
-// its weight, which is the token table.
-std::vector<Weights::Rule> GptTensorsToDrop(const GptConfig& config);
+// Returns rules that drop tensors that PyTorch saves but that are no parameters: causal masks and rotary frequencies.
+std::vector<Weights::Rule> GptTensorsToDrop();
 
 // Returns the model with the rows of queries and keys reordered for `layout`. Without rotary positions, the model stays
 // unchanged.

@@ -142,21 +142,22 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
   absl::StatusOr<TransformerConfig> config = MarianConfigFromJson(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
-  std::vector<Weights::Rule> dropped;
-  if (config->tied_head) dropped.push_back({"lm_head.weight", {}});
-  if (config->shared_embeddings) {
-    if (!weights.Has("shared.")) dropped.push_back({"decoder.embed_tokens.weight", {"shared.weight"}});
-    for (const absl::string_view side : kSides) dropped.push_back({absl::StrCat(side, ".embed_tokens.weight"), {}});
-  } else {
-    dropped.push_back({"shared.weight", {}});
+  const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
+  std::vector<std::string> copies;
+  if (config->shared_embeddings) copies = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"};
+  if (config->tied_head) copies.push_back("lm_head.weight");
+  for (const std::string& copy : copies) {
+    WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
   }
+  std::vector<Weights::Rule> dropped;
+  if (!config->shared_embeddings) dropped.push_back({"shared.weight", {}});
   const bool sinusoids = config->positions == Positions::kSinusoidal;
   if (sinusoids && PositionsAreSinusoids(weights, config->width)) {
     for (const absl::string_view side : kSides) dropped.push_back({PositionsName(side), {}});
   } else {
     config->positions = Positions::kLearned;
   }
-  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(dropped), WeightsPath(folder)));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(dropped), weights.path()));
   const Tensor* const bias = weights.Find(kLogitsBias);
   config->head_bias = bias != nullptr && bias->type.dtype == kF32;
   if (config->head_bias) {
@@ -169,8 +170,7 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
     WEFT_RETURN_IF_ERROR(weights.Apply({{kLogitsBias, {}}}));
   }
   // Permute needs the shapes that Check has found.
-  WEFT_RETURN_IF_ERROR(
-      Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedTransformer{*config})));
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{*config})));
   if (config->positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(weights, Permute(weights, /*to_halves=*/false));
   }

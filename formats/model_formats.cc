@@ -13,6 +13,7 @@
 #include "weft/formats/adapters.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_path.h"
+#include "weft/formats/weight_files.h"
 #include "weft/formats/write_weights.h"
 
 namespace weft {
@@ -37,11 +38,15 @@ absl::StatusOr<Json> ReadConfigOf(const std::string& model) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
-  if (!std::filesystem::is_directory(status)) return Json();
+  if (!std::filesystem::is_directory(status)) {
+    WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
+    return Json();
+  }
   if (IsAdapter(path)) {
     WEFT_ASSIGN_OR_RETURN(const AdapterConfig adapter, ReadAdapterConfig(path));
     return Json{{"peft_type", "LORA"}, {"base_model_name_or_path", adapter.base}};
   }
+  if (!Exists(ConfigPath(path))) WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
   return ReadConfig(path);
 }
 
@@ -85,13 +90,17 @@ absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path) {
   return family;
 }
 
-absl::StatusOr<PublishedModel> ReadModel(const std::string& path) {
+absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
-  return format->read(path);
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(path));
+  if (!options.ignore_extra_tensors) WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
+  return model;
 }
 
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder) {
-  return family.read(folder);
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, family.read(folder));
+  WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
+  return model;
 }
 
 absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model) {

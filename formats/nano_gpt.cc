@@ -80,14 +80,15 @@ absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
   // torch.compile adds the prefix "_orig_mod.".
   WEFT_ASSIGN_OR_RETURN(
       Weights weights,
-      ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop(*config)}));
+      ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop()}));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Tie("wte.weight", "lm_head.weight"), weights.path()));
   if (!config->bias) {
     for (const ParameterSpec& spec : ParametersOf(PublishedGpt{*config})) {
       const bool norm = spec.type.shape.rank() == 1 && absl::EndsWith(spec.name, ".bias");
       if (norm && weights.Find(spec.name) == nullptr) WEFT_RETURN_IF_ERROR(weights.Add(spec.name, spec.type).status());
     }
   }
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), ParametersOf(PublishedGpt{*config})));
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{*config})));
   return PublishedGpt{*config, std::move(weights)};
 }
 

@@ -26,9 +26,9 @@ const Json* FindModelType(const Json& config) {
 
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules) {
-  WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadSafetensors(WeightsPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadSafetensors(folder));
   for (const std::vector<Weights::Rule>& list : rules) {
-    WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(list), WeightsPath(folder)));
+    WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(list), weights.path()));
   }
   return weights;
 }

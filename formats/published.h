@@ -31,7 +31,7 @@ const nlohmann::ordered_json* FindModelType(const nlohmann::ordered_json& config
 // Returns the family whose model_types include this value, or null.
 const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
 
-// Reads model.safetensors of `folder` and applies the lists of rules one after the other.
+// Reads the weights of `folder` and applies the lists of rules one after the other.
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
 

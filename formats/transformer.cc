@@ -148,7 +148,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), weights.tensors(), SpecsOf(config)));
+  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(config)));
   return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 

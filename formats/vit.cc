@@ -140,7 +140,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   PublishedVit vit = {.config = *config};
   WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &vit), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(Parameters::Check(WeightsPath(folder), vit.weights.tensors(), SpecsOf(vit)));
+  WEFT_RETURN_IF_ERROR(vit.weights.Fit(SpecsOf(vit)));
   return PublishedModel(std::move(vit));
 }
 

@@ -15,11 +15,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/dtype.h"
 #include "weft/core/status.h"
+#include "weft/formats/weight_files.h"
 
 namespace weft {
 namespace {
@@ -99,8 +101,10 @@ int64_t FindNotFinite(const Part& part) {
   return part.end;
 }
 
-// Returns DataLoss for the first weight that is not finite. All cores search, because a command that generates a few
-// tokens would otherwise wait for this longer than for the tokens.
+}  // namespace
+
+// All cores search, because a command that generates a few tokens would otherwise wait for this longer than for the
+// tokens.
 absl::Status CheckFinite(const std::string& path, const Weights& weights) {
   constexpr int64_t kPart = 1 << 20;  // elements
   std::vector<Part> parts;
@@ -136,28 +140,78 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
                                           std::isnan(values[0]) ? "NaN" : "infinite"));
 }
 
-}  // namespace
-
 absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadStored(path));
-  WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), weights.path_));
   return weights;
 }
 
 absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedChecksum checksum) {
-  WEFT_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::Open(path, checksum));
+  WEFT_ASSIGN_OR_RETURN(const WeightFiles files, FindWeightFiles(path));
   Weights weights;
-  weights.file_ = std::make_shared<const SafetensorsFile>(std::move(file));
-  for (const auto& [name, tensor] : weights.file_->tensors()) {
-    if (tensor.type.dtype != kF64) {
-      weights.tensors_.push_back({name, tensor});
-      continue;
+  weights.path_ = files.path;
+  absl::flat_hash_map<std::string, std::string> origins;  // the file of each tensor
+  for (const auto& [file, wanted] : files.tensors) {
+    absl::StatusOr<SafetensorsFile> opened = SafetensorsFile::Open(file, checksum);
+    if (!opened.ok()) return file == files.path ? opened.status() : Annotate(opened.status(), files.path);
+    weights.files_.push_back(std::make_shared<const SafetensorsFile>(*std::move(opened)));
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : weights.files_.back()->tensors()) {
+      names.push_back(name);
+      if (tensor.type.dtype != kF64) {
+        weights.tensors_.push_back({name, tensor});
+        continue;
+      }
+      const absl::StatusOr<Tensor> rounded = weights.Add(name, {kF32, tensor.type.shape});
+      if (!rounded.ok()) return Annotate(rounded.status(), file);
+      absl::c_copy(tensor.span<const double>(), rounded->as<float>());
     }
-    const absl::StatusOr<Tensor> rounded = weights.Add(name, {kF32, tensor.type.shape});
-    if (!rounded.ok()) return Annotate(rounded.status(), path);
-    absl::c_copy(tensor.span<const double>(), rounded->as<float>());
+    for (const auto& unread : weights.files_.back()->unread()) {
+      names.push_back(unread.first);
+      weights.unread_.push_back(unread);
+    }
+    for (const std::string& name : names) {
+      const auto [origin, is_new] = origins.emplace(name, file);
+      if (!is_new) return InvalidArgument(files.path, ": '", name, "' is in ", origin->second, " and in ", file);
+    }
+    for (const std::string& name : wanted) {
+      const auto origin = origins.find(name);
+      if (origin != origins.end() && origin->second == file) continue;
+      return InvalidArgument(files.path, ": '", name, "' should be in ", file, ", which lacks it");
+    }
   }
   return weights;
+}
+
+absl::Status Weights::Fit(absl::Span<const ParameterSpec> wanted) {
+  absl::flat_hash_map<absl::string_view, const ParameterSpec*> by_name;
+  for (const ParameterSpec& spec : wanted) by_name[spec.name] = &spec;
+  for (const auto& [name, type] : unread_) {
+    const auto found = by_name.find(name);
+    if (found == by_name.end()) continue;
+    return absl::FailedPreconditionError(absl::StrCat(path_, " does not fit the model: '", name, "' is ", type,
+                                                      ", which is not supported; wanted ",
+                                                      ToString(found->second->type)));
+  }
+  if (!Parameters::Check(path_, tensors_, wanted, Parameters::kMayHaveMore).ok()) {
+    return Parameters::Check(path_, tensors_, wanted);
+  }
+  for (const auto& [name, type] : unread_) extra_.push_back(absl::StrCat("'", name, "' ", type));
+  unread_.clear();
+  const auto kept = std::stable_partition(tensors_.begin(), tensors_.end(),
+                                          [&](const NamedTensor& named) { return by_name.contains(named.name); });
+  std::for_each(kept, tensors_.end(), [&](const NamedTensor& named) {
+    extra_.push_back(absl::StrCat("'", named.name, "' ", ToString(named.tensor.type)));
+  });
+  tensors_.erase(kept, tensors_.end());
+  return absl::OkStatus();
+}
+
+absl::Status Weights::CheckNoExtra() const {
+  if (extra_.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path_, " does not fit the model: unexpected ", absl::StrJoin(extra_, "; unexpected "),
+                   "; the option ignore_extra_tensors of weft import leaves such tensors out"));
 }
 
 absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
@@ -214,17 +268,19 @@ absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {
 absl::Status Weights::Apply(const std::vector<Rule>& rules) {
   std::vector<NamedTensor> renamed;
   absl::flat_hash_map<std::string, std::string> origins;  // by new name
-  for (const auto& [name, from] : tensors_) {
-    std::optional<std::string> text;
-    const auto rule = std::find_if(rules.begin(), rules.end(), [&, &name = name](const Rule& r) {
-      text = Match(r.from, name);
-      return text.has_value();
-    });
-    Rule keep = {.to = {name}};
-    if (rule != rules.end()) {
-      keep = *rule;
-      for (std::string& to : keep.to) to = absl::StrReplaceAll(to, {{"#", *text}});
+  // Returns the first rule that matches `name`, with the matched text in its new names.
+  const auto rule_of = [&](const std::string& name) {
+    for (const Rule& each : rules) {
+      const std::optional<std::string> text = Match(each.from, name);
+      if (!text.has_value()) continue;
+      Rule rule = each;
+      for (std::string& to : rule.to) to = absl::StrReplaceAll(to, {{"#", *text}});
+      return rule;
     }
+    return Rule{.to = {name}};
+  };
+  for (const auto& [name, from] : tensors_) {
+    const Rule keep = rule_of(name);
     Tensor tensor = from;
     const Shape shape = tensor.type.shape;
     const int64_t parts = static_cast<int64_t>(keep.to.size());
@@ -251,7 +307,20 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
     }
   }
   tensors_ = std::move(renamed);
+  for (const auto& [name, type] : std::exchange(unread_, {})) {
+    for (const std::string& to : rule_of(name).to) unread_.emplace_back(to, type);
+  }
   return absl::OkStatus();
+}
+
+absl::Status Weights::Tie(const std::string& name, const std::string& copy) {
+  const Tensor *const first = Find(name), *const second = Find(copy);
+  if (second == nullptr) return absl::OkStatus();
+  if (first == nullptr) return Apply({{copy, {name}}});
+  if (first->type == second->type && std::memcmp(first->data, second->data, first->type.bytes()) == 0) {
+    return Apply({{copy, {}}});
+  }
+  return InvalidArgument("'", name, "' and '", copy, "' differ, but are one weight of the model");
 }
 
 absl::Status Weights::Join(const std::vector<std::string>& from, const std::string& to) {

@@ -6,7 +6,8 @@
 //
 // A model that is read computes exactly what its configuration asks for (config_json.h). If the tensors of a folder are
 // not exactly the model's, with their shapes, the error is FailedPrecondition. It lists up to 8 missing, unexpected or
-// misshapen tensors. formats/write_weights.h writes the same formats.
+// misshapen tensors. The option ignore_extra_tensors leaves unexpected tensors out. formats/write_weights.h writes the
+// same formats.
 #ifndef WEFT_FORMATS_WEIGHTS_H_
 #define WEFT_FORMATS_WEIGHTS_H_
 
@@ -34,13 +35,26 @@ namespace weft {
 // A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Reads a safetensors file. Floating-point tensors become f32, exactly, except f64, which is rounded.
+  // Reads a safetensors file, or the weights of a folder: model.safetensors or, if it is missing, the files that
+  // model.safetensors.index.json lists. Floating-point tensors become f32, exactly, except f64, which is rounded.
   static absl::StatusOr<Weights> ReadSafetensors(const std::string& path);
   // The same, but tensors of bf16 and of block formats stay as they are in the file.
   static absl::StatusOr<Weights> ReadStored(const std::string& path,
                                             WantedChecksum checksum = WantedChecksum::kIfPresent);
 
+  // Checks that the tensors are those of `wanted`, as Parameters::Check does. If only unexpected tensors differ, moves
+  // them to `extra`.
+  absl::Status Fit(absl::Span<const ParameterSpec> wanted);
+  // Returns "'NAME' TYPE" for each tensor that Fit has left out.
+  const std::vector<std::string>& extra() const { return extra_; }
+  // Returns FailedPrecondition if Fit has left out tensors.
+  absl::Status CheckNoExtra() const;
+  // Returns the path of the file that was read, or of the index of several files.
+  const std::string& path() const { return path_; }
+
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
+  // The names and types of tensors that were not read (SafetensorsFile::unread).
+  absl::Span<const std::pair<std::string, std::string>> unread() const { return unread_; }
   // Returns the tensor called `name`, or null.
   const Tensor* Find(absl::string_view name) const;
   // Reports whether the name of any tensor begins with `prefix`.
@@ -66,15 +80,23 @@ class Weights {
   // Replaces the f32 tensors `from` by one tensor `to` with all their rows, in this order. Join reverses a rule with
   // several names.
   absl::Status Join(const std::vector<std::string>& from, const std::string& to);
+  // Makes one tensor of `name` and `copy`, for which the model has one parameter: takes the tensor that is there, and
+  // drops `copy` if both are there and equal. Otherwise both stay, and the error is InvalidArgument.
+  absl::Status Tie(const std::string& name, const std::string& copy);
 
  private:
+  std::string path_;  // WeightFiles::path
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
-  std::shared_ptr<const SafetensorsFile> file_;
+  std::vector<std::shared_ptr<const SafetensorsFile>> files_;
   std::vector<NamedTensor> tensors_;
+  std::vector<std::pair<std::string, std::string>> unread_;  // names and types, as in SafetensorsFile
+  std::vector<std::string> extra_;
 };
 
-// Sets `parameters` to the weights of a model that is to be used, as Parameters::Set does. Returns DataLoss if a weight
-// is NaN or infinite, because all results would be garbage. The error names the tensor. `path`: the model, for errors.
+// Returns DataLoss if a weight is NaN or infinite, because all results would be garbage. The error names the tensor.
+// `path`: the model, for errors.
+absl::Status CheckFinite(const std::string& path, const Weights& weights);
+// Sets `parameters` to the weights of a model that is to be used, as Parameters::Set does, after CheckFinite.
 absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
                               Parameters::Others others = Parameters::kNothingElse);
 // The same for parameters that no graph has created yet: they will be the weights themselves, without a copy, or
@@ -123,12 +145,15 @@ inline const Weights& WeightsOf(const PublishedModel& model) {
   return std::visit([](const auto& published) -> const Weights& { return published.weights; }, model);
 }
 
+struct ReadModelOptions {
+  bool ignore_extra_tensors = false;  // leaves out tensors that the model does not have (Weights::extra)
+};
 // Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, weft
 // quantize, Hugging Face, nanoGPT or CTranslate2, or a file of llama2.c.
-absl::StatusOr<PublishedModel> ReadModel(const std::string& path);
+absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
 
-// Reads a folder with config.json and model.safetensors in Hugging Face's layout. The folder's model_type must be of
-// the family:
+// Reads a folder with config.json and weights (Weights::ReadSafetensors) in Hugging Face's layout. The folder's
+// model_type must be of the family:
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
 //   PublishedBert         bert, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's
@@ -146,6 +171,7 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
 // returns Pooling::kMean. Returns InvalidArgument if the modules or the kind of pooling are not supported.
 absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
 
+// The next three functions leave unexpected tensors in Weights::extra.
 // Reads a folder with nanoGPT's model_args as config.json and its model's state as model.safetensors. If norms have no
 // biases, they get biases of zeros.
 absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);

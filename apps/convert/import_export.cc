@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
+#include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
 #include "weft/formats/convert.h"
@@ -30,7 +31,7 @@ std::vector<std::string> FormatsToWrite() {
 
 Hyperparameters ImportTable(ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
-  return {
+  Hyperparameters table = {
       {"model",
        "a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of llama2.c, or a run's folder",
        &options.model,
@@ -39,12 +40,9 @@ Hyperparameters ImportTable(ConvertFlags* flags) {
        "the folder to write: config.json, model.safetensors and the tokenizer's files",
        &options.out,
        {.type = "FOLDER", .required = true}},
-      {"tokenizer",
-       "the tokenizer's file or folder; without this flag, the files beside the model",
-       &options.tokenizer,
-       {.type = "FILE_OR_FOLDER"}},
-      {"overwrite", "if the folder is not empty, replace the files of a model in it", &options.overwrite},
   };
+  Append(ConvertRows(&options), &table);
+  return table;
 }
 
 Hyperparameters ExportTable(ConvertFlags* flags) {
@@ -66,7 +64,7 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   if (options.out.empty()) return InvalidArgument("--out=DIR is missing");
   options.write = {.llama2c_version = static_cast<int>(flags.file_version), .published_classes_only = published};
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
-  WEFT_RETURN_IF_ERROR(conversion.Write());
+  WEFT_RETURN_IF_ERROR(WriteConverted(conversion));
   std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion.CountWeights()),
               conversion.has_tokenizer() ? "" : ", and no tokenizer, as none lies beside the model");
   return absl::OkStatus();

@@ -1,13 +1,12 @@
 // `weft quantize` writes a model in Weft's own format, in fewer bytes.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 
 #include "weft/apps/commands.h"
+#include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
 #include "weft/core/dtype.h"
 #include "weft/core/status.h"
@@ -30,19 +29,16 @@ Hyperparameters Table(QuantizeFlags* flags) {
       "positions and matrices of fewer than 64 rows or columns stay in f32";
   weights.rules.group = "";
   ConvertOptions& options = flags->options;
-  return {
+  Hyperparameters table = {
       {"model", "the model to read, as for weft import", &options.model, {.type = "MODEL"}},
       {"out",
        "the folder to write: config.json, model.safetensors and the tokenizer's files",
        &options.out,
        {.type = "FOLDER", .required = true}},
       weights,
-      {"tokenizer",
-       "the tokenizer's file or folder; without this flag, the files beside the model",
-       &options.tokenizer,
-       {.type = "FILE_OR_FOLDER"}},
-      {"overwrite", "if the folder is not empty, replace the files of a model in it", &options.overwrite},
   };
+  Append(ConvertRows(&options), &table);
+  return table;
 }
 
 absl::Status Quantize(QuantizeFlags flags) {
@@ -56,12 +52,11 @@ absl::Status Quantize(QuantizeFlags flags) {
   if (options.out.empty()) return InvalidArgument("--out=FOLDER is missing");
   options.write.weights = *flags.weights;
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
-  WEFT_RETURN_IF_ERROR(conversion.Write());
+  WEFT_RETURN_IF_ERROR(WriteConverted(conversion));
   const auto numbers = static_cast<double>(conversion.CountWeights());
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(options.out + "/model.safetensors", error);
-  std::printf("%s: %.0f numbers in %.1f MB, %.2f bytes each\n", options.out.c_str(), numbers,
-              static_cast<double>(bytes) / 1e6, static_cast<double>(bytes) / numbers);
+  const auto bytes = static_cast<double>(conversion.StoredBytes());
+  std::printf("%s: %.0f numbers in %.1f MB, %.2f bytes each\n", options.out.c_str(), numbers, bytes / 1e6,
+              bytes / numbers);
   return absl::OkStatus();
 }
 
