@@ -1,11 +1,13 @@
 // PEFT names a tensor "base_model.model.", then the layer's name in Hugging Face's model, then ".lora_A.weight".
 #include "weft/formats/adapters.h"
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/config_keys.h"
 #include "weft/formats/run_path.h"
 
 namespace weft {
@@ -20,12 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// Keys of adapter_config.json that change the computation, with the values that leave it as plain LoRA. null, false,
-// and empty objects and lists do so for every key.
-constexpr const char* kExtensions[] = {
-    "alora_invocation_tokens", "alpha_pattern", "layer_replication", "lora_bias",  "rank_pattern", "target_parameters",
-    "trainable_token_indices", "use_bdlora",    "use_dora",          "use_qalora", "use_rslora"};
 
 // The names that a model_type of Hugging Face adds before the layers' own.
 struct Prefix {
@@ -49,30 +46,86 @@ std::string PublishedName(const std::string& model_type, const std::string& name
   return name;
 }
 
+// Reads an object of numbers above 0 by the names of layers. PEFT takes the names for regular expressions; only those
+// without special characters, except a ^ that begins a whole name, are supported.
+void ReadPattern(const char* key, KeyReader& keys, AdapterConfig::Pattern& pattern) {
+  const Json* const json = keys.Find(key);
+  if (json == nullptr) return;
+  for (const auto& [name, value] : json->items()) {
+    if (!value.is_number() || value <= 0 || name.find_first_of("$*+?()[]{}|\\") != std::string::npos) {
+      return keys.Refuse(key, "numbers above 0 by names of layers without special characters");
+    }
+    pattern.emplace_back(name, value.get<double>());
+  }
+}
+
+// Returns the value of the first name in `pattern` that is `layer` or its end, or `usual`.
+double ValueOf(const AdapterConfig::Pattern& pattern, absl::string_view layer, double usual) {
+  for (const auto& [name, value] : pattern) {
+    absl::string_view text = name;
+    const bool whole = absl::ConsumePrefix(&text, "^");
+    if (layer == text || (!whole && absl::EndsWith(layer, absl::StrCat(".", text)))) return value;
+  }
+  return usual;
+}
+
+// Refuses initial adapters that PEFT subtracts from the base model, because the file has the difference to another
+// base.
+void CheckInitial(KeyReader& keys) {
+  const Json* const json = keys.Find("init_lora_weights");
+  if (json == nullptr || json->is_boolean()) return;
+  for (const char* const unchanged : {"gaussian", "eva", "orthogonal", "mica", "lora_ga"}) {
+    if (*json == unchanged) return;
+  }
+  keys.Refuse("init_lora_weights",
+              "an adapter of the unchanged base model, which PEFT's save_pretrained writes if it gets "
+              "path_initial_model_for_weight_conversion");
+}
+
 absl::StatusOr<AdapterConfig> FromJson(const std::string& folder, const Json& json) {
-  const auto value = [&](const char* key) { return json.contains(key) ? json[key] : Json(); };
-  if (value("peft_type") != "LORA") return InvalidArgument("peft_type is ", value("peft_type").dump(), ", wanted LORA");
-  for (const char* const key : kExtensions) {
-    const Json got = value(key);
-    if (got.empty() || got == false) continue;
-    return InvalidArgument(key, " is ", got.dump(), ", which is not supported; wanted plain LoRA without it");
+  KeyReader keys(json);
+  AdapterConfig config;
+  if (json.value("peft_type", Json()) != "LORA") keys.Refuse("peft_type", "LORA");
+  keys.Field("r", config.rank);
+  keys.Field("lora_alpha", config.alpha);
+  if (config.rank <= 0) keys.Refuse("r", "a number above 0");
+  keys.Field("use_rslora", config.rank_stabilized);
+  ReadPattern("rank_pattern", keys, config.rank_pattern);
+  ReadPattern("alpha_pattern", keys, config.alpha_pattern);
+  CheckInitial(keys);
+  if (const Json* const saved = keys.Find("modules_to_save"); saved != nullptr) {
+    for (const Json& name : *saved) {
+      if (!name.is_string()) keys.Refuse("modules_to_save", "names of layers");
+      if (name.is_string()) config.saved.push_back(name.get<std::string>());
+    }
   }
-  if (const Json bias = value("bias"); !bias.is_null() && bias != "none") {
-    return InvalidArgument("bias is ", bias.dump(), ", which is not supported; wanted \"none\"");
+  std::string task;
+  keys.Field("task_type", task);
+  if (task == "SEQ_CLS" || task == "TOKEN_CLS") config.saved.insert(config.saved.end(), {"classifier", "score"});
+  // In use, each of these changes what the adapter computes.
+  for (const char* const key :
+       {"alora_invocation_tokens", "arrow_config", "kasa_config", "layer_replication", "lora_bias", "monteclora_config",
+        "target_parameters", "trainable_token_indices", "use_bdlora", "use_dora", "use_qalora", "velora_config"}) {
+    const Json* const value = keys.Find(key);
+    if (value != nullptr && *value != false && !value->empty()) keys.Refuse(key, "plain LoRA without it");
   }
-  for (const char* const key : {"r", "lora_alpha"}) {
-    if (value(key).is_number() && value(key).get<double>() > 0) continue;
-    return InvalidArgument(key, " is ", value(key).dump(), ", wanted a number above 0");
-  }
-  const Json base = value("base_model_name_or_path");
-  AdapterConfig config = {.scale = value("lora_alpha").get<double>() / value("r").get<double>()};
-  if (base.is_string() && !base.get<std::string>().empty()) {
-    config.base = base.get<std::string>();
+  // The file's tensors tell which layers have adapters or biases, and have both tensors if two layers are tied.
+  keys.Harmless({"target_modules", "exclude_modules", "layers_to_transform", "layers_pattern", "bias",
+                 "ensure_weight_tying", "fan_in_fan_out"});
+  // These concern training, initial values that the file replaces, or the way in which PEFT finds and runs the model.
+  keys.Harmless({"lora_dropout", "inference_mode", "eva_config", "corda_config", "loftq_config", "lora_ga_config",
+                 "qalora_group_size", "megatron_config", "megatron_core", "runtime_config", "auto_mapping",
+                 "peft_version", "revision", "peft_type"});
+  const Json* const base = keys.Find("base_model_name_or_path");
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  if (base != nullptr && base->is_string() && !base->get<std::string>().empty()) {
+    config.base = base->get<std::string>();
     if (Exists(config.base)) return config;
     config.base = (fs::path(folder) / config.base).string();
     if (Exists(config.base)) return config;
   }
-  return InvalidArgument("base_model_name_or_path is ", base.dump(), ", wanted the path of the base model's folder");
+  return InvalidArgument("base_model_name_or_path is ", base == nullptr ? "missing" : base->dump(),
+                         ", wanted the path of the base model's folder");
 }
 
 // Sets `to` to weight + scale · b · a, in doubles that are rounded once.
@@ -92,6 +145,21 @@ void Merge(const Tensor& weight, const Tensor& a, const Tensor& b, double scale,
   }
 }
 
+// Reports whether the weight `name` of a GPT-2 is [in, out] in Hugging Face's model.
+bool IsConv1D(absl::string_view name) {
+  return absl::EndsWith(name, "c_attn.weight") || absl::EndsWith(name, "c_proj.weight") ||
+         absl::EndsWith(name, "c_fc.weight");
+}
+
+Tensor Transposed(const Tensor& from, Arena* arena) {
+  const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
+  const Tensor to = {{from.type.dtype, {cols, rows}}, arena->Allocate(from.type.bytes())};
+  for (int64_t i = 0; to.data != nullptr && i < rows * cols; ++i) {
+    to.as<float>()[i % cols * rows + i / cols] = from.as<float>()[i];
+  }
+  return to;
+}
+
 bool Fit(const TensorType& weight, const TensorType& a, const TensorType& b) {
   for (const TensorType* const type : {&weight, &a, &b}) {
     if (type->dtype != kF32 || type->shape.rank() != 2) return false;
@@ -101,6 +169,19 @@ bool Fit(const TensorType& weight, const TensorType& a, const TensorType& b) {
 }
 
 }  // namespace
+
+int64_t AdapterConfig::RankOf(absl::string_view layer) const {
+  return static_cast<int64_t>(ValueOf(rank_pattern, layer, static_cast<double>(rank)));
+}
+
+double AdapterConfig::ScaleOf(absl::string_view layer) const {
+  const auto r = static_cast<double>(RankOf(layer));
+  return ValueOf(alpha_pattern, layer, alpha) / (rank_stabilized ? std::sqrt(r) : r);
+}
+
+bool AdapterConfig::Saves(absl::string_view layer) const {
+  return absl::c_any_of(saved, [&](const std::string& end) { return absl::EndsWith(layer, end); });
+}
 
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kAdapterConfig);
@@ -155,10 +236,13 @@ absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTen
 }
 
 absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters) {
+  const bool gpt2 = adapter.model_type == "gpt2";
+  Arena arena;
   std::vector<NamedTensor> tensors;
   std::set<std::string> targets, saved;
   for (const std::string& name : parameters.Names(Parameters::kTrained)) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, parameters.Find(name));
+    WEFT_ASSIGN_OR_RETURN(Tensor tensor, parameters.Find(name));
+    if (gpt2 && IsConv1D(name)) tensor = Transposed(tensor, &arena);
     const std::string published = PublishedName(adapter.model_type, name);
     tensors.push_back({absl::StrCat("base_model.model.", published), tensor});
     absl::string_view layer = published;
@@ -169,7 +253,6 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
       saved.emplace(layer);
     }
   }
-  const bool gpt2 = adapter.model_type == "gpt2";
   Json json = {{"peft_type", "LORA"},
                {"task_type", gpt2                           ? Json("CAUSAL_LM")
                              : saved.contains("classifier") ? Json("SEQ_CLS")

@@ -9,11 +9,14 @@
 #ifndef WEFT_FORMATS_ADAPTERS_H_
 #define WEFT_FORMATS_ADAPTERS_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/arena.h"
 #include "weft/core/parameters.h"
@@ -24,13 +27,24 @@ namespace weft {
 
 inline constexpr char kAdapterConfig[] = "adapter_config.json", kAdapterWeights[] = "adapter_model.safetensors";
 
-// The part of adapter_config.json that reading needs.
+// The keys of adapter_config.json that reading needs. Layers have the names of Hugging Face's model.
 struct AdapterConfig {
+  using Pattern = std::vector<std::pair<std::string, double>>;  // names of layers, and values of these layers
+
   std::string base;  // path of the base model's folder or file, which exists
-  double scale = 1;  // alpha / rank
+  int64_t rank = 8;
+  double alpha = 8;
+  bool rank_stabilized = false;  // whether adapters are multiplied by alpha / sqrt(rank), not by alpha / rank
+  Pattern rank_pattern, alpha_pattern;
+  std::vector<std::string> saved;  // ends of the names of layers that the adapter replaces
+
+  int64_t RankOf(absl::string_view layer) const;
+  double ScaleOf(absl::string_view layer) const;
+  bool Saves(absl::string_view layer) const;
 };
-// Returns InvalidArgument if the adapter is not LoRA, if it uses an extension of LoRA, or if base_model_name_or_path is
-// no path. A relative path starts at the working folder or, if that does not exist, at `folder`.
+// Returns InvalidArgument if the adapter is not LoRA, if a key would change the computation in a way that is not
+// supported, if a key is unknown, or if base_model_name_or_path is no path. A relative path starts at the working
+// folder or, if that does not exist, at `folder`.
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder);
 // Reports whether `folder` has an adapter_config.json and no config.json of a model or run.
 bool IsAdapter(const std::string& folder);
