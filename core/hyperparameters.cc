@@ -15,6 +15,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "weft/core/decimal.h"
 #include "weft/core/option_names.h"
 #include "weft/core/status.h"
 
@@ -71,10 +74,7 @@ struct Set {
   }
   absl::Status operator()(double* value) const {
     double parsed;
-    const bool hexadecimal = text.find_first_of("xX") != text.npos;  // no other option takes it
-    if (hexadecimal || !absl::SimpleAtod(text, &parsed) || !std::isfinite(parsed)) {
-      return InvalidArgument("'", text, "' is not a number");
-    }
+    if (!ParseDecimal(text, &parsed)) return InvalidArgument("'", text, "' is not a number");
     WEFT_RETURN_IF_ERROR(CheckRange(parsed, rules, text));
     *value = parsed;
     return absl::OkStatus();

@@ -7,9 +7,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/decimal.h"
 #include "weft/core/status.h"
 #include "weft/text/gzip.h"
 
@@ -48,7 +48,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
     }
     for (int64_t i = 0; i < pixels; ++i) {
       float value;
-      if (!absl::SimpleAtof(fields[static_cast<size_t>(i)], &value) || !std::isfinite(value)) {
+      if (!ParseDecimal(fields[static_cast<size_t>(i)], &value)) {
         return Bad(images, number, absl::StrCat("'", fields[static_cast<size_t>(i)], "' is not a number"));
       }
       if (value < 0) {
@@ -58,7 +58,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
     }
     if (!labelled) continue;
     double label;  // "3" or "3.0"
-    if (!absl::SimpleAtod(fields.back(), &label) || label < 0 || label >= kMaxClasses || label != std::floor(label)) {
+    if (!ParseDecimal(fields.back(), &label) || label < 0 || label >= kMaxClasses || label != std::floor(label)) {
       return Bad(images, number, absl::StrCat("the label '", fields.back(), "' is not a whole number of 0 .. 65535"));
     }
     images.labels.push_back(static_cast<int32_t>(label));

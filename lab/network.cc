@@ -1,6 +1,5 @@
 #include "weft/lab/network.h"
 
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
+#include "weft/core/decimal.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -32,7 +32,7 @@ std::optional<double> Value(absl::string_view text, absl::Span<const Unit> units
     double number = 0;
     if (!absl::EndsWith(text, unit.name)) continue;
     text.remove_suffix(absl::string_view(unit.name).size());
-    if (!absl::SimpleAtod(text, &number) || !std::isfinite(number) || number < 0) return std::nullopt;
+    if (!ParseDecimal(text, &number) || number < 0) return std::nullopt;
     return number * unit.factor;
   }
   return std::nullopt;
@@ -44,7 +44,7 @@ bool SetTopology(absl::string_view text, Network* network) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
   return parts.size() == 3 && parts[0] == "tree" && absl::SimpleAtoi(parts[1], &network->ranks_per_switch) &&
          network->ranks_per_switch >= 1 && static_cast<double>(network->ranks_per_switch) <= kMaxRanks &&
-         absl::SimpleAtod(parts[2], &network->oversubscription) && network->oversubscription >= 1 &&
+         ParseDecimal(parts[2], &network->oversubscription) && network->oversubscription >= 1 &&
          network->oversubscription <= kMaxOversubscription;
 }
 

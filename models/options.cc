@@ -2,7 +2,6 @@
 #include "weft/models/options.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/decimal.h"
 #include "weft/core/status.h"
 #include "weft/models/ablation.h"
 
@@ -139,8 +139,7 @@ absl::Status SetInitializer(absl::string_view text, std::optional<Initializer>* 
     if (parts.first != each.name) continue;
     float number = each.number;
     const bool given = parts.first.size() < text.size();
-    const bool valid =
-        !given || (each.takes_number && absl::SimpleAtof(parts.second, &number) && number > 0 && std::isfinite(number));
+    const bool valid = !given || (each.takes_number && ParseDecimal(parts.second, &number) && number > 0);
     if (!valid) {
       return InvalidArgument("'", parts.second, "' can't follow ", each.name, "; wanted ",
                              each.takes_number ? "a number above 0" : "nothing");

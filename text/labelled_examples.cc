@@ -2,7 +2,6 @@
 #include "weft/text/labelled_examples.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -10,11 +9,11 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/core/decimal.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/corpus.h"
@@ -26,8 +25,11 @@ namespace {
 
 using Options = LabelledDataOptions;
 
-const std::string& Or(const std::string& given, const std::string& otherwise) {
-  return given.empty() ? otherwise : given;
+constexpr char kTextColumn[] = "text-column", kPairColumn[] = "text-pair-column", kLabelColumn[] = "label-column";
+
+// Returns the column that an option chooses: its value `given`, or its default.
+TableColumn Column(const char* option, const std::string& given, const char* otherwise) {
+  return {option, given.empty() ? otherwise : given};
 }
 
 bool HasTableOptions(const Options& options) {
@@ -62,17 +64,17 @@ absl::Status ReadLabelledLines(const std::string& path, LabelledExamples* to) {
 
 absl::Status ReadTableOf(const std::string& path, TableFormat format, const Options& options, LabelledExamples* to) {
   const bool json = format == TableFormat::kJsonLines;
-  std::vector<std::string> columns = {Or(options.text_column, json ? "text" : "1")};
-  if (options.pairs()) columns.push_back(Or(options.text_pair_column, json ? "text_pair" : "2"));
-  columns.push_back(Or(options.label_column, json ? "label" : "-1"));
-  const bool named =
-      std::any_of(columns.begin(), columns.end(), [](const std::string& column) { return !IsColumnNumber(column); });
+  std::vector<TableColumn> columns = {Column(kTextColumn, options.text_column, json ? "text" : "1")};
+  if (options.pairs()) columns.push_back(Column(kPairColumn, options.text_pair_column, json ? "text_pair" : "2"));
+  columns.push_back(Column(kLabelColumn, options.label_column, json ? "label" : "-1"));
+  const bool named = std::any_of(columns.begin(), columns.end(),
+                                 [](const TableColumn& column) { return !IsColumnNumber(column.name); });
   WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {format, options.header || named}, columns));
   for (size_t i = 0; i < table.rows.size(); ++i) {
     std::vector<std::string>& row = table.rows[i];
     for (size_t column = 0; column < row.size(); ++column) {
       if (row[column].empty()) {
-        return InvalidArgument(path, ", line ", table.lines[i], ": the column ", columns[column], " is empty");
+        return InvalidArgument(path, ", line ", table.lines[i], ": the column ", columns[column].name, " is empty");
       }
     }
     LabelledExample& example = to->examples.emplace_back();
@@ -98,7 +100,10 @@ absl::StatusOr<std::vector<std::string>> ListOf(const nlohmann::ordered_json& ob
 }
 
 absl::Status ReadWordLists(const std::string& path, const Options& options, LabelledExamples* to) {
-  const std::string words = Or(options.text_column, "tokens"), tags = Or(options.label_column, "tags");
+  const TableColumn columns[] = {Column(kTextColumn, options.text_column, "tokens"),
+                                 Column(kLabelColumn, options.label_column, "tags")};
+  WEFT_RETURN_IF_ERROR(Annotate(CheckKeys(columns), path));
+  const std::string &words = columns[0].name, &tags = columns[1].name;
   return ForEachJsonLine(path, [&](size_t line, const nlohmann::ordered_json& object) -> absl::Status {
     LabelledExample example = {.file = to->paths.size() - 1, .line = line};
     WEFT_ASSIGN_OR_RETURN(example.texts, ListOf(object, words));
@@ -130,12 +135,11 @@ absl::Status ReadWordColumns(const std::string& path, const Options& options, La
       count = fields.size();
       first = i + 1;
       if (count < 2) return bad("there is one column; wanted a word and its label");
-      absl::StatusOr<size_t> found = FindColumn(Or(options.text_column, "1"), count, {});
+      const absl::StatusOr<std::vector<size_t>> found = FindColumns(
+          {Column(kTextColumn, options.text_column, "1"), Column(kLabelColumn, options.label_column, "-1")}, count, {});
       if (!found.ok()) return bad(found.status().message());
-      word = *found;
-      found = FindColumn(Or(options.label_column, "-1"), count, {});
-      if (!found.ok()) return bad(found.status().message());
-      label = *found;
+      word = found->front();
+      label = found->back();
     }
     if (fields.size() != count) return bad(fields.size(), " columns, but line ", first, " has ", count, " columns");
     if (fields[word].empty() || fields[label].empty()) return bad("the word or its label is empty");
@@ -178,13 +182,13 @@ Hyperparameters LabelledDataTable(LabelledDataOptions* options) {
        &options->format,
        {.choices = {"auto", "lines", "tsv", "csv", "jsonl", "columns"}, .may_change = true}},
       {"header", "the first row of a TSV or CSV names the columns", &options->header, {.may_change = true}},
-      {"text-column",
+      {kTextColumn,
        "column of the text or word: a name of the header, a key of JSON lines, or a number; 1 is the first column, -1 "
        "the last; without it, the first, text or tokens",
        &options->text_column, rules},
-      {"text-pair-column", "column of the second text of a pair; without it, the second or text_pair",
+      {kPairColumn, "column of the second text of a pair; without it, the second or text_pair",
        &options->text_pair_column, rules},
-      {"label-column", "column of the label; without it, the last, label or tags", &options->label_column, rules},
+      {kLabelColumn, "column of the label; without it, the last, label or tags", &options->label_column, rules},
   };
 }
 
@@ -266,8 +270,8 @@ absl::StatusOr<std::vector<float>> LabelNumbers(const LabelledExamples& examples
   for (size_t i = 0; i < examples.examples.size(); ++i) {
     const std::string& label = examples.examples[i].labels[0];
     float number = 0;
-    if (!absl::SimpleAtof(label, &number) || !std::isfinite(number)) {
-      return InvalidArgument(examples.Location(i), ": the label '", label, "' is not a finite number");
+    if (!ParseDecimal(label, &number)) {
+      return InvalidArgument(examples.Location(i), ": the label '", label, "' is not a finite decimal number");
     }
     numbers.push_back(number);
   }

@@ -115,6 +115,24 @@ TEST(LabelledExamplesTest, NamesFileAndLineOfWhatIsWrong) {
       {"{\"tokens\": [\"a\"], \"tags\": []}\n",
        {.task = kTokens, .format = "jsonl"},
        "e.tsv, line 1: \"tokens\" has 1 elements, but \"tags\" has 0"},
+      {"a\t1\n",
+       {.task = kPair},
+       "e.tsv, line 1: text-pair-column is 2 and label-column is -1, which are both column 2 of 2; wanted different"},
+      {"a\t1\n", {.text_column = "2"}, "text-column is 2 and label-column is -1, which are both column 2 of 2"},
+      {"a\tb\t1\n", {.task = kPair, .text_column = "2"}, "text-column is 2 and text-pair-column is 2, which are both"},
+      {"a,b\n1,2\n",
+       {.format = "csv", .text_column = "b"},
+       "text-column is b and label-column is -1, which are both column 2 of 2"},
+      {"a,a,b\n1,2,3\n", {.format = "csv", .text_column = "a"}, "line 1: two columns are called 'a'"},
+      {"{\"a\": 1}\n",
+       {.format = "jsonl", .text_column = "a", .label_column = "a"},
+       "e.tsv: text-column is a and label-column is a, which are both the key \"a\""},
+      {"{\"a\": 1}\n",
+       {.task = kTokens, .format = "jsonl", .text_column = "tags"},
+       "e.tsv: text-column is tags and label-column is tags, which are both the key"},
+      {"a O\n",
+       {.task = kTokens, .label_column = "1"},
+       "line 1: text-column is 1 and label-column is 1, which are both"},
       {"{\"tokens\": \"a\"}\n", {.task = kTokens, .format = "jsonl"}, "e.tsv, line 1: the value of \"tokens\" is no"},
   };
   for (const auto& [contents, options, error] : kCases) {
@@ -124,7 +142,7 @@ TEST(LabelledExamplesTest, NamesFileAndLineOfWhatIsWrong) {
   const LabelledExamples words = *ReadLabelledExamples(Write("w.txt", "a O\nb X\n"), {.task = kTokens});
   absl::Status status = LabelIds(words, {"O", "B"}).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "w.txt, line 2: the label 'X' is none of the 2: O, B")) << status;
-  for (const std::string number : {"x", "1,5", "nan", "inf"}) {
+  for (const std::string number : {"x", "1,5", "nan", "inf", "0x10"}) {
     const LabelledExamples data = *ReadLabelledExamples(Write("n.tsv", "a\t1\nb\t" + number + "\n"), {});
     status = LabelNumbers(data).status();
     EXPECT_TRUE(absl::StrContains(status.message(), "n.tsv, line 2: the label '" + number + "' is not a finite"))

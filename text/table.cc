@@ -90,16 +90,14 @@ class CsvReader {
 // Adds rows of fields to a table. The first row decides the number of fields and the indices of the columns.
 class TableBuilder {
  public:
-  TableBuilder(const std::string& path, bool header, absl::Span<const std::string> columns)
+  TableBuilder(const std::string& path, bool header, absl::Span<const TableColumn> columns)
       : header_(header), columns_(columns), table_{.path = path} {}
 
   absl::Status Add(size_t line, Fields fields) {
     if (indices_.empty()) {
-      for (const std::string& column : columns_) {
-        const absl::StatusOr<size_t> index = FindColumn(column, fields.size(), header_ ? fields : Fields());
-        if (!index.ok()) return Bad(table_.path, line, index.status().message());
-        indices_.push_back(*index);
-      }
+      absl::StatusOr<std::vector<size_t>> indices = FindColumns(columns_, fields.size(), header_ ? fields : Fields());
+      if (!indices.ok()) return Bad(table_.path, line, indices.status().message());
+      indices_ = *std::move(indices);
       count_ = fields.size();
       first_line_ = line;
       if (header_) return absl::OkStatus();
@@ -118,7 +116,7 @@ class TableBuilder {
 
  private:
   const bool header_;
-  const absl::Span<const std::string> columns_;
+  const absl::Span<const TableColumn> columns_;
   Table table_;
   std::vector<size_t> indices_;  // of `columns_`
   size_t count_ = 0, first_line_ = 0;
@@ -145,11 +143,12 @@ absl::StatusOr<Table> ReadTsv(const std::string& path, TableBuilder builder) {
   return std::move(builder).Take();
 }
 
-absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const std::string> columns) {
+absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const TableColumn> columns) {
+  WEFT_RETURN_IF_ERROR(Annotate(CheckKeys(columns), path));
   Table table = {.path = path};
   const auto add = [&](size_t line, const nlohmann::ordered_json& object) -> absl::Status {
     Fields row;
-    for (const std::string& key : columns) {
+    for (const auto& [option, key] : columns) {
       WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json value, ValueOf(object, key));
       if (value.is_structured() || value.is_null()) {
         return InvalidArgument("the value of \"", key, "\" is ", value.dump(), ", wanted a text or a number");
@@ -171,6 +170,8 @@ bool IsColumnNumber(absl::string_view column) {
   return absl::SimpleAtoi(column, &number);
 }
 
+namespace {
+
 absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::Span<const std::string> names) {
   int64_t number = 0;
   const auto size = static_cast<int64_t>(count);
@@ -179,10 +180,47 @@ absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::
     if (number <= -1 && number >= -size) return static_cast<size_t>(size + number);
     return InvalidArgument("there is no column ", number, "; the columns are 1 to ", count);
   }
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == column) return i;
+  const auto found = std::find(names.begin(), names.end(), column);
+  if (found == names.end()) {
+    return InvalidArgument("there is no column '", column, "'; the columns are ", absl::StrJoin(names, ", "));
   }
-  return InvalidArgument("there is no column '", column, "'; the columns are ", absl::StrJoin(names, ", "));
+  if (std::find(found + 1, names.end(), column) != names.end()) {
+    return InvalidArgument("two columns are called '", column, "'; give the number of one");
+  }
+  return static_cast<size_t>(found - names.begin());
+}
+
+// Returns InvalidArgument if two of `columns` have the same one of `places`.
+absl::Status CheckDifferent(absl::Span<const TableColumn> columns, absl::Span<const std::string> places) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (size_t j = i + 1; j < columns.size(); ++j) {
+      if (places[i] != places[j]) continue;
+      return InvalidArgument(columns[i].option, " is ", columns[i].name, " and ", columns[j].option, " is ",
+                             columns[j].name, ", which are both ", places[i], "; wanted different columns");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<size_t>> FindColumns(absl::Span<const TableColumn> columns, size_t count,
+                                                absl::Span<const std::string> names) {
+  std::vector<size_t> indices;
+  std::vector<std::string> places;
+  for (const TableColumn& column : columns) {
+    WEFT_ASSIGN_OR_RETURN(const size_t index, FindColumn(column.name, count, names));
+    indices.push_back(index);
+    places.push_back(absl::StrCat("column ", index + 1, " of ", count));
+  }
+  WEFT_RETURN_IF_ERROR(CheckDifferent(columns, places));
+  return indices;
+}
+
+absl::Status CheckKeys(absl::Span<const TableColumn> columns) {
+  std::vector<std::string> places;
+  for (const TableColumn& column : columns) places.push_back(absl::StrCat("the key \"", column.name, "\""));
+  return CheckDifferent(columns, places);
 }
 
 absl::Status ForEachJsonLine(const std::string& path,
@@ -207,7 +245,7 @@ absl::StatusOr<nlohmann::ordered_json> ValueOf(const nlohmann::ordered_json& obj
 }
 
 absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
-                                absl::Span<const std::string> columns) {
+                                absl::Span<const TableColumn> columns) {
   switch (options.format) {
     case TableFormat::kTsv:
       return ReadTsv(path, TableBuilder(path, options.header, columns));

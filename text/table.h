@@ -1,7 +1,7 @@
 // ReadTable reads columns of a table: TSV, CSV as in RFC 4180, or JSON lines. The file may be gzip-compressed.
 //
 //   WEFT_ASSIGN_OR_RETURN(const Table table, ReadTable("train.csv", {.format = TableFormat::kCsv, .header = true},
-//                                                      {"text", "category"}));
+//                                                      {{"text-column", "text"}, {"label-column", "category"}}));
 //   table.rows[0]   // {"a text", "its category"}
 //   table.lines[0]  // 2: the row's line in the file
 #ifndef WEFT_TEXT_TABLE_H_
@@ -32,6 +32,12 @@ struct TableOptions {
   bool header = false;  // TSV and CSV: the first row has the columns' names
 };
 
+// A column to read, and the option that chose it, which errors name.
+struct TableColumn {
+  const char* option;
+  std::string name;  // a name of the header, a key, or a number
+};
+
 struct Table {
   std::string path;
   std::vector<std::vector<std::string>> rows;  // the chosen columns of each row
@@ -40,15 +46,19 @@ struct Table {
 
 // Reads the columns `columns` of a table. In TSV and CSV, a column is a name of the header, or a number: 1 is the first
 // column, and -1 the last. In JSON lines, a column is a key; a number or a truth value becomes its JSON text. Returns
-// InvalidArgument, with file and line, if rows differ in their number of fields, if a column or key is missing, or if
-// a quote or an object is malformed. Empty lines are skipped.
+// InvalidArgument, with file and line, if rows differ in their number of fields, if a column or key is missing, if two
+// of `columns` are the same one, or if a quote or an object is malformed. Empty lines are skipped.
 absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
-                                absl::Span<const std::string> columns);
+                                absl::Span<const TableColumn> columns);
 
 // Returns whether `column` is a number rather than a name.
 bool IsColumnNumber(absl::string_view column);
-// Returns the index of `column` among `count` fields. `names`: the header's names, or empty.
-absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::Span<const std::string> names);
+// Returns the index of each of `columns` among `count` fields. `names`: the header's names, or empty. Returns
+// InvalidArgument if a column is missing, or if two are the same one: a label would be an input, too.
+absl::StatusOr<std::vector<size_t>> FindColumns(absl::Span<const TableColumn> columns, size_t count,
+                                                absl::Span<const std::string> names);
+// Returns InvalidArgument if two of `columns` have the same key.
+absl::Status CheckKeys(absl::Span<const TableColumn> columns);
 
 // Calls `take` with the number and the object of each line of JSON lines. Adds "FILE, line 7" to an error of `take`.
 absl::Status ForEachJsonLine(const std::string& path,

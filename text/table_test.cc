@@ -19,7 +19,9 @@ std::string Write(const std::string& contents) {
 
 absl::StatusOr<Table> Read(const std::string& contents, TableFormat format, bool header,
                            const std::vector<std::string>& columns) {
-  return ReadTable(Write(contents), {format, header}, columns);
+  std::vector<TableColumn> all;
+  for (const std::string& column : columns) all.push_back({"column", column});
+  return ReadTable(Write(contents), {format, header}, all);
 }
 
 // Expected rows are those of Python 3.11: list(csv.reader(io.StringIO(text, newline=""), strict=True)).

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/decimal.h"
 #include "weft/core/pattern.h"
 #include "weft/core/status.h"
 
@@ -37,7 +37,7 @@ absl::Status Set(absl::string_view text, ParameterGroup* group) {
                            "', wanted rate=FACTOR, decay=NUMBER, frozen or adamw");
   }
   double value = 0;
-  if (!absl::SimpleAtod(text.substr(equals + 1), &value)) {
+  if (!ParseDecimal(text.substr(equals + 1), &value)) {
     return InvalidArgument("groups: '", group->pattern, "' has '", text, "', which is not a number");
   }
   if (name == "rate") {

@@ -35,7 +35,7 @@ TEST(ParameterGroupsTest, Errors) {
       {"wte.*:speed=1", "groups: 'wte.*' has 'speed=1', wanted rate=FACTOR, decay=NUMBER, frozen or adamw"},
       {"wte.*:rate=fast", "groups: 'wte.*' has 'rate=fast', which is not a number"},
       {"wte.*:rate=-1", "groups: 'wte.*' has rate -1, wanted >= 0, finite"},
-      {"wte.*:decay=inf", "groups: 'wte.*' has decay inf, wanted >= 0, finite"},
+      {"wte.*:decay=inf", "groups: 'wte.*' has 'decay=inf', which is not a number"},
       {":frozen", "groups: a pattern is empty"},
   };
   for (const auto& [text, error] : kRows) EXPECT_EQ(ParseParameterGroups(text).status().message(), error) << text;

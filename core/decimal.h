@@ -1,0 +1,19 @@
+// ParseDecimal reads the numbers that users and files write.
+//
+//   double rate;
+//   if (!ParseDecimal("1e-3", &rate)) return InvalidArgument("'", text, "' is not a number");
+#ifndef WEFT_CORE_DECIMAL_H_
+#define WEFT_CORE_DECIMAL_H_
+
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+// Sets `*value` to the decimal number `text`, such as "-1.5" or "3e8". Returns false if `text` is none, or if the
+// number is not finite. Hexadecimal digits, which absl::SimpleAtod reads, are no decimal number.
+bool ParseDecimal(absl::string_view text, double* value);
+bool ParseDecimal(absl::string_view text, float* value);
+
+}  // namespace weft
+
+#endif  // WEFT_CORE_DECIMAL_H_
