@@ -2,7 +2,9 @@
 // as CSV.
 #include "weft/formats/images.h"
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +22,38 @@ constexpr int64_t kMaxClasses = 65536;
 
 absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return InvalidArgument(images.path, ", line ", line, ": ", what);
+}
+
+// The distinct numbers of a column.
+struct Column {
+  std::set<float> values;
+
+  float highest() const { return *values.rbegin(); }
+  // Reports whether the column has each of the labels 0, 1, ..., at least two of them.
+  bool HasAllLabels() const {
+    return values.size() >= 2 && highest() == static_cast<float>(values.size() - 1) && *values.begin() == 0 &&
+           std::all_of(values.begin(), values.end(), [](float value) { return value == std::floor(value); });
+  }
+};
+
+// Returns InvalidArgument if the labels of `images`, which come from the last column of a CSV, rather are pixels.
+absl::Status CheckLabelColumn(const Images& images) {
+  Column first, last;
+  float brightest = 0;  // of the pixels behind the first column
+  for (int64_t i = 0; i < images.size(); ++i) {
+    first.values.insert(images[i].front());
+    for (const float pixel : images[i].subspan(1)) brightest = std::max(brightest, pixel);
+    last.values.insert(static_cast<float>(images.labels[static_cast<size_t>(i)]));
+  }
+  // Labels are few numbers without large gaps. A column of pixels is constant, or has gaps, or has many numbers.
+  constexpr size_t kMany = 16;  // times the number of labels
+  const size_t count = last.values.size();
+  const bool pixels =
+      count == 1 || 2 * static_cast<float>(count) <= last.highest() + 1 || count >= kMany * first.values.size();
+  if (!first.HasAllLabels() || !pixels || last.highest() > brightest) return absl::OkStatus();
+  return InvalidArgument(images.path, ": the last column of a line is taken for its label, and has ", count,
+                         " different values of 0 .. ", last.highest(), "; but the first column has each label of 0 .. ",
+                         first.highest(), ". If it is the label, move it to the end of the line");
 }
 
 // Reads square pictures, with a label after the pixels of each. If `height` and `width` are given, reads pictures of
@@ -64,6 +98,7 @@ absl::StatusOr<Images> ReadCsv(const std::string& path, absl::string_view text, 
     images.labels.push_back(static_cast<int32_t>(label));
   }
   if (images.pixels.empty()) return InvalidArgument(path, ": there are no pictures in it");
+  if (labelled) WEFT_RETURN_IF_ERROR(CheckLabelColumn(images));
   return images;
 }
 

@@ -31,7 +31,8 @@ struct Images {
 // pictures have one size, and `labels` must be empty. For IDX (LeCun's format, with 8-bit pixels), `path` has the
 // pictures and `labels` has their labels. Pixels are at least 0, and labels are whole numbers below 65536. Returns
 // InvalidArgument, with the file and for CSV the line, if a file breaks these rules, or if the numbers of pictures and
-// labels differ.
+// labels differ. A CSV whose first column has the labels, as that of some programs, also gives InvalidArgument. Such a
+// file is recognised if its first column has all of the labels 0, 1, ..., and its last one rather has pixels.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
 
 // Reads pictures without labels. Pictures of CSV have `height` x `width` pixels; a label after them is ignored. If both

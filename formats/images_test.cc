@@ -61,6 +61,23 @@ TEST(ImagesTest, ReadsPicturesWithoutLabels) {
   EXPECT_TRUE(absl::StrContains(status.message(), "a.csv, line 1: 3 pixels, but the model's have 4")) << status;
 }
 
+// MNIST's CSVs come with the label in the first column or in the last one. Seven pictures of 2 x 2 pixels.
+TEST(ImagesTest, RefusesLabelsInTheFirstColumn) {
+  const std::string kFirst = "0,9,0,255,253\n1,7,0,31,0\n2,9,3,254,17\n0,9,0,200,119\n1,8,0,64,80\n";
+  const absl::Status status = ReadImages(Write("f.csv", kFirst)).status();
+  EXPECT_TRUE(absl::StrContains(status.message(),
+                                "f.csv: the last column of a line is taken for its label, and has 5 different values "
+                                "of 0 .. 253; but the first column has each label of 0 .. 2"))
+      << status;
+  EXPECT_FALSE(ReadImages(Write("f.csv", "0,9,0,255,0\n1,7,0,31,0\n")).ok());  // the last pixel is always black
+  for (const char* last : {"9,0,255,253,0\n7,0,31,0,1\n9,3,254,17,2\n",        // three labels
+                           "0,1,0,1,4\n1,1,0,1,9\n",        // black and white; labels exceed the pixels
+                           "0,0,3,4,5\n0,0,3,4,5\n",        // one label; the first pixel has one value
+                           "0,9,0,255,0\n1,7,0,31,1\n"}) {  // both columns have all labels
+    EXPECT_TRUE(ReadImages(Write("l.csv", last)).ok()) << last;
+  }
+}
+
 TEST(ImagesTest, SaysWhatCannotBeRead) {
   const std::string pictures = Write("p.idx", kPictures), labels = Write("l.idx", kLabels);
   const struct {

@@ -61,7 +61,7 @@ Hyperparameters VitJob::Table() {
                          "shuffled patches; the last two need no labels",
                          kVitTaskNames, &task_),
       {"data",
-       "pictures: CSV lines of a label and pixels, or MNIST's IDX; may be gzip-compressed",
+       "pictures: CSV lines of pixels and, in the last column, a label; or MNIST's IDX; may be gzip-compressed",
        &data_path_,
        {.may_change = true, .is_path = true, .required = true}},
       {"labels", "file of the pictures' labels, if data is IDX", &labels_path_, {.may_change = true, .is_path = true}},
