@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
 #include <system_error>
 
@@ -84,7 +85,7 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return LastError("open", path);
   struct stat about;
@@ -93,24 +94,39 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   }
   const auto told = static_cast<size_t>(about.st_size);  // 0 for pipes, devices and files of /proc
+  const auto beyond_maximum = [&] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path, ": it has more than ", max_bytes, " bytes, the maximum for its kind of file"));
+  };
+  if (told > max_bytes) return beyond_maximum();
   if (told > PhysicalMemory()) {
     return absl::ResourceExhaustedError(
         absl::StrCat(path, ": it has ", told, " bytes, more than the machine's memory of ", PhysicalMemory()));
   }
-  constexpr size_t kMinBuffer = 4096;  // bytes
+  // A file that does not tell its size is read in parts. So no growing text is copied, and memory holds a byte once.
+  constexpr size_t kMinPart = 4096, kMaxPart = size_t{16} << 20;  // bytes
   const size_t limit = std::max(told, ReadLimit());
-  std::string bytes(told + kMinBuffer, '\0');
-  size_t size = 0;
+  std::deque<std::string> parts = {std::string(told + kMinPart, '\0')};
+  size_t size = 0, filled = 0;  // bytes of all parts, and of the last one
   while (true) {
+    if (size > max_bytes) return beyond_maximum();
     if (size > limit) return BeyondReadLimit(path);
-    if (size == bytes.size()) bytes.resize(std::max(size + 1, std::min(2 * size, limit + 1)));
-    const ssize_t got = read(file.get(), bytes.data() + size, bytes.size() - size);
+    if (filled == parts.back().size()) {
+      parts.emplace_back(std::min(size, kMaxPart), '\0');
+      filled = 0;
+    }
+    const ssize_t got = read(file.get(), parts.back().data() + filled, parts.back().size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return LastError("read", path);
     if (got == 0) break;
     size += static_cast<size_t>(got);
+    filled += static_cast<size_t>(got);
   }
-  bytes.resize(size);
+  parts.back().resize(filled);
+  if (parts.size() == 1) return std::move(parts.front());
+  std::string bytes;
+  bytes.reserve(size);
+  for (; !parts.empty(); parts.pop_front()) bytes += parts.front();
   return bytes;
 }
 

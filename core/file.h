@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -18,9 +19,9 @@
 namespace weft {
 
 // Returns the file's bytes. Errors: NotFound if the file is missing, InvalidArgument if it is a folder,
-// ResourceExhausted if the file has more bytes than the machine's memory, or is endless; otherwise the reason that the
-// system gives.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
+// ResourceExhausted if the file has more than `max_bytes`, or more than the machine's memory, or is endless; otherwise
+// the reason that the system gives.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes = std::numeric_limits<size_t>::max());
 
 // The read limit is a property of the process: the largest number of bytes to take from a source that does not tell its
 // size. Such sources are devices, pipes, compressed files and lines of standard input. At first, the limit is 4 GiB, or

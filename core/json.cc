@@ -16,6 +16,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kMaxDepth = 16;
+constexpr uint64_t kMaxWhole = std::numeric_limits<int64_t>::max();
 // A configuration of an image model has 44,000 keys, if its 22,000 labels are listed in both directions.
 constexpr size_t kMaxOrderedKeys = 100'000;
 
@@ -74,14 +75,27 @@ class Checker : public nlohmann::json_sax<nlohmann::json> {
   std::string problem_;
 };
 
+// nlohmann::json takes a NUL for the end of the text, and would accept anything behind it.
+constexpr char kNul = '\0';
+
 template <class Json>
 absl::StatusOr<Json> Parse(absl::string_view text, size_t max_keys) {
+  if (const size_t nul = text.find(kNul); nul != text.npos) {
+    return InvalidArgument("it is not JSON: byte ", nul + 1, " is NUL");
+  }
   Checker checker(max_keys);
   nlohmann::json::sax_parse(text.begin(), text.end(), &checker);
   if (!checker.problem().empty()) return InvalidArgument(checker.problem());
   Json json = Json::parse(text.begin(), text.end());
   if (!json.is_object()) return InvalidArgument("it is not a JSON object");
   return json;
+}
+
+template <class Json>
+std::optional<int64_t> ToWholeNumber(const Json& json) {
+  const bool too_large = json.is_number_unsigned() && json.template get<uint64_t>() > kMaxWhole;
+  if (!json.is_number_integer() || too_large) return std::nullopt;
+  return json.template get<int64_t>();
 }
 
 }  // namespace
@@ -95,9 +109,20 @@ absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) {
 }
 
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-  return Annotate(ParseJsonObject(contents), path);
+  const absl::StatusOr<std::string> contents = ReadFile(path, kMaxJsonFile);
+  // The file can't be used, whatever the machine's memory.
+  if (absl::IsResourceExhausted(contents.status())) return InvalidArgument(contents.status().message());
+  if (!contents.ok()) return contents.status();
+  return Annotate(ParseJsonObject(*contents), path);
 }
+
+nlohmann::json ParseJson(absl::string_view text) {
+  if (text.find(kNul) != text.npos) return nlohmann::json::value_t::discarded;
+  return nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+std::optional<int64_t> WholeNumber(const nlohmann::json& json) { return ToWholeNumber(json); }
+std::optional<int64_t> WholeNumber(const nlohmann::ordered_json& json) { return ToWholeNumber(json); }
 
 std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -2,7 +2,10 @@
 #ifndef WEFT_CORE_JSON_H_
 #define WEFT_CORE_JSON_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,8 +22,16 @@ absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 // order of the text and takes quadratic time in an object's keys: seconds for 50,000. It refuses more than 100,000
 // keys.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
-// Reads a file that holds a JSON object. Errors begin with `path`.
+// Reads a file that holds a JSON object. Errors begin with `path`. Returns InvalidArgument if the file, or what a pipe
+// or device gives, has more than kMaxJsonFile bytes.
+inline constexpr size_t kMaxJsonFile = 64'000'000;
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
+// Parses any JSON value. Returns a discarded value (nlohmann's is_discarded) if `text` is not JSON.
+nlohmann::json ParseJson(absl::string_view text);
+
+// Returns `json` if it is a whole number from -2^63 to 2^63 - 1. nlohmann's get<int64_t> would let larger ones wrap.
+std::optional<int64_t> WholeNumber(const nlohmann::json& json);
+std::optional<int64_t> WholeNumber(const nlohmann::ordered_json& json);
 
 // Returns `json` on one line. Bytes of its strings that are not UTF-8 become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json);

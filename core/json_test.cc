@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace weft {
@@ -57,12 +58,35 @@ TEST(JsonTest, SaysWhatIsWrong) {
       {"{\"a\": 1e999}", "it is not JSON: number overflow parsing '1e999'"},
       {"{\"a\xff\": 1}", "it is not JSON: line 1, column 4: "},
       {"[1]", "it is not a JSON object"},
+      {std::string("{\"a\": 1}\0garbage", 16), "it is not JSON: byte 9 is NUL"},
+      {std::string("{\"a\": 1}\0", 9), "it is not JSON: byte 9 is NUL"},
       {"{\"a\": {\"b\": 1, \"b\": 2}}", "'b' occurs twice"},
       {"{\"a\": " + std::string(1'000'000, '['), "it is nested too deeply"},
   };
   for (const auto& row : rows) {
     EXPECT_THAT(std::string(ParseJsonObject(row.text).status().message()), HasSubstr(row.problem));
   }
+}
+
+// Python's json.loads refuses what follows a NUL, too.
+TEST(JsonTest, ParsesAnyValue) {
+  EXPECT_EQ(ParseJson("[1, 2]"), nlohmann::json({1, 2}));
+  EXPECT_TRUE(ParseJson("[1, 2").is_discarded());
+  EXPECT_TRUE(ParseJson(absl::string_view("[1]\0garbage", 11)).is_discarded());
+}
+
+TEST(JsonTest, WholeNumbersDoNotWrap) {
+  EXPECT_EQ(WholeNumber(ParseJson("9223372036854775807")), int64_t{9223372036854775807});
+  EXPECT_EQ(WholeNumber(ParseJson("-9223372036854775808")), -9223372036854775807 - 1);
+  EXPECT_EQ(WholeNumber(ParseJson("9223372036854775808")), std::nullopt);
+  EXPECT_EQ(WholeNumber(ParseJson("18446744073709551615")), std::nullopt);
+  EXPECT_EQ(WholeNumber(ParseJson("2.0")), std::nullopt);
+}
+
+TEST(JsonTest, AnEndlessFileIsRefusedSoon) {
+  const absl::Status status = ReadJsonFile("/dev/zero").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "/dev/zero: it has more than 64000000 bytes, the maximum for its kind of file");
 }
 
 TEST(JsonTest, WritesALine) {

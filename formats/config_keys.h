@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/core/json.h"
 #include "weft/models/layers.h"
 #include "weft/models/variant.h"
 
@@ -45,7 +46,7 @@ class KeyReader {
     const bool fits = std::is_same_v<T, bool>          ? json->is_boolean()
                       : std::is_same_v<T, std::string> ? json->is_string()
                       : std::is_same_v<T, double>      ? json->is_number()
-                                                       : json->is_number_integer();
+                                                       : WholeNumber(*json).has_value();
     if (fits) {
       value = json->get<T>();
     } else {

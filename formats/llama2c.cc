@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "weft/core/file.h"
+#include "weft/core/mapped_file.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"
@@ -88,9 +89,10 @@ absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
 }  // namespace
 
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
+  const absl::string_view bytes = file.bytes();
   std::array<int32_t, 9> header = {};
-  std::memcpy(header.data(), bytes.data(), std::min(bytes.size(), sizeof(header)));
+  bytes.copy(reinterpret_cast<char*>(header.data()), sizeof(header));
   const int version = static_cast<uint32_t>(header[0]) == kMagic ? 1 : 0;
   if (version == 1 && header[1] != 1) {
     return InvalidArgument(path, ": version ", header[1], " of llama2.c's files, wanted 1");

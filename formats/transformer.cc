@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/algorithm/container.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
@@ -71,7 +72,7 @@ void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
   constexpr char kKey[] = "attention_patterns";
   const Json* const json = keys.Find(kKey);
   if (json == nullptr) return;
-  const auto is_size = [](const Json& size) { return size.is_number_integer(); };
+  const auto is_size = [](const Json& size) { return WholeNumber(size).has_value(); };
   for (const Json& pattern : json->is_array() ? *json : Json::array({0})) {
     if (!pattern.is_array() || pattern.size() != 2 || !is_size(pattern[0]) || !is_size(pattern[1])) {
       return keys.Refuse(kKey, "pairs of a window and a stride");

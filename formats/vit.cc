@@ -1,8 +1,10 @@
 // This file defines PublishedVit::kFamily. The functions read and write Hugging Face's ViTForImageClassification and
 // ViTForMaskedImageModeling. FromRun describes the ViT of a training run.
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
@@ -37,12 +39,12 @@ void ListVit(Keys& keys, Config& config) {
 void ReadImageSize(KeyReader* keys, VitConfig* config) {
   const Json* const size = keys->Find("image_size");
   if (size == nullptr) return;
-  if (size->is_number_integer()) {
-    config->image_height = config->image_width = size->get<int64_t>();
-  } else if (size->is_array() && size->size() == 2 && (*size)[0].is_number_integer() &&
-             (*size)[1].is_number_integer()) {
-    config->image_height = (*size)[0].get<int64_t>();
-    config->image_width = (*size)[1].get<int64_t>();
+  const bool two = size->is_array() && size->size() == 2;
+  const std::optional<int64_t> height = WholeNumber(two ? (*size)[0] : *size);
+  const std::optional<int64_t> width = WholeNumber(two ? (*size)[1] : *size);
+  if (height && width) {
+    config->image_height = *height;
+    config->image_width = *width;
   } else {
     keys->Refuse("image_size", "a whole number, or two");
   }

@@ -2,6 +2,7 @@
 #include "weft/text/bpe_files.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -17,10 +18,10 @@ absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& ob
   if (!object.is_object()) return InvalidArgument("not an object of tokens and their ids");
   VocabularyEntries tokens;
   for (const auto& [token, id] : object.items()) {
-    if (!id.is_number_integer()) {
-      return InvalidArgument("the id of ", Quoted(token), " is not a whole number");
-    }
-    tokens.emplace_back(token, id.get<int64_t>());
+    const std::optional<int64_t> number = WholeNumber(id);
+    if (!number)
+      return InvalidArgument("the id of ", Quoted(token), " is ", id.dump(), ", not a whole number below 2^63");
+    tokens.emplace_back(token, *number);
   }
   if (tokens.empty()) return InvalidArgument("it has no tokens");
   return tokens;

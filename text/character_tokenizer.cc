@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -29,7 +30,7 @@ absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromText(absl::string_vie
 }
 
 absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromJson(absl::string_view json) {
-  const auto parsed = nlohmann::json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json parsed = ParseJson(json);
   if (!parsed.is_object() || parsed.value("type", nlohmann::json()) != "character" || !parsed.contains("characters") ||
       !parsed["characters"].is_array() || parsed["characters"].empty()) {
     return InvalidArgument("not a tokenizer of type \"character\" with a list of \"characters\"");

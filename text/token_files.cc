@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -28,9 +29,11 @@ constexpr int64_t kPositionBytes = 8;            // of a number in documents.bin
 absl::StatusOr<int64_t> Count(const Json& json, const char* key, int64_t high) {
   const auto found = json.is_object() ? json.find(key) : json.end();
   if (found == json.end() || !found->is_number_integer()) return InvalidArgument("'", key, "' is not a whole number");
-  const int64_t count = found->get<int64_t>();
-  if (count < 0 || count > high) return InvalidArgument("'", key, "' is ", count, ", wanted 0 to ", high);
-  return count;
+  const std::optional<int64_t> count = WholeNumber(*found);
+  if (!count || *count < 0 || *count > high) {
+    return InvalidArgument("'", key, "' is ", found->dump(), ", wanted 0 to ", high);
+  }
+  return *count;
 }
 
 absl::StatusOr<std::string> Text(const Json& json, const char* key) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/bpe_files.h"
 
@@ -29,7 +30,7 @@ template <class T>
 bool Fits(const Json& value) {
   if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
   if constexpr (std::is_same_v<T, std::string>) return value.is_string();
-  if constexpr (std::is_integral_v<T>) return value.is_number_integer() && value.get<int64_t>() == value.get<T>();
+  if constexpr (std::is_integral_v<T>) return WholeNumber(value) == value.get<T>();
 }
 
 // Returns the member `key` of `object`, or `otherwise` if it is missing or null.

@@ -6,6 +6,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/text/token_files.h"
@@ -64,11 +65,11 @@ absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view
 }
 
 absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
-  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = ParseJson(line);
   if (!json.is_array()) return InvalidArgument("it is not a JSON array of ids");
   std::vector<int32_t> ids;
   for (const nlohmann::json& id : json) {
-    if (!id.is_number_integer() || id.get<int64_t>() != id.get<int32_t>()) {
+    if (!id.is_number_integer() || WholeNumber(id) != id.get<int32_t>()) {
       return InvalidArgument("entry " + std::to_string(ids.size()) + " is not an id");
     }
     ids.push_back(id.get<int32_t>());

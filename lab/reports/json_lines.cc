@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 
 namespace weft {
 
@@ -28,8 +29,8 @@ absl::StatusOr<bool> JsonLines::Read(absl::FunctionRef<void()> restart, absl::Fu
     end_ = newline + 1;
     last_line_ = std::string(line) + "\n";
     if (line.empty()) continue;
-    // A run may have 100,000 lines. core/json.h would also explain errors, and takes several times as long.
-    nlohmann::json json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    // A run may have 100,000 lines. ParseJsonObject would also explain errors, and takes several times as long.
+    nlohmann::json json = ParseJson(line);
     if (json.is_object()) {
       add(std::move(json));
       changed = true;

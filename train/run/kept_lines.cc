@@ -1,21 +1,19 @@
 #include "weft/train/run/kept_lines.h"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
 
 std::optional<int64_t> NaturalNumber(const nlohmann::json& json, const char* key) {
   if (!json.is_object() || !json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
-  const auto count = json[key].get<uint64_t>();
-  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-  return static_cast<int64_t>(count);
+  return WholeNumber(json[key]);
 }
 
 absl::StatusOr<int64_t> KeepLines(const std::string& path, int64_t step,
@@ -26,7 +24,7 @@ absl::StatusOr<int64_t> KeepLines(const std::string& path, int64_t step,
   int64_t damaged = 0;
   std::string rest;
   for (absl::string_view line : absl::StrSplit(*contents, '\n', absl::SkipEmpty())) {
-    const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json json = ParseJson(line);
     const std::optional<int64_t> of_step = NaturalNumber(json, "step");
     if (!of_step.has_value()) {
       const bool cut_off = line.data() + line.size() == contents->data() + contents->size();
