@@ -1,5 +1,6 @@
 #include "weft/distributed/deadline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -15,6 +16,7 @@ namespace weft {
 
 Deadline::Deadline(double seconds, std::string message) {
   if (seconds == 0) return;
+  seconds = std::min(seconds, kMaxTimeout);
   const SignalBlock block;  // the new thread inherits it for all its life
   thread_ = std::thread([this, seconds, message = std::move(message)] {
     std::unique_lock lock(mutex_);

@@ -13,6 +13,10 @@
 
 namespace weft {
 
+// Maximum number of seconds that a process waits: 31 years. The clock counts nanoseconds, so that it overflows after
+// 292 years; longer timeouts are taken for this one.
+inline constexpr double kMaxTimeout = 1e9;
+
 class Deadline {
  public:
   // After `seconds`, prints `message` as a line on stderr and ends the process with exit code 1, without destructors.

@@ -22,7 +22,7 @@ TEST(DeadlineTest, EndsTheProcess) {
 
 TEST(DeadlineTest, HasNoEffectIfDestroyedInTime) {
   { const Deadline deadline(0.2, "too late"); }
-  const Deadline none(0, "too late");
+  const Deadline none(0, "too late"), beyond_the_clock(1e10, "too late"), far_beyond(1e300, "too late");
   Sleep(0.4);
 }
 

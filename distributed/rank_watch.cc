@@ -1,5 +1,6 @@
 #include "weft/distributed/rank_watch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
+#include "weft/distributed/deadline.h"
 #include "weft/distributed/tags.h"
 
 namespace weft {
@@ -22,8 +24,8 @@ RankWatch::RankWatch(Communicator* communicator, double timeout_seconds)
     : communicator_(communicator),
       timeout_seconds_(timeout_seconds),
       watches_(communicator->size() > 1 && timeout_seconds > 0),
-      period_(watches_ ? std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(timeout_seconds / kHeartbeatsPerTimeout))
+      period_(watches_ ? std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                             std::min(timeout_seconds, kMaxTimeout) / kHeartbeatsPerTimeout))
                        : Clock::duration::zero()),
       previous_((communicator->rank() + communicator->size() - 1) % communicator->size()),
       next_((communicator->rank() + 1) % communicator->size()) {}

@@ -124,6 +124,13 @@ TEST(RankWatch, AbortsIfARankWaitsForOthersThatHaveEnded) {
             "weft: rank 0 has ended, but rank 1 has waited for messages for 80 s; ending all ranks\n");
 }
 
+// 1e10 s are more nanoseconds than the clock can count.
+TEST(RankWatch, LongTimeoutsDoNotWrap) {
+  Ring ring(2, /*timeout=*/1e10);
+  EXPECT_EQ(ring.TickUntil(0, 1000, {0}), -1);
+  EXPECT_GT(ring[0].period(), std::chrono::hours(24 * 365));
+}
+
 TEST(RankWatch, HasNothingToDoWithoutATimeoutOrAnotherRank) {
   Ring alone(1), without(2, /*timeout=*/0);
   for (Ring* ring : {&alone, &without}) {
