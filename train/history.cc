@@ -32,8 +32,8 @@ std::optional<double> MetricValue(const Metrics::Validation& validation, absl::s
 
 bool LargerIsBetter(absl::string_view metric) { return !absl::EndsWith(metric, "loss"); }
 
-bool TrainingHistory::Evaluated(int64_t step, absl::string_view metric, double value) {
-  const bool better = !best_ || (LargerIsBetter(metric) ? value > *best_ : value < *best_);
+bool TrainingHistory::Evaluated(int64_t step, absl::string_view metric, std::optional<double> value) {
+  const bool better = value && (!best_ || (LargerIsBetter(metric) ? *value > *best_ : *value < *best_));
   if (!better) {
     ++evaluations_since_best_;
     return false;
@@ -67,6 +67,8 @@ std::string TrainingHistory::ToJson() const {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   if (best_) {
     json["best"] = {{"value", *best_}, {"step", best_step_}, {"evaluations_since", evaluations_since_best_}};
+  } else if (evaluations_since_best_ > 0) {
+    json["undefined"] = {{"evaluations", evaluations_since_best_}};
   }
   json["loss"] = {{"count", losses_}, {"mean", mean_}, {"variance", variance_}};
   json["skipped"] = {{"count", skipped_}, {"in_a_row", skipped_in_a_row_}};
@@ -121,6 +123,7 @@ absl::StatusOr<TrainingHistory> TrainingHistory::FromJson(const std::string& tex
   if (history.best_) read("best", "value", &*history.best_);
   read("best", "step", &history.best_step_);
   read("best", "evaluations_since", &history.evaluations_since_best_);
+  read("undefined", "evaluations", &history.evaluations_since_best_);
   read("loss", "count", &history.losses_);
   read("loss", "mean", &history.mean_);
   read("loss", "variance", &history.variance_);

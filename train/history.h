@@ -26,8 +26,10 @@ bool LargerIsBetter(absl::string_view metric);
 
 class TrainingHistory {
  public:
-  // Takes the metric of an evaluation after `step` updates. Reports whether the metric is the best so far.
-  bool Evaluated(int64_t step, absl::string_view metric, double value);
+  // Takes the metric of an evaluation after `step` updates; an undefined one has no value. Reports whether the metric
+  // is the best so far.
+  bool Evaluated(int64_t step, absl::string_view metric, std::optional<double> value);
+  // Returns the number of evaluations since the best one, or that of all if none was defined.
   int64_t evaluations_since_best() const { return evaluations_since_best_; }
   int64_t best_step() const { return best_step_; }
   std::optional<double> best() const { return best_; }

@@ -26,6 +26,19 @@ TEST(TrainingHistoryTest, RemembersTheBestEvaluation) {
   EXPECT_FALSE(accuracies.Evaluated(30, "ema_val_accuracy", 0.4));
 }
 
+TEST(TrainingHistoryTest, AnUndefinedMetricIsNotBetter) {
+  TrainingHistory history;
+  EXPECT_FALSE(history.Evaluated(10, "val_pearson", std::nullopt));
+  EXPECT_FALSE(history.Evaluated(20, "val_pearson", std::nullopt));
+  EXPECT_EQ(history.best(), std::nullopt);
+  absl::StatusOr<TrainingHistory> again = TrainingHistory::FromJson(history.ToJson());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->evaluations_since_best(), 2);
+  EXPECT_TRUE(again->Evaluated(30, "val_pearson", -0.5));
+  EXPECT_FALSE(again->Evaluated(40, "val_pearson", std::nullopt));
+  EXPECT_EQ(again->evaluations_since_best(), 1);
+}
+
 TEST(TrainingHistoryTest, ReadsTheNamedMetric) {
   Metrics::Validation validation = {.loss = 1};
   EXPECT_EQ(MetricValue(validation, "val_loss"), 1);

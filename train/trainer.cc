@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +18,7 @@
 #include "weft/formats/run_folder.h"
 #include "weft/train/plateau.h"
 #include "weft/train/run/agreement.h"
+#include "weft/train/run/progress.h"
 #include "weft/train/run/same_parameters.h"
 
 namespace weft {
@@ -163,8 +166,10 @@ absl::Status Trainer::Train(Progress* progress) {
   }
   progress->End();
   if (OutOfPatience()) {
-    progress->Say(absl::StrFormat("no better %s in %d evaluations: the best was %.4f at step %d", options_.metric,
-                                  options_.patience, *history_.best(), history_.best_step()));
+    progress->Say(absl::StrFormat(
+        "no better %s in %d evaluations: %s", options_.metric, options_.patience,
+        history_.best() ? absl::StrFormat("the best was %.4f at step %d", *history_.best(), history_.best_step())
+                        : "it was never defined"));
   }
   return Save();
 }
@@ -235,9 +240,14 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
     }
     history_.plateau = plateau.state();
   }
+  if (absl::StartsWith(options_.metric, "ema_") && !line->validation->ema_loss) return true;  // before the first update
   const std::optional<double> value = MetricValue(*line->validation, options_.metric);
-  if (!value) return true;  // there are no averages before the first update, and no correlations of equal predictions
-  if (history_.Evaluated(step_, options_.metric, *value) && options_.save_best) {
+  const bool matters = options_.save_best || options_.patience > 0;
+  if (!value && matters && !std::exchange(warned_of_metric_, true) && options_.ranks.first()) {
+    Warn(absl::StrCat(options_.metric, " is undefined after step ", step_,
+                      ", because all predictions or all labels are equal; such an evaluation counts as no better one"));
+  }
+  if (history_.Evaluated(step_, options_.metric, value) && options_.save_best) {
     if (training_step_->divided().empty()) {
       WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&] { return SaveBest(); }));
     } else {

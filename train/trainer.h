@@ -102,6 +102,7 @@ class Trainer {
   int64_t tokens_ = 0;       // trained on
   int64_t saved_step_ = -1;  // step of the newest checkpoint that this trainer wrote or loaded
   bool resumed_ = false;
+  bool warned_of_metric_ = false;  // that the metric is undefined
   std::chrono::steady_clock::time_point begin_;
 };
 

@@ -20,14 +20,13 @@
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/checkpoint.h"
+#include "weft/train/run/progress.h"
 #include "weft/train/run/same_parameters.h"
 #include "weft/train/run/state_pieces.h"
 #include "weft/train/trainer.h"
 
 namespace weft {
 namespace {
-
-void Warn(const std::string& text) { std::fprintf(stderr, "weft: warning: %s\n", text.c_str()); }
 
 void WarnOfOtherBits(const CheckpointInfo& info) {
   if (info.version == BuildName() && info.cpu == CpuFeatures()) return;

@@ -37,6 +37,7 @@ class Learner final : public TrainingTask {
     return Batch(factor ? factor(step) : 1);
   }
   int64_t validation_batches() const override { return 2; }
+  std::vector<std::string> figure_names() const override { return {"pearson"}; }  // which is never defined
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override {
     if (validating) validating(step, index);
     return Batch(1);
@@ -115,6 +116,34 @@ TEST_F(TrainerTest, TrainsAnyTask) {
   EXPECT_NEAR(weight_, 3 - 3 * std::pow(0.8, 10) * std::pow(0.9, 10), 1e-5);
   EXPECT_THAT(Metrics("plain"), HasSubstr("{\"step\":1,\"tokens\":1,\"train_loss\":9.0,\"learning_rate\":0.1,"
                                           "\"grad_norm\":6.0}"));
+}
+
+// The evaluations before the first step and after step 5 have no correlation.
+TEST_F(TrainerTest, AnUndefinedMetricEndsTheTrainingByPatience) {
+  options_.metric = "val_pearson";
+  options_.save_best = true;
+  options_.patience = 2;
+  Learner learner;
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(Train("undefined", &learner).ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "weft: warning: val_pearson is undefined after step 0, because all predictions or all labels are equal; "
+            "such an evaluation counts as no better one\n");
+  EXPECT_THAT(Metrics("undefined"), HasSubstr("\"step\":5"));
+  EXPECT_THAT(Metrics("undefined"), Not(HasSubstr("\"step\":6")));
+  EXPECT_EQ(Read("undefined", kBestWeights), "missing");
+}
+
+TEST_F(TrainerTest, RestoresFilesThatWereRemoved) {
+  Learner learner;
+  learner.validating = [](int64_t step, int64_t /*index*/) {
+    if (step == 10) std::filesystem::remove(testing::TempDir() + "trainer_test_removed/config.json");
+  };
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(Train("removed", &learner).ok());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("removed/config.json was removed during the training, and is written again\n"));
+  EXPECT_EQ(Read("removed", "config.json"), "{\n  \"command\": \"train test\"\n}\n");
 }
 
 TEST_F(TrainerTest, ASignalDuringAnEvaluationStopsItAndLosesNoStep) {

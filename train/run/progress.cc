@@ -89,4 +89,8 @@ void Progress::End() {
   line_open_ = false;
 }
 
+void Warn(absl::string_view text) {
+  std::fprintf(stderr, "weft: warning: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
 }  // namespace weft

@@ -47,6 +47,9 @@ class Progress {
   bool line_open_ = false;
 };
 
+// Prints a line "weft: warning: TEXT" to stderr.
+void Warn(absl::string_view text);
+
 // "59s", "1:05", "2:00:07"
 std::string FormatDuration(double seconds);
 // Returns "step 120/2000  loss 2.3456  rate 9.8e-04  31.2k tokens/s  1:05 left".
