@@ -64,6 +64,10 @@ class Trainer {
   // Adds a text, such as a sample of the trained model, to the event file, if there is one. Call AddText after Train.
   absl::Status AddText(const std::string& name, absl::string_view text);
 
+  // Checks that the run's folder still has all files that its weights need, and writes missing ones again. Warns on
+  // stderr about those. Returns an error if that fails, or if the weights were removed. Call it on rank 0 after Train.
+  absl::Status CheckFiles() const;
+
   int64_t step() const { return step_; }  // the number of updates so far
   const TrainingHistory& history() const { return history_; }
 
@@ -81,6 +85,7 @@ class Trainer {
   absl::Status Interrupted(Progress* progress) const;
   absl::Status Save();
   absl::Status WriteFiles(bool begun);
+  absl::Status RestoreFiles() const;
   absl::Status SaveBest() const;
   absl::Status SaveDivided(const std::string& path) const;
   absl::Status CheckWeights() const;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/file.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
@@ -162,7 +163,22 @@ absl::Status Trainer::WriteFiles(bool begun) {
   if (training_step_->divided().empty()) {
     WEFT_RETURN_IF_ERROR(parameters_->Save(run_->File(kLastWeights), Parameters::kWeights));
   }
-  return task_->SaveMore(*parameters_, run_->path());
+  WEFT_RETURN_IF_ERROR(task_->SaveMore(*parameters_, run_->path()));
+  return RestoreFiles();
+}
+
+absl::Status Trainer::RestoreFiles() const {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> restored, run_->RestoreFiles());
+  for (const std::string& name : restored) {
+    Warn(absl::StrCat(run_->File(name), " was removed during the training, and is written again"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::CheckFiles() const {
+  WEFT_RETURN_IF_ERROR(RestoreFiles());
+  if (Exists(run_->File(kLastWeights))) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(run_->File(kLastWeights), " was removed while the training ended"));
 }
 
 // Saves the divided weights. Rank 0 receives and writes one weight after the other. After an error, rank 0 still

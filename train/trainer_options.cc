@@ -24,7 +24,7 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
       ChoiceRow<DType>("gradient-sums",
                        "dtype in which the gradients of several micro-batches are added, and in which they travel "
                        "between ranks; bf16 halves their memory and rounds each sum",
-                       kSumNames, &options->sums, {.group = "Training"}),
+                       kSumNames, &options->sums, {.needs = "micro-batches", .group = "Training"}),
       {"keep", "number of checkpoints to keep, the newest", &options->keep, {.low = 1, .may_change = true}},
       {"ema",
        "decay rate of an exponential moving average of the weights, such as 0.999; 0: no average",
@@ -34,7 +34,8 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
        "metric of evaluations that decides which weights are the best; with ema_, that of the averaged weights",
        &options->metric,
        {.choices = {"val_loss", "val_accuracy", "val_f1", "val_pearson", "val_spearman", "ema_val_loss",
-                    "ema_val_accuracy", "ema_val_f1", "ema_val_pearson", "ema_val_spearman"}}},
+                    "ema_val_accuracy", "ema_val_f1", "ema_val_pearson", "ema_val_spearman"},
+        .needs = "save-best or patience"}},
       {"save-best", "keep the weights with the best metric in best.safetensors", &options->save_best},
       {"patience",
        "number of evaluations without a better metric after which the training ends; 0: no such end",
@@ -44,7 +45,7 @@ Hyperparameters RunOptionRows(TrainerOptions* options) {
        "at each evaluation, write histograms of the weights, their last updates and a sample to insights.jsonl, for "
        "weft report",
        &options->insights,
-       {.may_change = true}},
+       {.may_change = true, .needs = "eval-every"}},
       {"tensorboard",
        "write an event file for TensorBoard into the run's folder",
        &options->tensorboard,

@@ -198,7 +198,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
   }
   if (!resumed) WEFT_RETURN_IF_ERROR(AllAgree(ranks, UsageError(Initialize(&prepared))));
   WEFT_RETURN_IF_ERROR(UsageError(run->Begin(config)));
-  WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(*run); })));
+  WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(&*run); })));
   config[kFilesKey].update(FileChecksums({}, run->path()));  // the tokenizer's files, which exist by now
   WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
 
@@ -221,7 +221,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
     WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &prepared.parameters)));
     if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
     std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
-    return absl::OkStatus();
+    return Failure(trainer->CheckFiles());
   });
 }
 

@@ -40,7 +40,7 @@ class BertJob final : public TrainingJob {
   absl::Status Initialize(Parameters* parameters) override {
     return source_.Initialize({"cls.", "pooler."}, {}, parameters);
   }
-  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
   std::string base_model() const override { return source_.init(); }
 

@@ -40,7 +40,7 @@ class ClassifyJob final : public BucketJob {
   absl::Status Initialize(Parameters* parameters) override {
     return source_.Initialize({"classifier.", "pooler."}, data_.labels(), parameters);
   }
-  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
   // Writes no adapter for the pooling "mean", which the files of adapters can't express.
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {

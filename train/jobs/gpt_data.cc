@@ -163,8 +163,8 @@ absl::Status GptData::OpenValidation(int64_t context) {
   return absl::OkStatus();
 }
 
-absl::Status GptData::WriteFiles(const RunDirectory& run) const {
-  for (const auto& [name, contents] : tokenizer_files_) WEFT_RETURN_IF_ERROR(WriteFile(run.File(name), {contents}));
+absl::Status GptData::WriteFiles(RunDirectory* run) const {
+  for (const auto& [name, contents] : tokenizer_files_) WEFT_RETURN_IF_ERROR(run->WriteKept(name, contents));
   return absl::OkStatus();
 }
 

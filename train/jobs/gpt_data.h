@@ -40,7 +40,7 @@ class GptData {
   // TokenFiles::Open.
   absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
   // Writes the tokenizer's files into the run's folder.
-  absl::Status WriteFiles(const RunDirectory& run) const;
+  absl::Status WriteFiles(RunDirectory* run) const;
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& fingerprint() const { return sources_->fingerprint(); }

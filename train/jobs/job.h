@@ -85,7 +85,7 @@ class TrainingJob : public TrainingTask {
   // initial values.
   virtual std::vector<std::string> new_weights() const { return {}; }
   // Writes the model's files other than its weights, such as tokenizer.json.
-  virtual absl::Status WriteFiles(const RunDirectory& run) const = 0;
+  virtual absl::Status WriteFiles(RunDirectory* run) const = 0;
   // Finishes a run after its last step, for example by writing a sample. Returns lines to print.
   virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
 

@@ -69,8 +69,8 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
   return absl::OkStatus();
 }
 
-absl::Status TrainingTokenizer::Write(const RunDirectory& run) const {
-  for (const auto& [name, contents] : files_) WEFT_RETURN_IF_ERROR(WriteFile(run.File(name), {contents}));
+absl::Status TrainingTokenizer::Write(RunDirectory* run) const {
+  for (const auto& [name, contents] : files_) WEFT_RETURN_IF_ERROR(run->WriteKept(name, contents));
   return absl::OkStatus();
 }
 

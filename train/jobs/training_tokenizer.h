@@ -56,7 +56,7 @@ class TrainingTokenizer {
   // BPE from `learnt_from`.
   absl::Status Learn(absl::string_view text, absl::string_view learnt_from);
   // Writes the tokenizer's files into the run's folder.
-  absl::Status Write(const RunDirectory& run) const;
+  absl::Status Write(RunDirectory* run) const;
 
   const std::string& path() const { return path_; }  // the option's value
   // Returns the tokenizer's files.

@@ -38,7 +38,7 @@ class TranslateJob final : public BucketJob {
   absl::Status Prepare(Parameters* parameters) override;
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
-  absl::Status WriteFiles(const RunDirectory& run) const override { return tokenizer_.Write(run); }
+  absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
   std::string base_model() const override { return model_source_.init(); }
   absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }

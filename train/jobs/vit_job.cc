@@ -46,12 +46,12 @@ std::string VitJob::Title(const Parameters& parameters) const {
                                   : absl::StrCat(puzzle_.patches(), " patches in random order)"));
 }
 
-absl::Status VitJob::WriteFiles(const RunDirectory& run) const {
+absl::Status VitJob::WriteFiles(RunDirectory* run) const {
   // These settings map pixel 0 to -1 and the brightest pixel to 1.
   const nlohmann::ordered_json json = {
       {"do_resize", false},   {"do_rescale", true},  {"rescale_factor", 1.0 / static_cast<double>(brightest_)},
       {"do_normalize", true}, {"image_mean", {0.5}}, {"image_std", {0.5}}};
-  return WriteFile(run.File("preprocessor_config.json"), {json.dump(2) + "\n"});
+  return run->WriteKept("preprocessor_config.json", json.dump(2) + "\n");
 }
 
 Hyperparameters VitJob::Table() {

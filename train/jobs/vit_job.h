@@ -41,7 +41,7 @@ class VitJob final : public TrainingJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
-  absl::Status WriteFiles(const RunDirectory& run) const override;
+  absl::Status WriteFiles(RunDirectory* run) const override;
   const LoraOptions& lora() const override { return lora_; }
   std::string base_model() const override { return model_source_.init(); }
   absl::Status Initialize(Parameters* parameters) override;

@@ -218,6 +218,23 @@ absl::Status RunDirectory::CheckStillThere() const {
       absl::StrCat(path_, ": another folder has this name now; the run's folder was removed or renamed"));
 }
 
+absl::Status RunDirectory::WriteKept(const std::string& name, absl::string_view contents) {
+  WEFT_RETURN_IF_ERROR(WriteFile(File(name), {contents}));
+  kept_[name] = std::string(contents);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> RunDirectory::RestoreFiles() const {
+  WEFT_RETURN_IF_ERROR(CheckStillThere());
+  std::vector<std::string> restored;
+  for (const auto& [name, contents] : kept_) {
+    if (Exists(File(name))) continue;
+    WEFT_RETURN_IF_ERROR(WriteFile(File(name), {contents}));
+    restored.push_back(name);
+  }
+  return restored;
+}
+
 absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
   WEFT_ASSIGN_OR_RETURN(path_, ResultOfFirst(options_.ranks, [&]() -> absl::StatusOr<std::string> {
                           WEFT_RETURN_IF_ERROR(BeginAlone());
@@ -235,9 +252,10 @@ absl::Status RunDirectory::BeginAlone() {
 
 absl::Status RunDirectory::SetConfig(const nlohmann::ordered_json& config) {
   WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&]() -> absl::Status {
-    if (config == *config_) return absl::OkStatus();
-    const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    return WriteFile(File(kConfig), {text, "\n"});
+    const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    if (config != *config_) return WriteKept(kConfig, text);
+    kept_[kConfig] = text;
+    return absl::OkStatus();
   }));
   config_ = std::make_shared<nlohmann::ordered_json>(config);
   return absl::OkStatus();

@@ -10,9 +10,11 @@
 #ifndef WEFT_TRAIN_RUN_RUN_DIRECTORY_H_
 #define WEFT_TRAIN_RUN_RUN_DIRECTORY_H_
 
+#include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,10 +57,15 @@ class RunDirectory {
 
   // After Begin, replaces config.json by `config`, unless it is equal.
   absl::Status SetConfig(const nlohmann::ordered_json& config);
+  // Writes a file that the run needs at all times, such as tokenizer.json. Call it on rank 0 only, like what follows.
+  absl::Status WriteKept(const std::string& name, absl::string_view contents);
 
   // Checks that the folder at path() is the folder that this object has locked. Call this before each save. Returns
-  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name. Call it on rank 0 only.
+  // FailedPrecondition if the folder was removed or renamed, or if another folder has its name.
   absl::Status CheckStillThere() const;
+  // Writes config.json and the files of WriteKept again where they are missing, and returns their names. Without them,
+  // nothing can use the run's weights. Returns the error of CheckStillThere, or that of writing.
+  absl::StatusOr<std::vector<std::string>> RestoreFiles() const;
 
  private:
   explicit RunDirectory(const RunDirectoryOptions& options);
@@ -74,6 +81,7 @@ class RunDirectory {
   Descriptor lock_{-1};
   bool exists_ = false, holds_run_ = false;
   std::shared_ptr<const nlohmann::ordered_json> config_;
+  std::map<std::string, std::string> kept_;  // the contents of the files that RestoreFiles writes, by name
 };
 
 }  // namespace weft

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "weft/core/file.h"
+
 namespace weft {
 namespace {
 
@@ -124,6 +126,21 @@ TEST_F(RunDirectoryTest, AFolderOfTemporaryFilesIsEmpty) {
   Touch("notes/thesis.tmp");  // not a name that WriteFile gives
   EXPECT_THAT(std::string(RunDirectory::Find({.name = "gpt", .out = "notes"}).status().message()),
               HasSubstr("is not empty"));
+}
+
+TEST_F(RunDirectoryTest, RestoresFilesThatWereRemoved) {
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine"});
+  ASSERT_TRUE(run->Begin(kConfig).ok());
+  ASSERT_TRUE(run->WriteKept("tokenizer.json", "{}").ok());
+  EXPECT_THAT(*run->RestoreFiles(), testing::IsEmpty());
+  const std::string config = *ReadFile("mine/config.json");
+  fs::remove("mine/config.json");
+  fs::remove("mine/tokenizer.json");
+  EXPECT_THAT(*run->RestoreFiles(), testing::ElementsAre("config.json", "tokenizer.json"));
+  EXPECT_EQ(*ReadFile("mine/config.json"), config);
+  EXPECT_EQ(*ReadFile("mine/tokenizer.json"), "{}");
+  fs::remove_all("mine");
+  EXPECT_FALSE(run->RestoreFiles().ok());
 }
 
 TEST_F(RunDirectoryTest, NoticesThatTheFolderIsGone) {
