@@ -38,8 +38,8 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
 // These files belong to a tokenizer, beside the files that LoadTokenizer reads.
 constexpr const char* kTokenizerCompanions[] = {
-    "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",     "chat_template.jinja",
-    "chat_template.json",    "source_vocabulary.txt",   "target_vocabulary.txt", "shared_vocabulary.txt"};
+    "added_tokens.json",     "chat_template.jinja",   "chat_template.json",
+    "source_vocabulary.txt", "target_vocabulary.txt", "shared_vocabulary.txt"};
 
 constexpr char kGenerationConfig[] = "generation_config.json";
 

@@ -1,6 +1,6 @@
-// BertWords normalizes a text and splits it into the words that BERT's tokenizer encodes separately.
+// These functions normalize a text, and split it into the words that BERT's tokenizer encodes separately.
 //
-//   BertWords("Élan,\tvital", {})   // "elan" "," "vital"
+//   BertWords(BertNormalize("Élan,\tvital", {}))   // "elan" "," "vital"
 #ifndef WEFT_TEXT_BERT_WORDS_H_
 #define WEFT_TEXT_BERT_WORDS_H_
 
@@ -18,9 +18,11 @@ struct BertNormalizer {
   bool lowercase = true;
 };
 
-// Returns the normalized words of `text`, which must be UTF-8. White space separates words. Each punctuation character,
-// and each ASCII symbol such as '$', is a word.
-std::vector<std::string> BertWords(absl::string_view text, const BertNormalizer& normalizer);
+// Returns the normalized text of `text`, which must be UTF-8.
+std::string BertNormalize(absl::string_view text, const BertNormalizer& normalizer);
+// Returns the words of `text`, which must be UTF-8. White space separates words. Each punctuation character, and each
+// ASCII symbol such as '$', is a word.
+std::vector<absl::string_view> BertWords(absl::string_view text);
 
 }  // namespace weft
 

@@ -76,8 +76,8 @@ absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text) {
 BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
   absl::flat_hash_set<std::string> merged;
   for (const auto& [left, right] : merges) merged.insert(left + right);
-  std::vector<SpecialToken> special = UsualSpecialTokens(vocabulary);
-  std::erase_if(special, [&](const SpecialToken& token) { return merged.contains(token.text); });
+  std::vector<AddedToken> special = UsualSpecialTokens(vocabulary);
+  std::erase_if(special, [&](const AddedToken& token) { return merged.contains(token.text); });
   return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
 }
 

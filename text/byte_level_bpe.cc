@@ -1,12 +1,12 @@
-// Encode merges each distinct word of a text once, and copies the ids when the word occurs again.
+// EncodeOrdinary merges each distinct word of a text once, and copies the ids when the word occurs again.
 #include "weft/text/byte_level_bpe.h"
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
+#include "weft/text/byte_alphabet.h"
 #include "weft/text/gpt2_words.h"
-#include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -15,7 +15,11 @@ ByteLevelBpe::ByteLevelBpe(BpeModel model) : model_(std::move(model)) {
   for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     byte_ids_[byte] = model_.vocabulary.Find(std::string(1, static_cast<char>(byte))).value_or(-1);
   }
-  SetSpecial(model_.special);
+  for (const AddedToken& token : model_.special) {
+    absl::StatusOr<std::string> bytes = FromByteAlphabet(token.text);
+    if (bytes.ok()) Respell(token.id, *std::move(bytes));  // as the decoder of `tokenizers` does
+  }
+  SetAdded(model_.special);
   SetFormat(model_.single, model_.pair);
 }
 
@@ -42,10 +46,10 @@ absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel mode
   return tokenizer;
 }
 
-absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::Encode(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::EncodeOrdinary(absl::string_view text) const {
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::string prefixed;
-  if (model_.prefix_space && !text.empty() && !IsSpace(CharacterAt(text, 0).code_point)) {
+  if (model_.prefix_space && !text.empty() && text[0] != ' ') {
     prefixed = absl::StrCat(" ", text);
     text = prefixed;
   }
@@ -80,9 +84,13 @@ absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_
     }
   }
   std::vector<int32_t> pieces;
+  bool after_unknown = false;
   for (const char byte : word) {
-    pieces.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
-    if (pieces.back() < 0) {
+    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
+    const bool fused = model_.fuse_unknown && after_unknown;
+    after_unknown = id < 0;
+    if (id >= 0 || (model_.unknown.has_value() && !fused)) pieces.push_back(id >= 0 ? id : *model_.unknown);
+    if (id < 0 && !model_.unknown.has_value()) {
       return InvalidArgument(absl::StrFormat("the word %s has the byte 0x%02X, which is not in the vocabulary",
                                              Quoted(word), static_cast<uint8_t>(byte)));
     }
@@ -94,7 +102,7 @@ absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_
 
 std::string ByteLevelBpe::Join(absl::Span<const int32_t> ids) const {
   std::string text;
-  for (const int32_t id : ids) text += model_.vocabulary.token(id);
+  for (const int32_t id : ids) text += Spelling(id, model_.vocabulary);
   return text;
 }
 

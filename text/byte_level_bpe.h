@@ -9,6 +9,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +25,11 @@ using TokenPair = std::pair<std::string, std::string>;
 struct BpeModel {
   Vocabulary vocabulary;          // tokens as bytes: " the", not "Ġthe"
   std::vector<TokenPair> merges;  // lowest rank first; both tokens and their concatenation are in the vocabulary
-  std::vector<SpecialToken> special;
-  bool prefix_space = false;  // puts ' ' before a text that doesn't begin with white space
-  bool whole_words = false;   // a word that is in the vocabulary is one token, whatever the merges give
+  std::vector<AddedToken> special;
+  bool prefix_space = false;       // puts ' ' before a text that doesn't begin with ' '
+  bool whole_words = false;        // a word that is in the vocabulary is one token, whatever the merges give
+  std::optional<int32_t> unknown;  // the token of bytes that are not in the vocabulary; without it they are errors
+  bool fuse_unknown = false;       // unknown bytes that follow each other in a word are one token
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
@@ -36,11 +39,11 @@ class ByteLevelBpe final : public Tokenizer {
   // 12, 'a' 'b': 'ab' is not in the vocabulary".
   static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
 
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
   const BpeModel& model() const { return model_; }
 
  protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

@@ -15,14 +15,14 @@ class ByteTokenizer final : public Tokenizer {
   // Returns the contents of its tokenizer.json, {"type":"byte"}.
   static std::string ToJson() { return "{\"type\":\"byte\"}\n"; }
 
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override {
+  int64_t vocabulary_size() const override { return 256; }
+
+ protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
     std::vector<int32_t> ids;
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
     return ids;
   }
-  int64_t vocabulary_size() const override { return 256; }
-
- protected:
   std::string Join(absl::Span<const int32_t> ids) const override { return std::string(ids.begin(), ids.end()); }
 };
 

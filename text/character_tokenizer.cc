@@ -57,7 +57,7 @@ std::string CharacterTokenizer::ToJson() const {
   return json.dump() + "\n";
 }
 
-absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::Encode(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::EncodeOrdinary(absl::string_view text) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size());
   for (size_t i = 0; i < text.size();) {

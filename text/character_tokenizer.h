@@ -27,7 +27,6 @@ class CharacterTokenizer final : public Tokenizer {
   std::string ToJson() const;
 
   // Returns InvalidArgument, with the byte offset, if `text` is not UTF-8 or has a character that the vocabulary lacks.
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
 
   // Returns the token that generation starts from: a newline or, if the vocabulary has none, the first character.
   int32_t StartToken() const;
@@ -37,6 +36,7 @@ class CharacterTokenizer final : public Tokenizer {
   }
 
  protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

@@ -5,6 +5,8 @@
 #include "weft/text/load_tokenizer.h"
 
 #include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
@@ -12,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/file.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/text/tokenizer_json.h"
 #include "weft/text/tokenizers/all_kinds.h"
 
 namespace weft {
@@ -29,7 +33,7 @@ constexpr const TokenizerKind* kKinds[] = {
 const TokenizerKind* FindKind(absl::string_view name) {
   for (const TokenizerKind* const kind : kKinds) {
     if (name == kind->file || (kind->other_name != nullptr && name == kind->other_name)) return kind;
-    if (kind->companion_required && name == kind->companion) return kind;
+    if (kind->companion != nullptr && name == kind->companion) return kind;
   }
   for (const TokenizerKind* const kind : kKinds) {
     if (kind->extension != nullptr && absl::EndsWith(name, kind->extension)) return kind;
@@ -59,18 +63,22 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
   return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
 }
 
-// The files of one tokenizer. `companion` is empty if the kind has no second file, or if an optional one doesn't exist.
-struct KindFiles {
-  fs::path file, companion;
-};
+// Files of transformers that say more of the tokenizer beside them, such as the roles of its tokens.
+constexpr const char* kSettings[] = {"tokenizer_config.json", "special_tokens_map.json"};
 
-KindFiles FilesOf(const TokenizerKind& kind, const fs::path& path) {
-  KindFiles files = {path, {}};
+// Returns the files of the tokenizer at `path`: its own file, the companion if its kind has one, and those of
+// kSettings.
+std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& path) {
   const fs::path folder = path.parent_path();
-  if (kind.companion_required) return {folder / kind.file, folder / kind.companion};
+  std::vector<TokenizerFile> files = {{path.string(), kind.file}};
+  if (kind.companion != nullptr) {
+    files = {{(folder / kind.file).string(), kind.file}, {(folder / kind.companion).string(), kind.companion}};
+  }
   std::error_code error;
-  if (kind.companion != nullptr && fs::exists(folder / kind.companion, error))
-    files.companion = folder / kind.companion;
+  for (const char* name : kSettings) {
+    const fs::path settings = folder / name;
+    if (kind.of_transformers && fs::exists(settings, error)) files.push_back({settings.string(), name});
+  }
   return files;
 }
 
@@ -81,6 +89,7 @@ std::vector<std::string> TokenizerFileNames() {
   for (const TokenizerKind* const kind : kKinds) {
     if (kind->companion != nullptr) names.push_back(kind->companion);
   }
+  names.insert(names.end(), std::begin(kSettings), std::end(kSettings));
   return names;
 }
 
@@ -91,18 +100,28 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path
     return InvalidArgument(file.string(),
                            ": its name is none of a tokenizer's: ", absl::StrJoin(SearchedNames(), ", "));
   }
-  const KindFiles files = FilesOf(*kind, file);
-  return kind->load(files.file.string(), files.companion.string());
+  const std::vector<TokenizerFile> files = FilesOf(*kind, file);
+  nlohmann::json settings[2];
+  for (const TokenizerFile& each : files) {
+    for (int i = 0; i < 2; ++i) {
+      if (each.name != kSettings[i]) continue;
+      WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(each.path));
+      WEFT_ASSIGN_OR_RETURN(settings[i], Annotate(ParseLargeJsonObject(contents), each.path));
+    }
+  }
+  const std::string config = (file.parent_path() / kSettings[0]).string();
+  WEFT_ASSIGN_OR_RETURN(const TokenizerSettings read,
+                        Annotate(ReadTokenizerSettings(settings[0], settings[1]), config));
+  WEFT_ASSIGN_OR_RETURN(auto tokenizer, kind->load(files[0].path, kind->companion == nullptr ? "" : files[1].path));
+  tokenizer->Configure(read);
+  return tokenizer;
 }
 
 absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
   const TokenizerKind* const kind = FindKind(file.filename().string());
   if (kind == nullptr) return {{{file.string(), "tokenizer" + file.extension().string()}}};
-  const KindFiles files = FilesOf(*kind, file);
-  std::vector<TokenizerFile> list = {{files.file.string(), kind->file}};
-  if (!files.companion.empty()) list.push_back({files.companion.string(), kind->companion});
-  return list;
+  return FilesOf(*kind, file);
 }
 
 absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path) {

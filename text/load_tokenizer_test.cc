@@ -64,7 +64,7 @@ TEST(LoadTokenizerTest, OneBertFromTwoKindsOfFiles) {
     ASSERT_TRUE(pair.ok()) << pair.status();
     EXPECT_EQ(pair->ids, (std::vector<int32_t>{101, 2003, 2009, 1029, 102, 2748, 1012, 102}));
     EXPECT_EQ(pair->segments, (std::vector<int32_t>{0, 0, 0, 0, 0, 1, 1, 1}));
-    EXPECT_EQ(*bert->Decode(pair->ids), "is it ? yes .");
+    EXPECT_EQ(*bert->Decode(pair->ids), "is it? yes.");
     EXPECT_EQ(*bert->EncodeWithSpecial("a [MASK]."), (std::vector<int32_t>{1037, 103, 1012}));
   }
 }
@@ -139,6 +139,34 @@ TEST_F(FilesTest, ACasedBertSaysSoBesideItsVocabulary) {
   EXPECT_EQ(Error(folder_), "tokenizer_config.json: do_lower_case: \"no\" is not of the right type");
 }
 
+// As in transformers 5.24: tokenizer_config.json gives the roles, and special_tokens_map.json goes before it.
+TEST_F(FilesTest, TheFilesBesideATokenizerGiveItsRoles) {
+  Write("tokenizer.json", R"({"model":{"type":"BPE","vocab":{"a":0,"</s>":1,"<s>":2,"<x>":3,"b":4},"merges":[]},
+    "added_tokens":[{"content":"<s>","id":2,"special":true},{"content":"<x>","id":3,"special":true}],
+    "padding":{"pad_token":"<x>"},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},
+    "decoder":{"type":"ByteLevel"}})");
+  SpecialTokens special = Load(folder_)->special_tokens();
+  EXPECT_EQ(special.begin, 2);
+  EXPECT_EQ(special.end, std::nullopt);  // "</s>" is an ordinary token
+  EXPECT_EQ(special.padding, 3);
+  Write("tokenizer_config.json", R"({"eos_token":"<x>","bos_token":null,"pad_token":{"content":"a"},"cls_token":"?"})");
+  auto tokenizer = Load(folder_);
+  special = tokenizer->special_tokens();
+  EXPECT_EQ(special.end, 3);
+  EXPECT_EQ(special.begin, std::nullopt);
+  EXPECT_EQ(special.classification, std::nullopt);
+  EXPECT_EQ(special.padding, 0);
+  EXPECT_EQ(*tokenizer->Decode({0, 4, 3, 1}), "b</s>");  // a token with a role is special
+  Write("special_tokens_map.json", R"({"eos_token":{"content":"</s>","lstrip":false}})");
+  EXPECT_EQ(Load(folder_)->special_tokens().end, 1);
+  EXPECT_THAT(*TokenizerFiles(folder_), testing::SizeIs(3));
+  Write("tokenizer_config.json", R"({"added_tokens_decoder":{"4":{"content":"b","special":true}}, "eos_token":"b"})");
+  EXPECT_EQ(Load(folder_)->special_tokens().end, 4);
+  EXPECT_EQ(*Load(folder_)->Decode({0, 4}), "a");
+  Write("tokenizer_config.json", R"({"bos_token":7})");
+  EXPECT_EQ(Error(folder_), "tokenizer_config.json: bos_token: it has no content");
+}
+
 TEST_F(FilesTest, ErrorsNameFileAndLocation) {
   EXPECT_EQ(LoadTokenizer("/no/such/file.json").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");
@@ -146,7 +174,7 @@ TEST_F(FilesTest, ErrorsNameFileAndLocation) {
   EXPECT_EQ(Error(Write("a.json", R"({"type":"unigram"})")).substr(0, 23), "a.json: not a tokenizer");
   EXPECT_EQ(Error(Write("a.json", R"({"model":{"type":"Unigram"}})")),
             "a.json: model: its type is 'Unigram', not BPE or WordPiece");
-  EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\na\n")), "a.txt: line 3: token 'a' occurs twice, with ids 1 and 2");
+  EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\n\xFF\n")), "a.txt: line 3: not UTF-8 at byte 0 (0xFF)");
   EXPECT_EQ(Error(Write("a.bin", "1234567")), "a.bin: piece 0, at byte 4: the file ends there");
   EXPECT_EQ(Error(Write("a.model", "garbage")), "a.model: not a SentencePiece model");
   EXPECT_EQ(Error(Write("a.xyz", "")).substr(0, 38), "a.xyz: its name is none of a tokenizer");

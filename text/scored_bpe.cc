@@ -37,9 +37,10 @@ ScoredBpe::ScoredBpe(Vocabulary vocabulary)
     byte_ids_[byte] = vocabulary_.Find(absl::StrFormat("<0x%02X>", byte)).value_or(-1);
     if (byte_ids_[byte] >= 0) kinds_[static_cast<size_t>(byte_ids_[byte])] = static_cast<int16_t>(byte);
   }
-  const std::vector<SpecialToken> special = UsualSpecialTokens(vocabulary_);
-  for (const SpecialToken& token : special) kinds_[static_cast<size_t>(token.id)] = kSpecial;
-  SetSpecial(special);
+  const std::vector<AddedToken> special = UsualSpecialTokens(vocabulary_);
+  for (const AddedToken& token : special) kinds_[static_cast<size_t>(token.id)] = kSpecial;
+  SetAdded(special);
+  KeepUnknown();
   if (special_tokens().begin.has_value()) SetFormat(BeginText(*special_tokens().begin), {});
 }
 
@@ -66,7 +67,7 @@ absl::StatusOr<std::unique_ptr<ScoredBpe>> ScoredBpe::Create(std::vector<ScoredP
   return tokenizer;
 }
 
-absl::StatusOr<std::vector<int32_t>> ScoredBpe::Encode(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> ScoredBpe::EncodeOrdinary(absl::string_view text) const {
   std::vector<int32_t> ids;
   if (text.empty()) return ids;
   WEFT_RETURN_IF_ERROR(AppendCharacter(" ", &ids));

@@ -28,12 +28,12 @@ class ScoredBpe final : public Tokenizer {
   // Returns InvalidArgument if a piece occurs twice or a score is NaN.
   static absl::StatusOr<std::unique_ptr<ScoredBpe>> Create(std::vector<ScoredPiece> pieces);
 
-  // Puts a space before a nonempty text. A character that is no piece becomes the tokens of its bytes. If a byte has no
-  // token, the character becomes the unknown token, or the result is InvalidArgument if there is no unknown token.
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
  protected:
+  // Puts a space before a nonempty text. A character that is no piece becomes the tokens of its bytes. If a byte has no
+  // token, the character becomes the unknown token, or the result is InvalidArgument if there is no unknown token.
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
   // Drops the space at the beginning of the first piece, and of a piece after the begin token.
   std::string Join(absl::Span<const int32_t> ids) const override;
 

@@ -18,11 +18,12 @@ std::optional<int32_t> Optional(int32_t id) { return id < 0 ? std::nullopt : std
 }  // namespace
 
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceModel model) : model_(std::move(model)) {
-  std::vector<SpecialToken> special;
+  std::vector<AddedToken> special;
   for (int32_t id = 0; id < model_.size(); ++id) {
     if (model_.is_special(id)) special.push_back({model_.piece(id), id});
   }
-  SetSpecial(std::move(special));
+  SetAdded(std::move(special));
+  KeepUnknown();
   SetRoles({.begin = Optional(model_.begin()),
             .end = Optional(model_.end()),
             .padding = Optional(model_.padding()),
@@ -42,7 +43,7 @@ absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> SentencePieceTokenizer::
   return std::unique_ptr<SentencePieceTokenizer>(new SentencePieceTokenizer(std::move(loaded)));
 }
 
-absl::StatusOr<std::vector<int32_t>> SentencePieceTokenizer::Encode(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> SentencePieceTokenizer::EncodeOrdinary(absl::string_view text) const {
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   return model_.Encode(View(text));
 }

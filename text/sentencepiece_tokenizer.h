@@ -21,10 +21,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   // Wrap appends the end token, as T5 does.
   static absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> Create(absl::string_view model);
 
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return model_.size(); }
 
  protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -40,22 +42,54 @@ size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
 TextStream::TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::vector<std::string> stops)
     : tokenizer_(tokenizer), stops_(std::move(stops)) {
   stops_.erase(std::remove(stops_.begin(), stops_.end(), ""), stops_.end());
-  if (!prompt.empty()) ids_.push_back(prompt.back());
+  const auto shown = std::find_if(prompt.rbegin(), prompt.rend(), [&](int32_t id) { return !tokenizer.IsHidden(id); });
+  if (shown != prompt.rend()) ids_.push_back(*shown);
   known_ = ids_.size();
 }
 
 absl::StatusOr<std::string> TextStream::Add(int32_t token) {
   if (stopped_) return std::string();
+  if (tokenizer_.IsHidden(token)) return AddHidden(token);
   ids_.push_back(token);
   const absl::Span<const int32_t> ids(ids_);
-  WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.Decode(ids.first(known_)));
-  WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.Decode(ids));
+  WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.DecodeUncleaned(ids.first(known_)));
+  WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.DecodeUncleaned(ids));
   // Some tokenizers decode an incomplete character as U+FFFD.
   if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacterBytes) return std::string();
-  bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
+  AddBytes(before, after);
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
   known_ = ids_.size();
   return Release(/*all=*/false);
+}
+
+// Appends the text by which `after` is longer than `before`.
+void TextStream::AddBytes(absl::string_view before, absl::string_view after) {
+  absl::ConsumePrefix(&after, before);
+  if (!tokenizer_.cleans_up()) {
+    absl::StrAppend(&bytes_, after);
+    return;
+  }
+  absl::StrAppend(&uncleaned_, after);
+  // CleanUpSpaces changes both parts on their own if they meet at a space that begins or ends no text that it replaces.
+  const absl::string_view text = uncleaned_;
+  for (size_t cut = text.rfind(' '); cut != text.npos && cut > 0; cut = text.rfind(' ', cut - 1)) {
+    if (cut + 1 == text.size() || absl::StrContains(".?!,'n", text[cut + 1]) || text[cut - 1] == '\'') continue;
+    bytes_ += CleanUpSpaces(uncleaned_.substr(0, cut));
+    uncleaned_.erase(0, cut);
+    break;
+  }
+}
+
+// Adds a token that has no text, but that may complete a stop string.
+absl::StatusOr<std::string> TextStream::AddHidden(int32_t token) {
+  WEFT_ASSIGN_OR_RETURN(const std::string hidden, tokenizer_.DecodeWithSpecial({token}));
+  const std::string text = absl::StrCat(text_, bytes_, hidden);
+  for (const std::string& stop : stops_) {
+    if (!absl::EndsWith(text, stop) || stop.size() < hidden.size()) continue;
+    stopped_ = true;
+    return text.substr(0, text.size() - stop.size());
+  }
+  return std::string();
 }
 
 std::string TextStream::Release(bool all) {
@@ -86,9 +120,9 @@ std::string TextStream::Finish() {
   if (stopped_) return "";
   if (known_ < ids_.size()) {
     const absl::Span<const int32_t> ids(ids_);
-    const std::string before = *tokenizer_.Decode(ids.first(known_)), after = *tokenizer_.Decode(ids);
-    bytes_ += absl::StartsWith(after, before) ? after.substr(before.size()) : after;
+    AddBytes(*tokenizer_.DecodeUncleaned(ids.first(known_)), *tokenizer_.DecodeUncleaned(ids));
   }
+  bytes_ += CleanUpSpaces(std::exchange(uncleaned_, ""));
   return Release(/*all=*/true);
 }
 

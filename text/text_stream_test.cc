@@ -69,6 +69,12 @@ TEST(TextStreamTest, SpacesAreThoseOfTheWholeText) {
   }
   EXPECT_EQ(*continued.Add(4), " upon");
   EXPECT_FALSE(continued.Add(6).ok());
+  // A special token has no text, and changes no text behind it.
+  TextStream interrupted(**tokenizer, {3, 2}, {"s</s>"});
+  for (const auto& [token, text] : {std::pair{2, ""}, {4, " upon"}, {1, ""}, {5, ""}, {2, ""}, {3, ""}}) {
+    EXPECT_EQ(*interrupted.Add(token), text);
+  }
+  EXPECT_TRUE(interrupted.stopped());  // at the stop string, which ends with a special token
 }
 
 }  // namespace

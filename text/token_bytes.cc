@@ -25,7 +25,9 @@ std::vector<int32_t> TokenBytes(const Tokenizer& tokenizer) {
     const auto both = static_cast<int64_t>(decode({first, id}).size());
     bytes[static_cast<size_t>(id)] = static_cast<int32_t>(std::max<int64_t>(both - before, 0));
   }
-  if (const auto unknown = tokenizer.special_tokens().unknown; unknown && *unknown >= 0 && *unknown < size) {
+  const SpecialTokens& special = tokenizer.special_tokens();
+  // Byte-level BPE knows all bytes, and often names its end token as the unknown one, too.
+  if (const auto unknown = special.unknown; unknown && *unknown >= 0 && *unknown < size && unknown != special.end) {
     bytes[static_cast<size_t>(*unknown)] = kUnknownBytes;
   }
   return bytes;

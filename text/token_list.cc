@@ -19,7 +19,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view f
   auto list = std::make_unique<TokenList>();
   WEFT_ASSIGN_OR_RETURN(list->vocabulary_, Vocabulary::Create(std::move(tokens)));
   if (!list->vocabulary_.Find("<unk>").has_value()) WEFT_RETURN_IF_ERROR(list->vocabulary_.Add("<unk>"));
-  std::vector<SpecialToken> special;
+  std::vector<AddedToken> special;
   for (int32_t id = 0; id < list->vocabulary_.size(); ++id) {
     const std::string& token = list->vocabulary_.token(id);
     if (token == "<blank>" || token == "<s>" || token == "</s>" || token == "<unk>") {
@@ -28,11 +28,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view f
       list->characters_ = false;
     }
   }
-  list->SetSpecial(std::move(special));
+  list->SetAdded(std::move(special));
+  list->KeepUnknown();
   return list;
 }
 
-absl::StatusOr<std::vector<int32_t>> TokenList::Encode(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> TokenList::EncodeOrdinary(absl::string_view text) const {
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<int32_t> ids;
   const int32_t unknown = *special_tokens().unknown;

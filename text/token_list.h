@@ -20,10 +20,10 @@ class TokenList final : public Tokenizer {
   // token occurs twice.
   static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file);
 
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
  protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

@@ -21,24 +21,26 @@ namespace {
 constexpr size_t kReadAtOnce = size_t{1} << 18;  // bytes of a file
 constexpr size_t kLearnFrom = size_t{16} << 20;  // bytes of text: the vocabulary hardly changes with more
 constexpr size_t kMinChunk = 16;                 // bytes: several characters
+constexpr size_t kReach = 128;                   // bytes: longer than the added tokens of published tokenizers
 
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // of a UTF-8 character
 
 // Returns where to cut a text: at most `limit`, which is at least kMinChunk. Tokenizers split a text into words before
 // they look for tokens. A line end between two characters that are not white space is a word, and a word includes at
-// most the one space before it. So cuts after such a line end and before such a space do not change the tokens. A text
-// without either is cut between two characters.
-size_t CutBefore(absl::string_view text, size_t limit) {
+// most the one space before it. So cuts after such a line end and before such a space do not change the tokens, except
+// at an added token. A text without either is cut between two characters.
+size_t CutBefore(absl::string_view text, size_t limit, const Tokenizer& tokenizer) {
   const auto word = [&](size_t i) { return !IsSpace(text[i]); };
+  const auto added = [&](size_t i) { return tokenizer.TouchesAddedToken(text, i); };
   for (size_t i = limit; i > 1; --i) {
-    if (i < text.size() && text[i - 1] == '\n' && word(i - 2) && word(i)) return i;
+    if (i < text.size() && text[i - 1] == '\n' && word(i - 2) && word(i) && !added(i)) return i;
   }
   for (size_t i = limit; i > 1; --i) {
-    if (i + 1 < text.size() && text[i] == ' ' && word(i - 1) && word(i + 1)) return i;
+    if (i + 1 < text.size() && text[i] == ' ' && word(i - 1) && word(i + 1) && !added(i)) return i;
   }
   size_t cut = limit;
-  while (limit - cut < 3 && cut < text.size() && IsContinuation(text[cut])) --cut;
+  while (cut > 1 && cut < text.size() && (IsContinuation(text[cut]) || added(cut))) --cut;
   return cut;
 }
 
@@ -71,8 +73,8 @@ class Separator {
     if (kind_ == DocumentEnd::kFile) return 0;
     return std::min(text.find_first_not_of("\r\n"), text.size());
   }
-  // Returns the maximum number of bytes of a separator that is not yet complete.
-  size_t Reach() const { return std::max<size_t>(end_text_.size(), 3); }
+  // Returns the maximum number of bytes of a separator or an added token that is not yet complete.
+  size_t Reach() const { return std::max<size_t>(end_text_.size(), kReach); }
 
  private:
   DocumentEnd kind_;
@@ -82,12 +84,16 @@ class Separator {
 // Encodes documents and writes their tokens.
 class DocumentWriter {
  public:
-  explicit DocumentWriter(TokenFileWriter* writer) : tokenizer_(writer->tokenizer()), writer_(writer) {}
+  DocumentWriter(bool special, TokenFileWriter* writer)
+      : tokenizer_(writer->tokenizer()), special_(special), writer_(writer) {}
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
 
   // Adds text to the present document. `file` and `position` name the place of the text in errors.
   absl::Status Add(absl::string_view text, const std::string& file, int64_t position) {
     if (text.empty()) return absl::OkStatus();
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer_.Encode(text);
+    const absl::StatusOr<std::vector<int32_t>> ids =
+        special_ ? tokenizer_.EncodeWithSpecial(text) : tokenizer_.Encode(text);
     if (!ids.ok()) {
       return Annotate(ids.status(), position == 0 ? file : absl::StrCat(file, ", counted from byte ", position));
     }
@@ -104,6 +110,7 @@ class DocumentWriter {
 
  private:
   const Tokenizer& tokenizer_;
+  const bool special_;
   TokenFileWriter* writer_;
   bool empty_ = true;
 };
@@ -135,7 +142,7 @@ absl::StatusOr<int64_t> TokenizeFile(const std::string& path, const Separator& s
     }
     drop(begin);
     while (read > 0 && text.size() > chunk + separator.Reach()) {
-      const size_t cut = CutBefore(text, chunk);
+      const size_t cut = CutBefore(text, chunk, documents->tokenizer());
       WEFT_RETURN_IF_ERROR(documents->Add(absl::string_view(text).substr(0, cut), stream.name(), position));
       drop(cut);
     }
@@ -168,7 +175,7 @@ absl::StatusOr<std::vector<NamedContents>> LearnTokenizer(const std::vector<std:
 
 // Returns the text of the tokenizer's end token.
 absl::StatusOr<std::string> EndText(const Tokenizer& tokenizer) {
-  for (const SpecialToken& token : tokenizer.special_token_list()) {
+  for (const AddedToken& token : tokenizer.special_token_list()) {
     if (token.id == tokenizer.special_tokens().end) return token.text;
   }
   return InvalidArgument("document-end: the tokenizer has no end token, whose text would end documents");
@@ -186,7 +193,7 @@ absl::StatusOr<TokenizeResult> TokenizeFiles(const std::vector<std::string>& pat
     WEFT_ASSIGN_OR_RETURN(end_text, EndText(writer.tokenizer()));
   }
   const Separator separator(options.document_end, end_text);
-  DocumentWriter documents(&writer);
+  DocumentWriter documents(options.special_tokens, &writer);
   TokenizeResult result = {.vocabulary = writer.tokenizer().vocabulary_size()};
   for (const std::string& path : paths.empty() ? std::vector<std::string>{""} : paths) {
     WEFT_ASSIGN_OR_RETURN(const int64_t bytes,

@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/file.h"
@@ -85,22 +88,30 @@ TEST_F(TokenizeFilesTest, ALearntTokenizerEndsDocuments) {
   Write("a", SomeText() + "<|endoftext|>\nnext");
   TokenizeOptions options = {.vocabulary = 300, .document_end = DocumentEnd::kEndOfText};
   EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>", "next<|endoftext|>"));
-  options.document_end = DocumentEnd::kFile;  // then the text of the token is ordinary text
+  options.document_end = DocumentEnd::kFile;
   EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>\nnext<|endoftext|>"));
   EXPECT_EQ(TokenFiles::Open(Path("out"))->index().vocabulary, 300);
 }
 
-// Encoding the whole text at once gives the expected tokens.
+// Encoding the whole text at once gives the expected tokens. The text has special tokens with white space around them.
 TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
-  const std::string text = SomeText();
+  const std::string text =
+      absl::StrReplaceAll(SomeText(), {{"indented", "<|endoftext|> in"}, {"9\n", "9\n<|im end|>"}});
   Write("a", text);
   Tokenized({"a"}, {.vocabulary = 400});
-  const auto tokenizer = *LoadTokenizer(Path("out"));
-  std::vector<int32_t> expected = *tokenizer->Encode(text);
-  expected.push_back(*tokenizer->special_tokens().end);
-  std::filesystem::rename(Path("out"), Path("learnt"));
-  for (const size_t chunk : {64, 100, 1000, 1 << 20}) {
-    Tokenized({"a"}, {.tokenizer = Path("learnt"), .chunk = chunk});
+  std::filesystem::create_directories(Path("learnt"));
+  std::ifstream learnt(Path("out/tokenizer.json"));
+  nlohmann::json json = nlohmann::json::parse(learnt);
+  json["added_tokens"][0]["rstrip"] = true;
+  json["added_tokens"].push_back({{"content", "<|im end|>"}, {"id", 400}, {"special", true}, {"lstrip", true}});
+  Write("learnt/tokenizer.json", json.dump());
+  const auto tokenizer = *LoadTokenizer(Path("learnt"));
+  for (const size_t chunk : {64, 101, 1000, -64, -100, -1000, 1 << 20}) {
+    const bool special = static_cast<int64_t>(chunk) > 0;
+    std::vector<int32_t> expected = special ? *tokenizer->EncodeWithSpecial(text) : *tokenizer->Encode(text);
+    EXPECT_EQ(absl::c_count(expected, 400) > 100, special);
+    expected.push_back(*tokenizer->special_tokens().end);
+    Tokenized({"a"}, {.tokenizer = Path("learnt"), .special_tokens = special, .chunk = special ? chunk : -chunk});
     const TokenFiles files = *TokenFiles::Open(Path("out"));
     std::vector<int32_t> train(static_cast<size_t>(files.size(DataSplit::kTrain))),
         validation(static_cast<size_t>(files.size(DataSplit::kValidation)));

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -48,30 +48,24 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
 
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeWithSpecial(absl::string_view text) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));  // not left to Encode, which counts bytes from a part's beginning
+absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeAdded(absl::string_view text, bool special) const {
+  if (!added_.empty()) WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<int32_t> ids;
-  std::vector<size_t> positions(special_list_.size(), 0);  // the next occurrence of each special token
-  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
-    size_t at = text.size();
-    const SpecialToken* next = nullptr;
-    for (size_t i = 0; i < positions.size(); ++i) {
-      const SpecialToken& token = special_list_[i];
-      if (begin == 0 || positions[i] < begin) positions[i] = std::min(text.find(token.text, begin), text.size());
-      if (positions[i] == text.size() || positions[i] > at) continue;
-      if (positions[i] == at && next != nullptr && token.text.size() <= next->text.size()) continue;
-      at = positions[i];
-      next = &token;
+  std::string storage;
+  for (const auto& [written, token] : written_.Split(text, special)) {
+    if (token != nullptr) {
+      ids.push_back(token->id);
+      continue;
     }
-    absl::string_view before = text.substr(begin, at - begin);
-    if (next != nullptr && next->strip_before) before = absl::StripTrailingAsciiWhitespace(before);
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, Encode(before));
-    ids.insert(ids.end(), ordinary.begin(), ordinary.end());
-    end = at;
-    if (next == nullptr) continue;
-    ids.push_back(next->id);
-    end += next->text.size();
-    if (next->strip_after) end = text.size() - absl::StripLeadingAsciiWhitespace(text.substr(end)).size();
+    WEFT_ASSIGN_OR_RETURN(const absl::string_view normal, Normalize(written, &storage));
+    for (const auto& [piece, token] : normalized_.Split(normal, special)) {
+      if (token != nullptr) {
+        ids.push_back(token->id);
+        continue;
+      }
+      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodeOrdinary(piece));
+      ids.insert(ids.end(), ordinary.begin(), ordinary.end());
+    }
   }
   return ids;
 }
@@ -84,29 +78,74 @@ absl::StatusOr<ModelInput> Tokenizer::WrapPair(absl::Span<const int32_t> first,
   return Fill(pair_, first, second);
 }
 
-absl::StatusOr<std::string> Tokenizer::Decode(absl::Span<const int32_t> ids) const {
+absl::StatusOr<std::string> Tokenizer::DecodeUncleaned(absl::Span<const int32_t> ids) const {
   WEFT_RETURN_IF_ERROR(CheckIds(ids));
   if (special_list_.empty()) return Join(ids);
-  std::vector<int32_t> ordinary;
-  std::copy_if(ids.begin(), ids.end(), std::back_inserter(ordinary),
-               [this](int32_t id) { return id == special_.unknown || !IsSpecial(id); });
-  return Join(ordinary);
+  std::vector<int32_t> shown;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(shown), [this](int32_t id) { return !IsHidden(id); });
+  return Join(shown);
+}
+
+absl::StatusOr<std::string> Tokenizer::Decode(absl::Span<const int32_t> ids) const {
+  absl::StatusOr<std::string> text = DecodeUncleaned(ids);
+  return text.ok() && clean_up_ ? CleanUpSpaces(*std::move(text)) : text;
 }
 
 absl::StatusOr<std::string> Tokenizer::DecodeWithSpecial(absl::Span<const int32_t> ids) const {
   WEFT_RETURN_IF_ERROR(CheckIds(ids));
-  return Join(ids);
+  return clean_up_ ? CleanUpSpaces(Join(ids)) : Join(ids);
 }
 
-void Tokenizer::SetSpecial(std::vector<SpecialToken> tokens) {
-  special_list_ = std::move(tokens);
-  std::sort(special_list_.begin(), special_list_.end(),
-            [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });
+void Tokenizer::SetAdded(std::vector<AddedToken> tokens) {
+  added_ = std::move(tokens);
+  std::sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  std::vector<AddedToken> written, normalized;
+  special_list_.clear();
+  for (AddedToken token : added_) {
+    if (token.special) special_list_.push_back(token);
+    if (token.normalized) {
+      std::string storage;
+      token.text = std::string(Normalize(token.text, &storage).value_or(token.text));
+    }
+    (token.normalized ? normalized : written).push_back(std::move(token));
+  }
+  written_ = AddedTokenFinder(std::move(written));
+  normalized_ = AddedTokenFinder(std::move(normalized));
   special_ = {};
   for (const auto& [name, role] : kUsualNames) {
-    for (const SpecialToken& token : special_list_) {
+    for (const AddedToken& token : special_list_) {
       if (token.text == name && !(special_.*role).has_value()) special_.*role = token.id;
     }
+  }
+}
+
+void Tokenizer::Configure(const TokenizerSettings& settings) {
+  clean_up_ = may_clean_up_ && settings.clean_up;
+  absl::flat_hash_map<std::string, int32_t> ids;  // of the vocabulary; empty until it is needed
+  const auto find = [&](const std::string& text) -> std::optional<int32_t> {
+    const auto known =
+        std::find_if(added_.begin(), added_.end(), [&](const auto& token) { return token.text == text; });
+    if (known != added_.end()) return known->id;
+    for (int32_t id = ids.empty() ? 0 : vocabulary_size(); id < vocabulary_size(); ++id) ids.emplace(Join({id}), id);
+    const auto found = ids.find(text);
+    return found == ids.end() ? std::nullopt : std::optional<int32_t>(found->second);
+  };
+  const SpecialTokens roles = special_;
+  std::vector<AddedToken> added = added_;
+  const auto add = [&](AddedToken token, bool replace) {
+    const std::optional<int32_t> id = find(token.text);
+    if (!id.has_value()) return;
+    const auto is_same = [&](const AddedToken& old) { return old.id == *id; };
+    if (replace) std::erase_if(added, is_same);
+    token.id = *id;
+    if (std::none_of(added.begin(), added.end(), is_same)) added.push_back(std::move(token));
+  };
+  for (const AddedToken& token : settings.tokens) add(token, /*replace=*/true);
+  for (const AddedToken& token : settings.special) add(token, /*replace=*/false);
+  SetAdded(std::move(added));
+  special_ = roles;
+  for (const auto& [role, text] : settings.roles) {
+    special_.*role = text.has_value() ? find(*text) : std::nullopt;
   }
 }
 
@@ -125,18 +164,26 @@ absl::Status Tokenizer::CheckIds(absl::Span<const int32_t> ids) const {
 
 bool Tokenizer::IsSpecial(int32_t id) const {
   const auto found = std::lower_bound(special_list_.begin(), special_list_.end(), id,
-                                      [](const SpecialToken& token, int32_t id) { return token.id < id; });
+                                      [](const AddedToken& token, int32_t id) { return token.id < id; });
   return found != special_list_.end() && found->id == id;
 }
 
-std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
-  std::vector<SpecialToken> special;
+std::vector<AddedToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
+  std::vector<AddedToken> special;
   for (const auto& [name, role] : kUsualNames) {
     const std::optional<int32_t> id = vocabulary.Find(name);
     const bool listed = std::any_of(special.begin(), special.end(), [&](const auto& token) { return token.id == id; });
     if (id.has_value() && !listed) special.push_back({std::string(name), *id});
   }
   return special;
+}
+
+std::string CleanUpSpaces(std::string text) {
+  constexpr std::pair<absl::string_view, absl::string_view> kInOrder[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& each : kInOrder) absl::StrReplaceAll({each}, &text);
+  return text;
 }
 
 WrapFormat BertSingle(int32_t classification, int32_t separator) {

@@ -6,31 +6,38 @@
 //   tokenizer->Decode(input.ids)                         // "a text"
 //
 // Encode returns no special token except the unknown one: Encode("[CLS]") gives ordinary tokens for "[", "CL" and so
-// on. A tokenizer is immutable, so threads can share it.
+// on. EncodeWithSpecial returns the tokens that the text spells out. A tokenizer that is loaded never changes, so
+// threads can share it.
 #ifndef WEFT_TEXT_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZER_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/text/added_tokens.h"
 #include "weft/text/vocabulary.h"
 
 namespace weft {
 
-struct SpecialToken {
-  std::string text;  // "[CLS]"
-  int32_t id;
-  bool strip_before = false, strip_after = false;  // EncodeWithSpecial drops white space on this side of the token
-};
-
 // Holds the ids of a vocabulary's special tokens, by role. A role is empty if the vocabulary has no token for it.
 struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
+};
+
+// What the files beside a tokenizer say of its added tokens. Their ids are those of their texts in the vocabulary.
+struct TokenizerSettings {
+  std::vector<AddedToken> tokens;   // replace added tokens of the same text
+  std::vector<AddedToken> special;  // are added if no added token has their text
+  // The text of each role's token. A role without a text has no token, whatever the tokens' names are.
+  std::vector<std::pair<std::optional<int32_t> SpecialTokens::*, std::optional<std::string>>> roles;
+  bool clean_up = false;  // Decode calls CleanUpSpaces, unless the tokenizer is BPE
 };
 
 struct ModelInput {
@@ -51,49 +58,87 @@ class Tokenizer {
 
   // Returns the ids of `text`. If the vocabulary cannot express a character, or if the text is not UTF-8, returns
   // InvalidArgument with the byte offset. Only ByteTokenizer accepts texts that are not UTF-8.
-  virtual absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const = 0;
-  // Returns the ids of `text`, which must be UTF-8. Where the text of a special token ("<|endoftext|>") occurs, the
-  // result has that token's id.
-  absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const;
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const { return EncodeAdded(text, false); }
+  // Like Encode, but where the text of a special token ("<|endoftext|>") occurs, the result has that token's id.
+  absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const {
+    return EncodeAdded(text, true);
+  }
+  // Reports whether the text of an added token, together with the white space around it, includes or borders on byte
+  // `at` of `text`. Elsewhere a cut changes no added token.
+  bool TouchesAddedToken(absl::string_view text, size_t at) const { return written_.Touches(text, at); }
 
   // Returns `ids` with the special tokens of the model's input format. Wrap({}) returns these special tokens alone.
   ModelInput Wrap(absl::Span<const int32_t> ids) const;
   // Returns a pair of texts in the model's input format for pairs, or InvalidArgument if there is no such format.
   absl::StatusOr<ModelInput> WrapPair(absl::Span<const int32_t> first, absl::Span<const int32_t> second) const;
 
-  // Returns the text of `ids` without special tokens, except the unknown token. The result may end within a UTF-8
-  // character, because the bytes of one character may be in several tokens. Returns InvalidArgument, with the index, if
-  // an id is not in 0 .. vocabulary_size() - 1.
+  // Returns the text of `ids` without special tokens. The result may end within a UTF-8 character, because the bytes of
+  // one character may be in several tokens. Returns InvalidArgument, with the index, if an id is not in
+  // 0 .. vocabulary_size() - 1.
   absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
   // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
+  // Like Decode, before CleanUpSpaces, which Decode calls if cleans_up().
+  absl::StatusOr<std::string> DecodeUncleaned(absl::Span<const int32_t> ids) const;
+  bool cleans_up() const { return clean_up_; }
+  // Reports whether Decode leaves `id` out.
+  bool IsHidden(int32_t id) const { return IsSpecial(id) && !(keeps_unknown_ && id == special_.unknown); }
 
   virtual int64_t vocabulary_size() const = 0;
   const SpecialTokens& special_tokens() const { return special_; }
   // Returns the special tokens in the order of their ids.
-  absl::Span<const SpecialToken> special_token_list() const { return special_list_; }
-
- protected:
-  // Returns the text of `ids`, including the texts of special tokens. All `ids` are in the vocabulary.
-  virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
-
-  // Makes `tokens` the special tokens. A token with a usual name, such as "<s>" or "[MASK]", gets that name's role.
-  void SetSpecial(std::vector<SpecialToken> tokens);
-  void SetRoles(const SpecialTokens& special) { special_ = special; }  // for files that state the roles
-  void SetFormat(WrapFormat single, WrapFormat pair);
+  absl::Span<const AddedToken> special_token_list() const { return special_list_; }
   // Reports whether `id` is in special_token_list().
   bool IsSpecial(int32_t id) const;
 
+  // Follows `settings`. Tokens and roles whose text is no token of the vocabulary are left out.
+  void Configure(const TokenizerSettings& settings);
+  // A sentence for the user about an oddity of the files, or "".
+  const std::string& note() const { return note_; }
+  void set_note(std::string note) { note_ = std::move(note); }
+
+ protected:
+  // Returns the ids of a normalized text that has no added token.
+  virtual absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const = 0;
+  // Returns the normalized form of `text`, which `storage` may keep.
+  virtual absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* /*storage*/) const {
+    return text;
+  }
+  // Returns the text of `ids`, including the texts of special tokens. All `ids` are in the vocabulary.
+  virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
+
+  // Makes `tokens` the added tokens. A special token with a usual name, such as "<s>" or "[MASK]", gets that role.
+  void SetAdded(std::vector<AddedToken> tokens);
+  // Join writes `text` for the token `id`, in place of its text in the vocabulary.
+  void Respell(int32_t id, std::string text) { respelt_[id] = std::move(text); }
+  const std::string& Spelling(int32_t id, const Vocabulary& vocabulary) const {
+    const auto found = respelt_.find(id);
+    return found == respelt_.end() ? vocabulary.token(id) : found->second;
+  }
+  void AllowCleanUp() { may_clean_up_ = true; }  // for tokenizers that are no BPE, as in transformers
+  void KeepUnknown() { keeps_unknown_ = true; }  // Decode then has the text of the unknown token
+  void SetRoles(const SpecialTokens& special) { special_ = special; }  // for files that state the roles
+  void SetFormat(WrapFormat single, WrapFormat pair);
+
  private:
+  absl::StatusOr<std::vector<int32_t>> EncodeAdded(absl::string_view text, bool special) const;
   absl::Status CheckIds(absl::Span<const int32_t> ids) const;
 
-  std::vector<SpecialToken> special_list_;
+  std::vector<AddedToken> added_, special_list_;  // in the order of the ids; the latter: those that are special
+  AddedTokenFinder written_, normalized_;         // of texts as they are written, and of normalized texts
+  absl::flat_hash_map<int32_t, std::string> respelt_;
   SpecialTokens special_;
+  std::string note_;
+  bool keeps_unknown_ = false, may_clean_up_ = false, clean_up_ = false;
   WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 
 // Returns the tokens with a usual special name, such as "<s>", for files that don't say which tokens are special.
-std::vector<SpecialToken> UsualSpecialTokens(const Vocabulary& vocabulary);
+std::vector<AddedToken> UsualSpecialTokens(const Vocabulary& vocabulary);
+
+// Returns `text` without the spaces before the marks and contractions of English, as transformers'
+// clean_up_tokenization does it.
+std::string CleanUpSpaces(std::string text);
 
 // The usual input formats.
 WrapFormat BertSingle(int32_t classification, int32_t separator);  // [CLS] a [SEP]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -66,26 +67,29 @@ absl::Status CheckOff(const Json& object, std::initializer_list<const char*> key
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
-  std::vector<SpecialToken> tokens;
+// Reads a token's text and flags. A text alone, as tokenizer_config.json has it, is a special token.
+absl::StatusOr<AddedToken> ReadAddedToken(const Json& entry) {
+  if (entry.is_string()) return AddedToken{.text = entry.get<std::string>(), .id = -1};
+  AddedToken token;
+  WEFT_ASSIGN_OR_RETURN(token.text, Get<std::string>(entry, "content", ""));
+  WEFT_ASSIGN_OR_RETURN(token.id, Get<int32_t>(entry, "id", -1));
+  WEFT_ASSIGN_OR_RETURN(token.special, Get(entry, "special", false));
+  WEFT_ASSIGN_OR_RETURN(token.strip_before, Get(entry, "lstrip", false));
+  WEFT_ASSIGN_OR_RETURN(token.strip_after, Get(entry, "rstrip", false));
+  WEFT_ASSIGN_OR_RETURN(token.single_word, Get(entry, "single_word", false));
+  WEFT_ASSIGN_OR_RETURN(token.normalized, Get(entry, "normalized", false));
+  if (token.text.empty()) return InvalidArgument("it has no content");
+  return token;
+}
+
+absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const Json& list) {
+  std::vector<AddedToken> tokens;
   if (list.is_null()) return tokens;
   if (!list.is_array()) return InvalidArgument("added_tokens: it is not a list");
   for (const Json& entry : list) {
     const std::string location = absl::StrCat("added_tokens[", tokens.size(), "]");
-    const auto read = [&]() -> absl::StatusOr<SpecialToken> {
-      WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(entry, "content", ""));
-      WEFT_ASSIGN_OR_RETURN(const int32_t id, Get<int32_t>(entry, "id", -1));
-      WEFT_ASSIGN_OR_RETURN(const bool special, Get(entry, "special", false));
-      WEFT_ASSIGN_OR_RETURN(const bool strip_before, Get(entry, "lstrip", false));
-      WEFT_ASSIGN_OR_RETURN(const bool strip_after, Get(entry, "rstrip", false));
-      if (text.empty() || id < 0) return InvalidArgument("it has no content or no id");
-      if (!special) {
-        return InvalidArgument(Quoted(text), " is not special, which is not supported");
-      }
-      WEFT_RETURN_IF_ERROR(CheckOff(entry, {"single_word"}));
-      return SpecialToken{text, id, strip_before, strip_after};
-    };
-    absl::StatusOr<SpecialToken> token = read();
+    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
+    if (token.ok() && token->id < 0) token = InvalidArgument("it has no id");
     if (!token.ok()) return Annotate(token.status(), location);
     tokens.push_back(*std::move(token));
   }
@@ -94,11 +98,11 @@ absl::StatusOr<std::vector<SpecialToken>> ReadAddedTokens(const Json& list) {
 
 // Returns the model's vocabulary together with the tokens in `added`. If `as_bytes` is set, tokens that are not in
 // `added` are converted from the byte alphabet to bytes.
-absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<SpecialToken>& added, bool as_bytes) {
+absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<AddedToken>& added, bool as_bytes) {
   WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(list));
   std::set<std::string> listed;
   for (auto& [token, id] : tokens) {
-    const auto is_this = [&text = token](const SpecialToken& special) { return special.text == text; };
+    const auto is_this = [&text = token](const AddedToken& special) { return special.text == text; };
     const auto special = std::find_if(added.begin(), added.end(), is_this);
     if (special != added.end()) {
       if (special->id != id) {
@@ -109,7 +113,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Sp
       WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
     }
   }
-  for (const SpecialToken& token : added) {
+  for (const AddedToken& token : added) {
     if (listed.count(token.text) == 0) tokens.emplace_back(token.text, token.id);
   }
   return Vocabulary::FromIds(std::move(tokens));
@@ -156,7 +160,24 @@ absl::StatusOr<WrapFormat> ReadTemplate(const Json& list, const Json& special) {
   return format;
 }
 
-absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
+// Returns the only item of the Sequence `json` that is not of type `harmless`, or `json` if it is no Sequence.
+absl::StatusOr<const Json*> OneOf(const Json& json, const char* items, const char* harmless) {
+  if (TypeOf(json) != "Sequence") return &json;
+  const Json* found = nullptr;
+  for (const Json& item : Member(json, items)) {
+    if (found != nullptr && TypeOf(item) == harmless) continue;
+    if (found != nullptr && TypeOf(*found) != harmless) {
+      return InvalidArgument("a Sequence of ", TypeOf(*found), " and ", TypeOf(item), " is not supported");
+    }
+    found = &item;
+  }
+  if (found == nullptr) return InvalidArgument("a Sequence of nothing is not supported");
+  return found;
+}
+
+absl::StatusOr<Formats> ReadPostProcessor(const Json& sequence) {
+  WEFT_ASSIGN_OR_RETURN(const Json* const item, OneOf(sequence, "processors", "ByteLevel"));
+  const Json& json = *item;
   const std::string type = TypeOf(json);
   if (json.is_null() || type == "ByteLevel") return Formats();
   if (type == "TemplateProcessing") {
@@ -182,7 +203,7 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& json) {
 
 // Sets the formats and special tokens of `model`. The model's vocabulary must be set already.
 template <class Model>
-absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model* model) {
+absl::Status SetFormats(const Json& json, std::vector<AddedToken> added, Model* model) {
   WEFT_ASSIGN_OR_RETURN(Formats formats, Annotate(ReadPostProcessor(Member(json, "post_processor")), "post_processor"));
   for (const WrapFormat* format : {&formats.single, &formats.pair}) {
     for (const WrapItem& item : *format) {
@@ -196,7 +217,19 @@ absl::Status SetFormats(const Json& json, std::vector<SpecialToken> added, Model
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<SpecialToken> added) {
+// Returns the decoder's object, or InvalidArgument if its type is not `type`. Fuse joins texts, which Join does anyway.
+absl::StatusOr<const Json*> ReadDecoder(const Json& json, const char* type) {
+  const auto read = [&]() -> absl::StatusOr<const Json*> {
+    WEFT_ASSIGN_OR_RETURN(const Json* const decoder, OneOf(Member(json, "decoder"), "decoders", "Fuse"));
+    if (TypeOf(*decoder) != type) return UnknownType(*decoder, type);
+    return decoder;
+  };
+  absl::StatusOr<const Json*> decoder = read();
+  if (!decoder.ok()) return Annotate(decoder.status(), "decoder");
+  return decoder;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<AddedToken> added) {
   const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
   if (!Member(json, "normalizer").is_null()) return Unknown("normalizer", Member(json, "normalizer"), "null");
   if (TypeOf(pre_tokenizer) != "ByteLevel") return Unknown("pre_tokenizer", pre_tokenizer, "ByteLevel");
@@ -204,10 +237,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector
   WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(pre_tokenizer, "add_prefix_space", true), "pre_tokenizer"));
   WEFT_ASSIGN_OR_RETURN(const bool use_regex, Annotate(Get(pre_tokenizer, "use_regex", true), "pre_tokenizer"));
   if (!use_regex) return InvalidArgument("pre_tokenizer: use_regex: false is not supported");
+  WEFT_RETURN_IF_ERROR(ReadDecoder(json, "ByteLevel").status());
   WEFT_RETURN_IF_ERROR(Annotate(
       CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));
   WEFT_ASSIGN_OR_RETURN(bpe.whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
   WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, Annotate(ReadVocabulary(Member(model, "vocab"), added, true), "model.vocab"));
+  WEFT_ASSIGN_OR_RETURN(const std::string unknown, Annotate(Get<std::string>(model, "unk_token", ""), "model"));
+  bpe.unknown = bpe.vocabulary.Find(unknown);
+  WEFT_ASSIGN_OR_RETURN(bpe.fuse_unknown, Annotate(Get(model, "fuse_unk", false), "model"));
   WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges")), "model.merges"));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
   return Annotate(ByteLevelBpe::Create(std::move(bpe)), "model.merges");
@@ -229,7 +266,7 @@ absl::StatusOr<BertNormalizer> ReadNormalizer(const Json& json) {
   return normalizer;
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::vector<SpecialToken> added) {
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::vector<AddedToken> added) {
   const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
   if (TypeOf(pre_tokenizer) != "BertPreTokenizer") return Unknown("pre_tokenizer", pre_tokenizer, "BertPreTokenizer");
   WordPieceModel pieces;
@@ -240,6 +277,13 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
                         Annotate(Get(model, "max_input_chars_per_word", pieces.max_word_length), "model"));
   WEFT_ASSIGN_OR_RETURN(pieces.vocabulary,
                         Annotate(ReadVocabulary(Member(model, "vocab"), added, false), "model.vocab"));
+  if (Member(json, "decoder").is_null()) {
+    pieces.decoder_prefix.reset();
+  } else {
+    WEFT_ASSIGN_OR_RETURN(const Json* const decoder, ReadDecoder(json, "WordPiece"));
+    WEFT_ASSIGN_OR_RETURN(pieces.decoder_prefix, Annotate(Get<std::string>(*decoder, "prefix", "##"), "decoder"));
+    WEFT_ASSIGN_OR_RETURN(pieces.cleanup, Annotate(Get(*decoder, "cleanup", true), "decoder"));
+  }
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &pieces));
   return Annotate(WordPiece::Create(std::move(pieces)), "model");
 }
@@ -247,17 +291,71 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
 // The kinds of model, by model.type.
 constexpr struct {
   const char* type;
-  absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<SpecialToken> added);
+  absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<AddedToken> added);
 } kModels[] = {{"BPE", ReadBpe}, {"WordPiece", ReadWordPiece}};
+
+constexpr std::pair<const char*, std::optional<int32_t> SpecialTokens::*> kRoles[] = {
+    {"bos_token", &SpecialTokens::begin},    {"eos_token", &SpecialTokens::end},
+    {"pad_token", &SpecialTokens::padding},  {"unk_token", &SpecialTokens::unknown},
+    {"mask_token", &SpecialTokens::mask},    {"cls_token", &SpecialTokens::classification},
+    {"sep_token", &SpecialTokens::separator}};
 
 }  // namespace
 
-absl::StatusOr<BertNormalizer> ReadBertSettings(const Json& json) {
-  BertNormalizer normalizer;
+absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const Json& special_tokens_map) {
+  TokenizerSettings settings;
+  WEFT_ASSIGN_OR_RETURN(settings.clean_up, Get(json, "clean_up_tokenization_spaces", false));
+  const Json& all = Member(json, "added_tokens_decoder");
+  for (const auto& [id, entry] : all.items()) {
+    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
+    if (!token.ok()) return Annotate(token.status(), absl::StrCat("added_tokens_decoder, ", id));
+    settings.tokens.push_back(*std::move(token));
+  }
+  const auto read = [&](const Json& entry, const char* key) -> absl::StatusOr<std::string> {
+    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
+    if (!token.ok()) return Annotate(token.status(), key);
+    token->special = true;
+    settings.special.push_back(*std::move(token));
+    return settings.special.back().text;
+  };
+  const auto find = [&](const char* key) -> const Json* {
+    for (const Json* const object : {&special_tokens_map, &json}) {
+      if (object->is_object() && object->contains(key) && (object == &json || all.is_null())) return &(*object)[key];
+    }
+    return nullptr;
+  };
+  for (const auto& [key, role] : kRoles) {
+    const Json* const value = find(key);
+    if (value == nullptr) continue;
+    std::optional<std::string> text;
+    if (!value->is_null()) {
+      WEFT_ASSIGN_OR_RETURN(text, read(*value, key));
+    }
+    settings.roles.emplace_back(role, std::move(text));
+  }
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const Json* const list = find(key);
+    if (list == nullptr) continue;
+    for (const Json& entry : *list) WEFT_RETURN_IF_ERROR(read(entry, key).status());
+  }
+  return settings;
+}
+
+absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadTokenizerSettings(json, {}));
+  BertNames names;
+  for (const auto& [role, text] : settings.roles) {
+    if (!text.has_value()) continue;
+    if (role == &SpecialTokens::unknown) names.unknown = *text;
+    if (role == &SpecialTokens::classification) names.classification = *text;
+    if (role == &SpecialTokens::separator) names.separator = *text;
+  }
+  WordPieceModel model = BertModel(std::move(vocabulary), names);
+  BertNormalizer& normalizer = model.normalizer;
   WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, Get(json, "do_lower_case", true));
   WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, Get(json, "strip_accents", normalizer.lowercase));
   WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, Get(json, "tokenize_chinese_chars", true));
-  return normalizer;
+  return model;
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
@@ -267,8 +365,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
       Member(model, "type").is_null() ? model.contains("merges") ? "BPE" : "WordPiece" : TypeOf(model);
   for (const auto& kind : kModels) {
     if (!model.is_object() || type != kind.type) continue;
-    WEFT_ASSIGN_OR_RETURN(std::vector<SpecialToken> added, ReadAddedTokens(Member(json, "added_tokens")));
-    return kind.read(json, std::move(added));
+    WEFT_ASSIGN_OR_RETURN(std::vector<AddedToken> added, ReadAddedTokens(Member(json, "added_tokens")));
+    WEFT_ASSIGN_OR_RETURN(auto tokenizer, kind.read(json, std::move(added)));
+    WEFT_ASSIGN_OR_RETURN(const std::string padding,
+                          Annotate(Get<std::string>(Member(json, "padding"), "pad_token", ""), "padding"));
+    if (!padding.empty()) tokenizer->Configure({.roles = {{&SpecialTokens::padding, padding}}});
+    return tokenizer;
   }
   return Unknown("model", model, "BPE or WordPiece");
 }

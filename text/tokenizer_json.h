@@ -1,7 +1,9 @@
-// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece.
+// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece, and
+// read tokenizer_config.json and special_tokens_map.json beside it.
 //
-// `truncation` and `padding` are ignored, because the caller handles both. Any other setting that would change the ids
-// and that Weft doesn't support is an error. So a tokenizer gives the same ids as its authors', or doesn't load.
+// `truncation` is ignored, as transformers ignores it unless a caller asks to truncate; `padding` only names the
+// padding token. Any other setting that would change ids or texts, and that Weft doesn't support, is an error. So a
+// tokenizer gives the same ids and texts as its authors', or doesn't load.
 #ifndef WEFT_TEXT_TOKENIZER_JSON_H_
 #define WEFT_TEXT_TOKENIZER_JSON_H_
 
@@ -20,8 +22,12 @@ namespace weft {
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 
-// Reads BERT's normalization settings, such as "do_lower_case", from the tokenizer_config.json beside a vocab.txt.
-absl::StatusOr<BertNormalizer> ReadBertSettings(const nlohmann::json& json);
+// Reads what a tokenizer_config.json says of any kind of tokenizer. As in transformers, `special_tokens_map`, the
+// contents of special_tokens_map.json, goes before the roles of `json` unless `json` has "added_tokens_decoder".
+absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& json,
+                                                        const nlohmann::json& special_tokens_map);
+// Returns the model of a vocab.txt with the settings of a tokenizer_config.json, such as "do_lower_case".
+absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const nlohmann::json& json);
 
 // Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
 std::string WriteTokenizerJson(const BpeModel& model);

@@ -27,7 +27,7 @@ Json WordPieceJson() {
       "pair": [{"Sequence": {"id": "B", "type_id": 1}}, {"SpecialToken": {"id": "<B>", "type_id": 2}},
                {"Sequence": {"id": "A", "type_id": 0}}],
       "special_tokens": {"<B>": {"id": "<B>", "ids": [1, 1], "tokens": ["<B>", "<B>"]}}},
-    "decoder": {"type": "WordPiece"},
+    "decoder": {"type": "WordPiece", "prefix": "@@"},
     "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "@@",
               "max_input_chars_per_word": 3, "vocab": {"[UNK]": 0, "<B>": 1, "É": 2, "a": 3, "@@b": 4}}
   })");
@@ -53,6 +53,7 @@ Json BpeJson() {
     "normalizer": null,
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
     "post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 5], "cls": ["<s>", 4]},
+    "decoder": {"type": "ByteLevel"},
     "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": "",
               "vocab": {"a": 0, "Ġ": 1, "Ġa": 2, "aĠa": 3, "<s>": 4}, "merges": ["Ġ a"]}
   })");
@@ -106,9 +107,9 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
       {true, "/post_processor/sep", "[5]", "post_processor: cls and sep are not lists of a token and its id"},
       {true, "/post_processor/sep/1", "6", "post_processor: id 6 is not in 0 .. 5"},
       {true, "/added_tokens", "{}", "added_tokens: it is not a list"},
-      {true, "/added_tokens/1/id", "null", "added_tokens[1]: it has no content or no id"},
-      {true, "/added_tokens/1/special", "false", "added_tokens[1]: '</s>' is not special, which is not supported"},
-      {true, "/added_tokens/1/single_word", "true", "added_tokens[1]: single_word: true is not supported"},
+      {true, "/added_tokens/1/id", "null", "added_tokens[1]: it has no id"},
+      {true, "/added_tokens/1/content", "null", "added_tokens[1]: it has no content"},
+      {true, "/added_tokens/1/single_word", "1", "added_tokens[1]: single_word: 1 is not of the right type"},
       {false, "/model/unk_token", R"("<unk>")", "model: the vocabulary does not have '<unk>'"},
       {false, "/model/max_input_chars_per_word", R"("3")",
        R"(model: max_input_chars_per_word: "3" is not of the right type)"},
@@ -117,9 +118,7 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
        "normalizer: its type is 'Lowercase', not BertNormalizer or null"},
       {false, "/pre_tokenizer/type", R"("Whitespace")",
        "pre_tokenizer: its type is 'Whitespace', not BertPreTokenizer"},
-      {false, "/post_processor/type", R"("Sequence")",
-       "post_processor: its type is 'Sequence', not TemplateProcessing, BertProcessing, RobertaProcessing or "
-       "ByteLevel"},
+      {false, "/post_processor/type", R"("Sequence")", "post_processor: a Sequence of nothing is not supported"},
       {false, "/post_processor/single/1/Sequence/id", R"("C")", "post_processor: its sequence 'C' is neither A nor B"},
       {false, "/post_processor/special_tokens", "{}", "post_processor: special token '<B>' has no ids"},
       {false, "/post_processor/special_tokens/<B>/ids/0", "77", "post_processor: id 77 is not in 0 .. 5"},

@@ -18,7 +18,7 @@ _UNIT_TESTS = {
     "text_files": ["//third_party:abseil"],
     "token_source": ["//third_party:abseil"],
     "token_files": [":byte_tokenizer", ":load_tokenizer", "//core:file", "//third_party:abseil"],
-    "tokenize_files": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil"],
+    "tokenize_files": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil", "//third_party:json"],
     "gpt2_words": [],
     "bpe_merges": [],
     "byte_level_bpe": [":byte_alphabet", ":utf8"],

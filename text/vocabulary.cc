@@ -36,6 +36,12 @@ absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string
   return vocabulary;
 }
 
+void Vocabulary::AddOrMove(std::string token) {
+  const auto [entry, added] = ids_.emplace(token, size());
+  if (!added) tokens_[static_cast<size_t>(std::exchange(entry->second, size()))].clear();
+  tokens_.push_back(std::move(token));
+}
+
 std::optional<int32_t> Vocabulary::Find(absl::string_view token) const {
   const auto found = ids_.find(token);
   if (found == ids_.end()) return std::nullopt;

@@ -27,6 +27,8 @@ class Vocabulary {
   std::optional<int32_t> Find(absl::string_view token) const;
   // Gives `token` the next id. Returns InvalidArgument if the vocabulary has the token.
   absl::Status Add(std::string token);
+  // Gives `token` the next id. If the vocabulary has the token, its earlier id keeps no token but "".
+  void AddOrMove(std::string token);
 
  private:
   std::vector<std::string> tokens_;

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/core/status.h"
@@ -29,7 +30,11 @@ WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
     first_.emplace(token, id);
     if (absl::ConsumePrefix(&token, model_.prefix) && !token.empty()) later_.emplace(token, id);
   }
-  SetSpecial(model_.special);
+  for (const AddedToken& token : model_.special) {
+    if (token.normalized) Respell(token.id, BertNormalize(token.text, model_.normalizer));
+  }
+  SetAdded(model_.special);
+  AllowCleanUp();
   SetFormat(model_.single, model_.pair);
 }
 
@@ -46,11 +51,16 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel mode
   return tokenizer;
 }
 
-absl::StatusOr<std::vector<int32_t>> WordPiece::Encode(absl::string_view text) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+absl::StatusOr<std::vector<int32_t>> WordPiece::EncodeOrdinary(absl::string_view text) const {
   std::vector<int32_t> ids;
-  for (const std::string& word : BertWords(text, model_.normalizer)) AppendWord(word, &ids);
+  for (const absl::string_view word : BertWords(text)) AppendWord(word, &ids);
   return ids;
+}
+
+absl::StatusOr<absl::string_view> WordPiece::Normalize(absl::string_view text, std::string* storage) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  *storage = BertNormalize(text, model_.normalizer);
+  return *storage;
 }
 
 void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
@@ -75,30 +85,43 @@ void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) co
 
 std::string WordPiece::Join(absl::Span<const int32_t> ids) const {
   std::string text;
+  bool first = true;
   for (const int32_t id : ids) {
-    absl::string_view token = model_.vocabulary.token(id);
-    const bool joined = token.size() > model_.prefix.size() && absl::ConsumePrefix(&token, model_.prefix);
-    absl::StrAppend(&text, joined || text.empty() ? "" : " ", token);
+    absl::string_view token = Spelling(id, model_.vocabulary);
+    if (token.empty()) continue;
+    const std::optional<std::string>& prefix = model_.decoder_prefix;
+    const bool joined = first || (prefix.has_value() && absl::ConsumePrefix(&token, *prefix));
+    const std::string piece = absl::StrCat(joined ? "" : " ", token);
+    text += prefix.has_value() && model_.cleanup ? absl::StrReplaceAll(CleanUpSpaces(piece), {{" do not", " don't"}})
+                                                 : piece;
+    first = false;
   }
   return text;
 }
 
-absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text) {
-  if (!text.empty()) text = absl::StripSuffix(text, "\n");
+absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note) {
   Vocabulary vocabulary;
+  text = absl::StripTrailingAsciiWhitespace(text);
+  if (text.empty()) return InvalidArgument("it has no tokens");
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const absl::string_view token = absl::StripSuffix(line, "\r");
+    const absl::string_view token = absl::StripTrailingAsciiWhitespace(line);
     const std::string location = absl::StrCat("line ", vocabulary.size() + 1);
     WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), location));
-    if (token.empty()) return InvalidArgument(location, ": the token is empty");
-    WEFT_RETURN_IF_ERROR(Annotate(vocabulary.Add(std::string(token)), location));
+    const bool blank = token.empty();
+    if (note != nullptr && note->empty() && (blank || vocabulary.Find(token).has_value())) {
+      *note = blank ? absl::StrCat(location, " is blank, so id ", vocabulary.size(), " has no token")
+                    : absl::StrCat(location, " repeats the token ", Quoted(token), ", whose id is now ",
+                                   vocabulary.size(), " and not ", *vocabulary.Find(token));
+    }
+    vocabulary.AddOrMove(std::string(token));
   }
   return vocabulary;
 }
 
-WordPieceModel BertModel(Vocabulary vocabulary) {
-  WordPieceModel model = {.special = UsualSpecialTokens(vocabulary)};
-  const std::optional<int32_t> classification = vocabulary.Find("[CLS]"), separator = vocabulary.Find("[SEP]");
+WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names) {
+  WordPieceModel model = {.unknown = names.unknown, .special = UsualSpecialTokens(vocabulary)};
+  const std::optional<int32_t> classification = vocabulary.Find(names.classification),
+                               separator = vocabulary.Find(names.separator);
   if (classification.has_value() && separator.has_value()) {
     model.single = BertSingle(*classification, *separator);
     model.pair = BertPair(*classification, *separator);

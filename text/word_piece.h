@@ -7,6 +7,7 @@
 #define WEFT_TEXT_WORD_PIECE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,11 @@ struct WordPieceModel {
   std::string prefix = "##";      // marks pieces that don't begin a word
   int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
   BertNormalizer normalizer;
-  std::vector<SpecialToken> special;
+  // How tokens are joined: the decoder's prefix goes, and there is a space before tokens without it. Without a value,
+  // tokens are joined by spaces as they are.
+  std::optional<std::string> decoder_prefix = "##";
+  bool cleanup = true;  // no space before the marks and contractions of English, in each token on its own
+  std::vector<AddedToken> special;
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
@@ -36,11 +41,12 @@ class WordPiece final : public Tokenizer {
   // Returns InvalidArgument if the vocabulary lacks `model.unknown`, or if `model.max_word_length` is too large.
   static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
 
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const override;
   int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
 
  protected:
-  // Joins pieces to words, and puts a space between words, punctuation included. The original white space is lost.
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
+  absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
+  // Joins pieces to words, and puts spaces between words. The original white space is lost.
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:
@@ -53,11 +59,17 @@ class WordPiece final : public Tokenizer {
   size_t longest_piece_ = 0;                                 // bytes
 };
 
-// Reads the contents of a vocab.txt, which has one token a line.
-absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text);
+// Reads the contents of a vocab.txt, which has one token a line. As in transformers, the last of equal lines gives the
+// token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
+// lines at the end count for nothing.
+absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
+// The names of the tokens of BERT's input format.
+struct BertNames {
+  std::string unknown = "[UNK]", classification = "[CLS]", separator = "[SEP]";
+};
 // Returns the model of a lowercasing BERT. Its special tokens are UsualSpecialTokens(vocabulary). If the vocabulary has
-// [CLS] and [SEP], the model has BERT's input formats.
-WordPieceModel BertModel(Vocabulary vocabulary);
+// the tokens for classification and separator, the model has BERT's input formats.
+WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names = {});
 
 }  // namespace weft
 

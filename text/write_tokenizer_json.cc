@@ -34,16 +34,16 @@ Json ByteLevel(bool prefix_space) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
 }
 
-Json AddedTokens(const std::vector<SpecialToken>& special) {
+Json AddedTokens(const std::vector<AddedToken>& special) {
   Json added = Json::array();
-  for (const SpecialToken& token : special) {
+  for (const AddedToken& token : special) {
     added.push_back({{"id", token.id},
                      {"content", token.text},
-                     {"single_word", false},
+                     {"single_word", token.single_word},
                      {"lstrip", token.strip_before},
                      {"rstrip", token.strip_after},
-                     {"normalized", false},
-                     {"special", true}});
+                     {"normalized", token.normalized},
+                     {"special", token.special}});
   }
   return added;
 }
@@ -92,7 +92,7 @@ std::string Write(const Sections& sections) {
 std::string WriteTokenizerJson(const BpeModel& model) {
   Json vocabulary = Json::object(), merges = Json::array();
   absl::flat_hash_set<int32_t> special;
-  for (const SpecialToken& token : model.special) special.insert(token.id);
+  for (const AddedToken& token : model.special) special.insert(token.id);
   for (int32_t id = 0; id < model.vocabulary.size(); ++id) {
     const std::string& token = model.vocabulary.token(id);
     Append(&vocabulary, special.contains(id) ? token : ToByteAlphabet(token), id);
@@ -107,10 +107,10 @@ std::string WriteTokenizerJson(const BpeModel& model) {
                 .decoder = ByteLevel(model.prefix_space),
                 .model = {{"type", "BPE"},
                           {"dropout", nullptr},
-                          {"unk_token", nullptr},
+                          {"unk_token", model.unknown ? Json(model.vocabulary.token(*model.unknown)) : Json()},
                           {"continuing_subword_prefix", nullptr},
                           {"end_of_word_suffix", nullptr},
-                          {"fuse_unk", false},
+                          {"fuse_unk", model.fuse_unknown},
                           {"byte_fallback", false},
                           {"ignore_merges", model.whole_words},
                           {"vocab", vocabulary},
@@ -120,11 +120,15 @@ std::string WriteTokenizerJson(const BpeModel& model) {
 std::string WriteTokenizerJson(const WordPieceModel& model) {
   Json vocabulary = Json::object();
   for (int32_t id = 0; id < model.vocabulary.size(); ++id) Append(&vocabulary, model.vocabulary.token(id), id);
+  Json decoder;
+  if (model.decoder_prefix) {
+    decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
+  }
   return Write({.added_tokens = AddedTokens(model.special),
                 .normalizer = Normalizer(model.normalizer),
                 .pre_tokenizer = {{"type", "BertPreTokenizer"}},
                 .post_processor = PostProcessor(model, nullptr),
-                .decoder = {{"type", "WordPiece"}, {"prefix", model.prefix}, {"cleanup", true}},
+                .decoder = decoder,
                 .model = {{"type", "WordPiece"},
                           {"unk_token", model.unknown},
                           {"continuing_subword_prefix", model.prefix},

@@ -29,9 +29,11 @@ Hyperparameters Table(TokenizeFlags* flags) {
        "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
        &flags->files.tokenizer,
        {.type = "FILE_OR_FOLDER"}},
-      {"special",
-       "add the special tokens of the model's format, and read those that the text spells out as special tokens",
+      {"special", "add the special tokens of the model's format; with --decode, print special tokens, too",
        &flags->special},
+      {"special-tokens",
+       "read texts of special tokens, such as <|endoftext|>, as these tokens; false: as ordinary text",
+       &flags->files.special_tokens},
       {"decode", "print a line of text for each JSON array of ids", &flags->decode},
       {"out",
        "write the tokens of all texts to this new folder, as data for weft train gpt; without --tokenizer, byte-level "
@@ -58,13 +60,13 @@ Hyperparameters Table(TokenizeFlags* flags) {
   };
 }
 
-absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
+absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view line, const TokenizeFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                        special ? tokenizer.EncodeWithSpecial(line) : tokenizer.Encode(line));
-  return nlohmann::json(special ? tokenizer.Wrap(ids).ids : ids).dump();
+                        flags.files.special_tokens ? tokenizer.EncodeWithSpecial(line) : tokenizer.Encode(line));
+  return nlohmann::json(flags.special ? tokenizer.Wrap(ids).ids : ids).dump();
 }
 
-absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view line, bool special) {
+absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view line, const TokenizeFlags& flags) {
   const nlohmann::json json = ParseJson(line);
   if (!json.is_array()) return InvalidArgument("it is not a JSON array of ids");
   std::vector<int32_t> ids;
@@ -74,7 +76,7 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
     }
     ids.push_back(id.get<int32_t>());
   }
-  return special ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids);
+  return flags.special ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids);
 }
 
 absl::Status WriteTokenFiles(TokenizeFlags flags) {
@@ -105,8 +107,9 @@ absl::Status Tokenize(TokenizeFlags flags) {
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.files.tokenizer)));
+  if (!tokenizer->note().empty()) std::fprintf(stderr, "note: %s\n", tokenizer->note().c_str());
   return ForEachLine(flags.texts, [&](absl::string_view line) -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags.special));
+    WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags));
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fputc('\n', stdout);
     return absl::OkStatus();

@@ -1,7 +1,7 @@
 // CountWords counts the words of texts of any size on several threads.
 //
 //   const auto split = [](absl::string_view text, EmitWord emit) {
-//     for (const std::string& word : BertWords(text, {})) emit(word);
+//     for (const absl::string_view word : BertWords(text)) emit(word);
 //   };
 //   WEFT_ASSIGN_OR_RETURN(const WordCounts counts, CountWords({"a.txt", "b.txt.gz"}, split, /*threads=*/2));
 //   counts.words                                // {"a", 7}, {"b", 1}, ..., in byte order

@@ -45,8 +45,8 @@ absl::StatusOr<Vocabulary> SpecialVocabulary(const Options& options, std::vector
   return vocabulary;
 }
 
-std::vector<SpecialToken> ListOf(const Vocabulary& vocabulary) {
-  std::vector<SpecialToken> list;
+std::vector<AddedToken> ListOf(const Vocabulary& vocabulary) {
+  std::vector<AddedToken> list;
   for (int32_t id = 0; id < vocabulary.size(); ++id) list.push_back({vocabulary.token(id), id});
   return list;
 }
@@ -139,7 +139,8 @@ absl::StatusOr<LearntTokenizer> LearnWordPiece(const Paths& paths, const Options
   model.normalizer.strip_accents = options.strip_accents.value_or(model.normalizer.lowercase);
 
   const auto split = [&model](absl::string_view text, EmitWord emit) {
-    for (const std::string& word : BertWords(text, model.normalizer)) emit(word);
+    const std::string normalized = BertNormalize(text, model.normalizer);
+    for (const absl::string_view word : BertWords(normalized)) emit(word);
   };
   WEFT_ASSIGN_OR_RETURN(const WordCounts counts, CountWords(paths, split, options.threads));
   if (counts.words.empty()) return NoText();

@@ -24,6 +24,8 @@ TEST(NGramsTest, Lowercases) {
   EXPECT_EQ(Lowercase("İSTANBUL"), "i\u0307stanbul");
   EXPECT_EQ(Lowercase("ΟΔΥΣΣΕΥΣ, ΣΟΦΟΣ Σ 'ΟΣ' Σ. ΑΣ.Α ΑΣ. ΑΣ2 1Σ Ⅷ\u0301Σ"),
             "οδυσσευς, σοφος σ 'ος' σ. ασ.α ας. ας2 1σ ⅷ\u0301ς");
+  // These have the property Other_Lowercase or Other_Uppercase, so Python's str.lower ends words after them.
+  EXPECT_EQ(Lowercase("ªΣ ºΣ \U0001F130Σ \U0001F169Σ \U0001F189Σ"), "ªς ºς \U0001F130ς \U0001F169ς \U0001F189ς");
 }
 
 TEST(NGramsTest, CountsNGrams) {

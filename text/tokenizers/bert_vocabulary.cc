@@ -1,8 +1,11 @@
 // vocab.txt has the vocabulary of BERT's WordPiece. Texts are lowercased and lose their accents, unless
 // tokenizer_config.json in the same folder says otherwise.
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/json.h"
 #include "weft/text/tokenizer_json.h"
 #include "weft/text/tokenizers/all_kinds.h"
@@ -11,16 +14,20 @@
 namespace weft {
 namespace {
 
-Loaded Load(const std::string& path, const std::string& settings) {
+Loaded Load(const std::string& path, const std::string& /*companion*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadVocabularyText(file), path));
-  WordPieceModel model = BertModel(std::move(vocabulary));
-  if (!settings.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(settings));
-    WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(contents), settings));
-    WEFT_ASSIGN_OR_RETURN(model.normalizer, Annotate(ReadBertSettings(json), settings));
+  std::string note;
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadVocabularyText(file, &note), path));
+  const std::string config = std::filesystem::path(path).replace_filename("tokenizer_config.json").string();
+  nlohmann::json settings;
+  if (std::error_code error; std::filesystem::exists(config, error)) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(config));
+    WEFT_ASSIGN_OR_RETURN(settings, Annotate(ParseLargeJsonObject(contents), config));
   }
-  return Annotate(WordPiece::Create(std::move(model)), path);
+  WEFT_ASSIGN_OR_RETURN(WordPieceModel model, Annotate(ReadBertModel(std::move(vocabulary), settings), config));
+  WEFT_ASSIGN_OR_RETURN(auto tokenizer, Annotate(WordPiece::Create(std::move(model)), path));
+  if (!note.empty()) tokenizer->set_note(absl::StrCat(path, ": ", note));
+  return tokenizer;
 }
 
 }  // namespace
@@ -28,7 +35,6 @@ Loaded Load(const std::string& path, const std::string& settings) {
 constexpr TokenizerKind kBertVocabulary = {
     .file = "vocab.txt",
     .extension = ".txt",
-    .companion = "tokenizer_config.json",
     .load = Load,
 };
 

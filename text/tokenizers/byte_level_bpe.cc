@@ -23,14 +23,12 @@ Loaded Load(const std::string& merges_path, const std::string& vocabulary_path) 
 constexpr TokenizerKind kGpt2Files = {
     .file = "vocab.bpe",
     .companion = "encoder.json",
-    .companion_required = true,
     .load = Load,
 };
 
 constexpr TokenizerKind kByteLevelBpeFiles = {
     .file = "merges.txt",
     .companion = "vocab.json",
-    .companion_required = true,
     .load = Load,
 };
 

@@ -18,6 +18,7 @@ Loaded Create(absl::string_view contents) {
 constexpr TokenizerKind kLlama2cTokenizer = {
     .file = "tokenizer.bin",
     .extension = ".bin",
+    .of_transformers = false,
     .load = FromOneFile<Create>,
 };
 

@@ -24,7 +24,8 @@ struct TokenizerKind {
   const char* other_name = nullptr;  // a second usual name: "spiece.model"
   const char* extension = nullptr;   // ".model" if files of any other name with this extension are of this kind too
   const char* companion = nullptr;   // a second file that is read from the same folder
-  bool companion_required = false;   // true: either file stands for both; false: the companion is optional
+                                     // which is required: either file stands for both
+  bool of_transformers = true;       // whether tokenizer_config.json in the same folder is about this file
   // Loads the tokenizer from `file`; `companion` is empty if there is none. Errors name the file that is at fault.
   Loaded (*load)(const std::string& file, const std::string& companion);
 };

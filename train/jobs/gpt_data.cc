@@ -33,15 +33,17 @@ std::string Join(const std::vector<TextFile>& texts) {
 }
 
 // Returns the tokens of all texts, each after the special tokens with which a text begins.
-absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, const Tokenizer& tokenizer) {
+absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, const Tokenizer& tokenizer,
+                                            bool special_tokens) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> beginning, BeginningOfText(tokenizer));
   const auto is_special = [&](int32_t id) {
-    return absl::c_any_of(tokenizer.special_token_list(), [&](const SpecialToken& token) { return token.id == id; });
+    return absl::c_any_of(tokenizer.special_token_list(), [&](const AddedToken& token) { return token.id == id; });
   };
   if (!absl::c_all_of(beginning, is_special)) beginning.clear();
   std::vector<int32_t> tokens;
   for (const TextFile& each : texts) {
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(each.text);
+    const absl::StatusOr<std::vector<int32_t>> ids =
+        special_tokens ? tokenizer.EncodeWithSpecial(each.text) : tokenizer.Encode(each.text);
     if (!ids.ok()) return Annotate(ids.status(), each.path);
     tokens.insert(tokens.end(), beginning.begin(), beginning.end());
     tokens.insert(tokens.end(), ids->begin(), ids->end());
@@ -79,6 +81,10 @@ Hyperparameters GptData::Table() {
        "texts or token files for validation, as in --data; without it, the last tenth of the data",
        &validation_,
        {.may_change = true, .is_path_list = true}},
+      {"special-tokens",
+       "read texts of special tokens in the data, such as <|endoftext|>, as these tokens; false: as ordinary text. "
+       "Token files keep what weft tokenize read",
+       &special_tokens_},
   };
   for (Hyperparameter& row : text_tokenizer_.Table()) table.push_back(std::move(row));
   return table;
@@ -105,11 +111,11 @@ absl::Status GptData::OpenTexts(int64_t context) {
     characters += Join(*more);
   }
   WEFT_RETURN_IF_ERROR(text_tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_);
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_, special_tokens_);
   // With other data than the run had, the trainer's error names the data that changed.
   if (!tokens.ok() && !run_.empty()) {
     WEFT_RETURN_IF_ERROR(text_tokenizer_.Learn(characters, text));
-    tokens = Encode(texts, *text_tokenizer_);
+    tokens = Encode(texts, *text_tokenizer_, special_tokens_);
   }
   if (!tokens.ok()) return Annotate(tokens.status(), "data");
   tokenizer_ = &*text_tokenizer_;
@@ -154,7 +160,7 @@ absl::Status GptData::OpenValidation(int64_t context) {
   }
   absl::StatusOr<std::vector<TextFile>> texts = ReadTexts(validation_);
   if (!texts.ok()) return Annotate(texts.status(), "validation");
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_);
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_, special_tokens_);
   if (!tokens.ok()) return Annotate(tokens.status(), "validation");
   const absl::Span<const int32_t> ids = *tokens;
   absl::StatusOr<TokenCorpus> corpus = TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);

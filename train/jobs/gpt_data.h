@@ -62,6 +62,7 @@ class GptData {
   absl::Status OpenValidation(int64_t context);
 
   std::string data_, validation_, run_;
+  bool special_tokens_ = true;  // whether texts of special tokens are these tokens
   MissingShards missing_ = MissingShards::kRefuse;
   TrainingTokenizer text_tokenizer_ = GptTokenizer(8000);
   std::unique_ptr<const Tokenizer> files_tokenizer_;  // of token files

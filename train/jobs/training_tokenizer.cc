@@ -82,7 +82,7 @@ TrainingTokenizer BertTokenizer(int64_t vocabulary) {
             model->pair = BertPair(classification, separator);
             // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so [MASK] also takes the
             // space before it.
-            for (SpecialToken& token : model->special) token.strip_before = token.text == "[MASK]";
+            for (AddedToken& token : model->special) token.strip_before = token.text == "[MASK]";
           }};
 }
 
