@@ -145,10 +145,11 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
   const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
   std::vector<std::string> copies;
   if (config->shared_embeddings) copies = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"};
-  if (config->tied_head) copies.push_back("lm_head.weight");
   for (const std::string& copy : copies) {
     WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
   }
+  // As in the package transformers, a head that differs from the token table stays.
+  config->tied_head = config->tied_head && weights.Tie(table, "lm_head.weight").ok();
   std::vector<Weights::Rule> dropped;
   if (!config->shared_embeddings) dropped.push_back({"shared.weight", {}});
   const bool sinusoids = config->positions == Positions::kSinusoidal;

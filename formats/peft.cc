@@ -92,10 +92,11 @@ absl::Status Untie(const std::set<std::string>& layers, PublishedModel* model) {
 absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, PublishedModel* model) {
   Weights& weights = WeightsOf(*model);
   std::vector<NamedTensor> low_rank;
-  Weights whole, saved;           // that replace weights of the base, and layers of modules_to_save
+  Weights whole, saved;  // that replace weights of the base, and layers of modules_to_save
+  const auto* const gpt = std::get_if<PublishedGpt>(model);
   std::set<std::string> changed;  // layers that get weights of their own
   for (const auto& [published, tensor] : adapter.tensors()) {
-    const std::string name = OwnName(published, weights);
+    std::string name = OwnName(published, weights);
     const absl::string_view layer = LayerOf(published);
     const bool a = absl::EndsWith(name, kLoraA), b = absl::EndsWith(name, kLoraB), saves = config.Saves(layer);
     if (a || b || saves) changed.emplace(LayerOf(name));
@@ -108,14 +109,19 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
     }
     if (a || b) {
       low_rank.push_back({name, tensor});
-    } else if (saves || weights.Find(name) != nullptr) {  // PEFT also stores a table that has an adapter
-      WEFT_ASSIGN_OR_RETURN(const Tensor to, (saves ? saved : whole).Add(name, tensor.type));
-      std::memcpy(to.data, tensor.data, tensor.type.bytes());
-    } else if (name != "lm_head.weight") {  // a tied head's, which is the table's
+      continue;
+    }
+    // PEFT also stores the weights of a table or head that has an adapter, though the base has them, too.
+    const bool tied = gpt != nullptr && gpt->config.tied_head && !saves && name == "lm_head.weight";
+    if (tied) name = absl::StrCat(TokenTable(gpt->config), ".weight");
+    if (!saves && weights.Find(name) == nullptr) {
       return InvalidArgument("'", published, "' is neither of a low-rank adapter nor of modules_to_save");
     }
+    Weights& list = saves ? saved : whole;
+    if (list.Find(name) != nullptr) continue;
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, list.Add(name, tensor.type));
+    std::memcpy(to.data, tensor.data, tensor.type.bytes());
   }
-  const auto* const gpt = std::get_if<PublishedGpt>(model);
   for (Weights* const each : {&whole, &saved}) {
     if (each == &saved) WEFT_RETURN_IF_ERROR(Untie(changed, model));
     if (gpt != nullptr && gpt->config.names == GptConfig::Names::kGpt2) {
