@@ -16,6 +16,7 @@ namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
 constexpr size_t kMaxCharacterBytes = 4;
+constexpr char kShown = '0', kHidden = '1';  // the values of TextStream::hidden_
 
 // Reports whether `bytes` look like an incomplete character: a lead byte with too few continuation bytes. Overlong
 // forms and surrogates are not excluded.
@@ -49,17 +50,18 @@ TextStream::TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> pro
 
 absl::StatusOr<std::string> TextStream::Add(int32_t token) {
   if (stopped_) return std::string();
-  if (tokenizer_.IsHidden(token)) return AddHidden(token);
-  ids_.push_back(token);
+  const bool hidden = tokenizer_.IsHidden(token);
+  if (!hidden) ids_.push_back(token);
   const absl::Span<const int32_t> ids(ids_);
   WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.DecodeUncleaned(ids.first(known_)));
   WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.DecodeUncleaned(ids));
-  // Some tokenizers decode an incomplete character as U+FFFD.
-  if (absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacterBytes) return std::string();
+  // Some tokenizers decode an incomplete character as U+FFFD. A hidden token can't complete it.
+  const bool incomplete = absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacterBytes;
+  if (incomplete && !hidden) return std::string();
   AddBytes(before, after);
-  ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
+  if (ids_.size() > known_) ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));
   known_ = ids_.size();
-  return Release(/*all=*/false);
+  return hidden ? AddHidden(token) : Release(/*all=*/false);
 }
 
 // Appends the text by which `after` is longer than `before`.
@@ -80,16 +82,21 @@ void TextStream::AddBytes(absl::string_view before, absl::string_view after) {
   }
 }
 
-// Adds a token that has no text, but that may complete a stop string.
+// Adds a token that is not shown, but whose text a stop string may have.
 absl::StatusOr<std::string> TextStream::AddHidden(int32_t token) {
-  WEFT_ASSIGN_OR_RETURN(const std::string hidden, tokenizer_.DecodeWithSpecial({token}));
-  const std::string text = absl::StrCat(text_, bytes_, hidden);
-  for (const std::string& stop : stops_) {
-    if (!absl::EndsWith(text, stop) || stop.size() < hidden.size()) continue;
-    stopped_ = true;
-    return text.substr(0, text.size() - stop.size());
-  }
-  return std::string();
+  WEFT_ASSIGN_OR_RETURN(const std::string text, tokenizer_.DecodeWithSpecial({token}));
+  bytes_ += CleanUpSpaces(std::exchange(uncleaned_, ""));
+  const std::string before = Release(/*all=*/false);
+  if (stopped_) return before;
+  if (!bytes_.empty()) Append(kReplacement, kShown);
+  bytes_.clear();
+  Append(text, kHidden);
+  return before + Release(/*all=*/false);
+}
+
+void TextStream::Append(absl::string_view text, char hidden) {
+  text_.append(text.data(), text.size());
+  hidden_.append(text.size(), hidden);
 }
 
 std::string TextStream::Release(bool all) {
@@ -97,7 +104,7 @@ std::string TextStream::Release(bool all) {
   while (at < bytes_.size()) {
     const size_t size = CharacterAt(bytes_, at).bytes;
     if (size == 0 && !all && BeginsCharacter(absl::string_view(bytes_).substr(at))) break;
-    text_ += size == 0 ? kReplacement : bytes_.substr(at, size);
+    Append(size == 0 ? kReplacement : absl::string_view(bytes_).substr(at, size), kShown);
     at += std::max<size_t>(size, 1);
   }
   bytes_.erase(0, at);
@@ -111,8 +118,13 @@ std::string TextStream::Release(bool all) {
   }
   size_t withheld = 0;
   for (const std::string& stop : stops_) withheld = std::max(withheld, all ? 0 : BeginningAtEnd(text_, stop));
-  std::string released = text_.substr(0, text_.size() - withheld);
-  text_.erase(0, released.size());
+  const size_t ready = text_.size() - withheld;
+  std::string released;
+  for (size_t i = 0; i < ready; ++i) {
+    if (hidden_[i] == kShown) released += text_[i];
+  }
+  text_.erase(0, ready);
+  hidden_.erase(0, ready);
   return released;
 }
 

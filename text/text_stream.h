@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/text/tokenizer.h"
 
@@ -20,8 +21,8 @@ namespace weft {
 class TextStream {
  public:
   // `prompt`: the tokens before the first added token, whose text may depend on the last of them. `stops`: the text
-  // ends where the first of these strings begins. A stop string may end with the text of a special token, although the
-  // stream leaves special tokens out. Empty strings are ignored. `tokenizer` must outlive the stream.
+  // ends where the first of these strings begins. Empty strings are ignored. A stop string may have the texts of
+  // special tokens, which the stream itself does not return. `tokenizer` must outlive the stream.
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::vector<std::string> stops = {});
 
   // Adds a token. Returns the new characters that later tokens cannot change, except characters that may begin a stop
@@ -34,15 +35,17 @@ class TextStream {
  private:
   void AddBytes(absl::string_view before, absl::string_view after);
   absl::StatusOr<std::string> AddHidden(int32_t token);
+  void Append(absl::string_view text, char hidden);
   std::string Release(bool all);
 
   const Tokenizer& tokenizer_;
   std::vector<std::string> stops_;
-  std::vector<int32_t> ids_;  // the latest tokens: `known_` decoded ones, then those not yet decoded
+  std::vector<int32_t> ids_;  // the latest tokens that are shown: `known_` decoded ones, then those not yet decoded
   size_t known_;
   // Withheld text: what CleanUpSpaces may change; bytes of an incomplete character; the possible start of a stop
   // string.
   std::string uncleaned_, bytes_, text_;
+  std::string hidden_;  // for each byte of `text_`, '1' if it is of a hidden token
   bool stopped_ = false;
 };
 

@@ -58,6 +58,34 @@ TEST(TextStreamTest, EndsBeforeTheFirstOfSeveralStops) {
   EXPECT_EQ(text("axyxyb"), "axyxyb");
 }
 
+// A special token is never shown, but a stop may have its text.
+TEST(TextStreamTest, StopsAtTheTextsOfSpecialTokens) {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
+      ScoredBpe::Create({{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}, {" once", -1}, {" upon", -2}, {"s", -3}});
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const struct {
+    std::vector<std::string> stops;
+    std::vector<int32_t> tokens;
+    std::string text;
+    bool stops_there;
+  } rows[] = {
+      {{}, {3, 2, 4}, "once upon", false},
+      {{"</s>"}, {3, 2, 4}, "once", true},
+      {{"</s> upon"}, {3, 2, 4}, "once", true},
+      {{"</s> once"}, {3, 2, 4}, "once upon", false},
+      {{"s</s><s>"}, {3, 5, 2, 1, 4}, "once", true},
+      {{"s</s><s>"}, {3, 5, 2, 4}, "onces upon", false},
+      {{">x"}, {3, 2}, "once", false},
+  };
+  for (const auto& [stops, tokens, text, stops_there] : rows) {
+    TextStream stream(**tokenizer, {1}, stops);
+    std::string got;
+    for (const int32_t token : tokens) got += *stream.Add(token);
+    EXPECT_EQ(got + stream.Finish(), text);
+    EXPECT_EQ(stream.stopped(), stops_there);
+  }
+}
+
 // The tokenizer drops a space before a word at the beginning of a text only.
 TEST(TextStreamTest, SpacesAreThoseOfTheWholeText) {
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
