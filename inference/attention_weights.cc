@@ -103,7 +103,7 @@ class Reading {
     if (!query_.raise) options.without = PassSet({Pass::kRaise});
     // The graph lacks the weights that no attention depends on, such as the head.
     WEFT_RETURN_IF_ERROR(parameters_.Create(ParametersOf(model)));
-    WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner(tape_, options, &parameters_, query_.threads));
+    WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner::Create(tape_, options, &parameters_, query_.threads));
     WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &parameters_));
     WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run(feeds_));
     for (size_t i = 0; i < maps_.size(); ++i) {

@@ -25,7 +25,7 @@ struct BertEncoder::Bucket {
 
   Tape tape;
   Var tokens, lengths, segments, result;
-  std::unique_ptr<Runner> runner;
+  std::unique_ptr<EvalRunner> runner;
 };
 
 BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, bool pairs, RecordPairs record)
@@ -116,7 +116,7 @@ absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, const T
     WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
     tokens.assign(rows * length, 0);
     segments.assign(rows * length, 0);
-    token_counts.assign(rows, 0);
+    token_counts.assign(rows, 1);  // a mean over no token would be NaN in the rows that are not used
     for (size_t row = 0; row < batch.examples.size(); ++row) {
       const auto& [ids, segments_of_ids] = inputs[static_cast<size_t>(batch.examples[row])];
       std::copy(ids.begin(), ids.end(), &tokens[row * length]);
@@ -159,8 +159,8 @@ absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t
   std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
   if (bucket == nullptr) {
     auto made = std::make_unique<Bucket>(config_, rows, length, pairs_, record_);
-    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->result}, .weights = weights_},
-                                                   &parameters_, options_.threads));
+    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner::Create(made->tape, {.fetch = {made->result}, .weights = weights_},
+                                                           &parameters_, options_.threads));
     bucket = std::move(made);
   }
   return bucket.get();

@@ -19,7 +19,7 @@ struct CachedGpt::Part {
   Var pages;            // i32 [rows, P]
   Var last;             // i32 [L]: the rows whose logits are computed
   Var logits;           // f32 [L, V]
-  std::unique_ptr<Runner> runner;
+  std::unique_ptr<EvalRunner> runner;
 };
 
 CachedGpt::CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options)
@@ -55,8 +55,9 @@ absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows, int64_t ends) {
                                 .page_count = options_.pages,
                                 .page_size = options_.page_size};
   made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
-  WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner(made->tape, {.fetch = {made->logits}, .weights = options_.weights},
-                                                 parameters_, options_.threads));
+  WEFT_ASSIGN_OR_RETURN(
+      made->runner, EvalRunner::Create(made->tape, {.fetch = {made->logits}, .weights = options_.weights}, parameters_,
+                                       options_.threads));
   part = std::move(made);
   return part.get();
 }

@@ -103,8 +103,8 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights("the model", gpt.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(
       const auto runner,
-      EvalRunner(tape, {.fetch = {loss}, .weights = options.weights.value_or(gpt.model.weights.dtype())}, &parameters,
-                 options.threads));
+      EvalRunner::Create(tape, {.fetch = {loss}, .weights = options.weights.value_or(gpt.model.weights.dtype())},
+                         &parameters, options.threads));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -176,8 +176,9 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(bert.path, bert.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(
       const auto runner,
-      EvalRunner(tape, {.fetch = {loss, correct}, .weights = options.weights.value_or(bert.model.weights.dtype())},
-                 &parameters, options.threads));
+      EvalRunner::Create(tape,
+                         {.fetch = {loss, correct}, .weights = options.weights.value_or(bert.model.weights.dtype())},
+                         &parameters, options.threads));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};

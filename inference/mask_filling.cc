@@ -22,8 +22,9 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
   EmbeddingTable("embeddings.word_embeddings", &filler->tape_, config.vocabulary, config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
   WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
-  WEFT_ASSIGN_OR_RETURN(filler->runner_, EvalRunner(filler->tape_, {.fetch = {filler->logits_}, .weights = weights},
-                                                    filler->encoder_->parameters(), options.threads));
+  WEFT_ASSIGN_OR_RETURN(filler->runner_,
+                        EvalRunner::Create(filler->tape_, {.fetch = {filler->logits_}, .weights = weights},
+                                           filler->encoder_->parameters(), options.threads));
   return filler;
 }
 

@@ -20,8 +20,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
-#include "weft/graph/runner.h"
 #include "weft/inference/bert_encoder.h"
+#include "weft/inference/eval_runner.h"
 
 namespace weft {
 
@@ -59,7 +59,7 @@ class MaskFiller {
   std::unique_ptr<BertEncoder> encoder_;
   Tape tape_;            // of the head, for one token, because logits of all tokens are large
   Var hidden_, logits_;  // f32 [1, C], [1, V]
-  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<EvalRunner> runner_;
 };
 
 }  // namespace weft

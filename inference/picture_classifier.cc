@@ -30,8 +30,8 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit->weights, &classifier->parameters_));
   const DType weights = options.weights.value_or(vit->weights.dtype());
   WEFT_ASSIGN_OR_RETURN(classifier->runner_,
-                        EvalRunner(classifier->tape_, {.fetch = {classifier->logits_}, .weights = weights},
-                                   &classifier->parameters_, options.threads));
+                        EvalRunner::Create(classifier->tape_, {.fetch = {classifier->logits_}, .weights = weights},
+                                           &classifier->parameters_, options.threads));
   return classifier;
 }
 

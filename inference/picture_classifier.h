@@ -17,8 +17,8 @@
 #include "weft/core/tape.h"
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
-#include "weft/graph/runner.h"
 #include "weft/inference/classifier.h"
+#include "weft/inference/eval_runner.h"
 #include "weft/inference/pixel_scale.h"
 #include "weft/models/vit.h"
 
@@ -48,7 +48,7 @@ class PictureClassifier final : public Classifier {
   Parameters parameters_{{.draw = false}};
   Tape tape_;
   Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
-  std::unique_ptr<Runner> runner_;
+  std::unique_ptr<EvalRunner> runner_;
 };
 
 }  // namespace weft

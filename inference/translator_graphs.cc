@@ -12,11 +12,11 @@
 namespace weft {
 namespace {
 
-absl::StatusOr<std::unique_ptr<Runner>> RunnerOf(const Tape& tape, CompileOptions options,
-                                                 const TranslatorRuntime& runtime) {
+absl::StatusOr<std::unique_ptr<EvalRunner>> RunnerOf(const Tape& tape, CompileOptions options,
+                                                     const TranslatorRuntime& runtime) {
   options.weights = runtime.weights;
   options.few_rows = kMaxTranslatorRows;
-  return EvalRunner(tape, options, runtime.parameters, runtime.threads);
+  return EvalRunner::Create(tape, options, runtime.parameters, runtime.threads);
 }
 
 }  // namespace

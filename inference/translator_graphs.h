@@ -10,7 +10,7 @@
 #include "weft/core/dtype.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
-#include "weft/graph/runner.h"
+#include "weft/inference/eval_runner.h"
 #include "weft/models/attention.h"
 #include "weft/models/transformer.h"
 
@@ -53,7 +53,7 @@ struct TranslatorEncoder {
   Tape tape;
   Var source, lengths;  // i32 [B, S], [B]
   Var position, pages;  // i32 [B, S], [B, P]
-  std::unique_ptr<Runner> runner;
+  std::unique_ptr<EvalRunner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const EncoderSize& size, const TranslatorCaches& caches,
                        const TranslatorRuntime& runtime);
@@ -75,7 +75,7 @@ struct TranslatorDecoder {
   Var candidates;                 // i32 [U]: tokens
   Var choices;                    // i32 [R, K]: row · U + an index in `candidates`, or -1: no token
   Var log_probability, next;      // f32 and i32 [R, 1, k]; next: tokens, or with shortlists indices in the row's list
-  std::unique_ptr<Runner> runner;
+  std::unique_ptr<EvalRunner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const DecoderSize& size, const TranslatorCaches& caches,
                        const TranslatorRuntime& runtime);
