@@ -102,9 +102,10 @@ std::string FullName(const CLI::App& app) {
 }
 
 // Opens /dev/null for each closed standard stream. Otherwise the next opened file would take the stream's number.
+// Standard output can't be written then, so that FinishOutput reports output that is lost.
 void OpenStandardStreams() {
   for (int fd = 0; fd <= 2; ++fd) {
-    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);  // takes the lowest free number
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == 2 ? O_RDWR : O_RDONLY);  // takes the lowest free number
   }
 }
 
