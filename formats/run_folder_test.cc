@@ -89,6 +89,7 @@ TEST_F(RunFolderTest, OnlyARunHasWeightsToChoose) {
   EXPECT_EQ(ParseRunPath(run_).folder, run_);  // a folder with an '@' in its name
   EXPECT_EQ(ParseRunPath(run_ + "@ema").weights, "ema");
   EXPECT_EQ(ParseRunPath("nowhere@ema").folder, "nowhere@ema");
+  EXPECT_EQ(ParseRunPath(run_ + "@").folder, run_ + "@");  // does not mean the last weights
 }
 
 }  // namespace

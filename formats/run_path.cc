@@ -6,7 +6,7 @@ namespace weft {
 
 RunPath ParseRunPath(const std::string& path) {
   const size_t at = path.rfind('@');
-  if (at == std::string::npos || Exists(path)) return {path, ""};
+  if (at == std::string::npos || at + 1 == path.size() || Exists(path)) return {path, ""};
   std::string folder = path.substr(0, at);
   if (!Exists(folder + "/config.json")) return {path, ""};
   return {std::move(folder), path.substr(at + 1)};

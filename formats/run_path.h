@@ -17,8 +17,8 @@ struct RunPath {
   std::string folder;
   std::string weights;  // the text after '@'; empty without it
 };
-// Divides "FOLDER@WEIGHTS" at the last '@'. If `path` exists, or FOLDER has no config.json, the whole path is the
-// folder.
+// Divides "FOLDER@WEIGHTS" at the last '@'. If `path` exists, FOLDER has no config.json, or WEIGHTS is empty, the whole
+// path is the folder.
 RunPath ParseRunPath(const std::string& path);
 
 }  // namespace weft
