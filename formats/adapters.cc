@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
@@ -198,6 +199,13 @@ bool IsAdapter(const std::string& folder) {
 std::string BaseOf(const std::string& model) {
   const absl::StatusOr<AdapterConfig> config = IsAdapter(model) ? ReadAdapterConfig(model) : AdapterConfig{model};
   return ParseRunPath(config.ok() ? config->base : model).folder;
+}
+
+std::string TokenizerOf(const std::string& model) {
+  const fs::path base = BaseOf(model), folder = base.parent_path(), own = folder / "tokenizer.bin";
+  std::error_code error;
+  if (!fs::is_regular_file(base, error)) return base.string();
+  return Exists(own.string()) ? own.string() : folder.empty() ? "." : folder.string();
 }
 
 absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTensor> tensors, double scale,

@@ -69,6 +69,11 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   };
   const std::string model = BaseOf(options.model);
   const bool folder = fs::is_directory(model, error), beside = options.tokenizer.empty();
+  if (beside && !folder) {
+    absl::StatusOr<std::vector<TokenizerFile>> own = TokenizerFiles(TokenizerOf(options.model));
+    if (own.ok() || !absl::IsNotFound(own.status())) return own;
+    return files;  // a model without a tokenizer can be converted, too
+  }
   if (!beside) {
     WEFT_ASSIGN_OR_RETURN(files, TokenizerFiles(options.tokenizer));
     const bool own = fs::is_directory(options.tokenizer, error);
@@ -78,7 +83,7 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
     }
   }
   for (const std::string& name : CompanionNames(beside)) {
-    if (folder || name == "tokenizer.bin") add(FolderOf(model), name);
+    if (folder) add(model, name);
   }
   return files;
 }

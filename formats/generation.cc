@@ -214,7 +214,7 @@ std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view t
 absl::StatusOr<GenerationSettings> ReadGenerationSettings(const GenerationFiles& files, const Tokenizer& tokenizer,
                                                           int64_t vocabulary) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<Source> sources, Sources(files.model));
-  Settings settings;
+  Settings settings = {.published = !sources.empty()};
   const auto unknown = [&](int32_t id) { return id < 0 || id >= vocabulary; };
   for (const auto& [path, json] : sources) {
     KeyReader keys(json);

@@ -40,6 +40,8 @@ struct GenerationSettings {
   std::optional<int64_t> top_k, num_beams, max_new_tokens, max_length, min_length, no_repeat_ngram_size;
   std::optional<std::string> early_stopping;  // "true", "false" or "never"
 
+  bool published = false;  // whether the model has any of these files: it is neither a run nor a file of llama2.c
+
   // A key whose value changes generation. Keys that are known to be harmless are not listed, and neither are values
   // that disable what the key controls, such as a penalty of 1.
   struct Given {

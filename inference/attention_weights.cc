@@ -146,7 +146,7 @@ absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedG
   } else {
     WEFT_ASSIGN_OR_RETURN(OpenedGpt opened, OpenGpt(path, ""));
     tokenizer = std::move(opened.tokenizer);
-    WEFT_ASSIGN_OR_RETURN(ids, PromptTokens(*tokenizer, query.text));
+    WEFT_ASSIGN_OR_RETURN(ids, PromptTokens(*tokenizer, query.text, {.special_tokens = query.special_tokens}));
   }
   WEFT_RETURN_IF_ERROR(Fit(query, "the text", gpt.config.context, gpt.config.vocabulary, &ids));
   Reading reading(query);

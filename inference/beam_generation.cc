@@ -76,11 +76,12 @@ absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const Beam
 
 void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
   const auto vocabulary = static_cast<size_t>(config_.vocabulary);
-  const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates({.beam = options_.beam})), vocabulary);
+  const size_t known = options_.vocabulary > 0 ? static_cast<size_t>(options_.vocabulary) : vocabulary;
+  const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates({.beam = options_.beam})), known);
   std::vector<float> logprobs;
   std::vector<int32_t> tokens;
   for (size_t k = 0; k < search->live().size(); ++k, logits += vocabulary) {
-    const std::vector<TokenLogprob> likeliest = Logprobs({logits, vocabulary}, /*token=*/0, each);
+    const std::vector<TokenLogprob> likeliest = Logprobs({logits, vocabulary}, /*token=*/0, each, known);
     for (size_t i = 1; i < likeliest.size(); ++i) {  // the first is that of token 0
       const auto& [token, logprob] = likeliest[i];
       const bool stops = std::find(options_.stop.begin(), options_.stop.end(), token) != options_.stop.end();
@@ -94,10 +95,11 @@ void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
 absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const int32_t> prompt) {
   WEFT_RETURN_IF_ERROR(CheckTokens("generate: prompt", prompt, config_.context, config_.vocabulary));
   // The last token that is added need not be read, so one more than the context fits.
-  const int64_t room = config_.context - static_cast<int64_t>(prompt.size()) + 1;
+  const int64_t most = options_.max_length > 0 ? options_.max_length : config_.context + 1;
+  const int64_t room = std::min(most, config_.context + 1) - static_cast<int64_t>(prompt.size());
   BeamSearch search(
       {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = end_},
-      std::min(options_.length, room));
+      std::clamp<int64_t>(room, 0, options_.length));
   if (search.done()) return std::vector<Hypothesis>{{}};
   WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));
   Extend(logits, &search);
@@ -105,9 +107,7 @@ absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const
     WEFT_ASSIGN_OR_RETURN(logits, ReadNewest(prompt.size(), search));
     Extend(logits, &search);
   }
-  std::vector<Hypothesis> best = search.Best();
-  if (best.empty()) return absl::FailedPreconditionError("generate: the model's probabilities are not numbers");
-  return best;
+  return search.Best();
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "weft/inference/chat.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,7 +17,7 @@ constexpr char kLine[] = "{}";  // stands for the person's line in ChatOptions::
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Chat>> Chat::Open(const std::string& path, const ChatOptions& options) {
+absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(OpenedGpt gpt, const ChatOptions& options) {
   const size_t at = options.turn.find(kLine);
   if (at == 0 || at == std::string::npos || at != options.turn.rfind(kLine)) {
     return InvalidArgument("turn: '", options.turn, "' must have one {}, and a text before it");
@@ -26,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Open(const std::string& path, const 
   generator.stop.push_back(options.turn.substr(0, at));
   generator.generate.truncate = true;
   generator.batch = 1;
-  WEFT_ASSIGN_OR_RETURN(chat->generator_, TextGenerator::Open(path, generator));
+  WEFT_ASSIGN_OR_RETURN(chat->generator_, TextGenerator::Create(std::move(gpt), generator));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning,
                         Annotate(chat->generator_->Encode(options.beginning), "beginning"));
   const int64_t half = chat->generator_->context() / 2, tokens = static_cast<int64_t>(beginning.size());

@@ -1,6 +1,7 @@
 // A Chat is a conversation with a GPT. The conversation is one text, to which a person and the model add in turn.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Open("gpt2", {.turn = "\nQuestion: {}\nAnswer:"}));
+//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("gpt2", /*tokenizer=*/""));
+//   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Create(std::move(gpt), {.turn = "\nQuestion: {}\nAnswer:"}));
 //   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", [](const std::string& piece) {
 //     std::cout << piece;
 //     return true;
@@ -34,9 +35,9 @@ struct ChatOptions {
 
 class Chat {
  public:
-  // `path`: a model, as for OpenGpt. Returns InvalidArgument unless the turn has one {}, with a text before it, and if
-  // the beginning fills more than half of the context.
-  static absl::StatusOr<std::unique_ptr<Chat>> Open(const std::string& path, const ChatOptions& options);
+  // Returns InvalidArgument unless the turn has one {}, with a text before it, and if the beginning fills more than
+  // half of the context.
+  static absl::StatusOr<std::unique_ptr<Chat>> Create(OpenedGpt gpt, const ChatOptions& options);
 
   // Receives the next piece of an answer. Returns whether the answer continues.
   using Sink = absl::FunctionRef<bool(const std::string&)>;
@@ -44,6 +45,7 @@ class Chat {
   // before stays in the conversation.
   absl::Status Answer(absl::string_view line, Sink sink);
 
+  const TextGenerator& generator() const { return *generator_; }
   std::string text() const { return TextFrom(0); }  // the conversation so far
   void Clear();                                     // begins a new conversation
 

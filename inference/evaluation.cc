@@ -71,7 +71,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
     return InvalidArgument("stride: ", options.stride, " is not between 0 and the model's context of ", config.context);
   }
   if (paths.empty()) return InvalidArgument("there is no text to evaluate");
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer, gpt.settings.begin));
   LanguageModelScore score;
   std::vector<std::vector<int32_t>> texts;
   int64_t longest = 0;  // number of tokens of a text that have a next token

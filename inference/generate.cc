@@ -34,6 +34,7 @@ struct Generator::Text {
   std::vector<int32_t> continuation;
   std::vector<int32_t> draft;  // guesses of its next tokens
   size_t prompt = 0;           // the index of the prompt
+  int64_t length = 0;          // maximum number of tokens of its continuation
   bool rereads = false;        // true: its older half was dropped, so nothing that is in the cache is of use
   bool done = false;
 };
@@ -82,12 +83,10 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
   if (options.length < 0) {
     return InvalidArgument("generate: length is ", options.length, ", wanted at least 0");
   }
-  for (const auto& [token, bias] : options.sampling.logit_bias) {
-    if (token < 0 || token >= config_.vocabulary || std::isnan(bias) ||
-        bias == std::numeric_limits<float>::infinity()) {
-      return InvalidArgument("generate: logit_bias gives the token ", token, " the number ", bias,
-                             ", wanted a token from 0 to ", config_.vocabulary - 1, " and a number below infinity");
-    }
+  WEFT_RETURN_IF_ERROR(Annotate(ValidateLogitBias(options.sampling, config_.vocabulary), "generate"));
+  if (options.max_length < 0 || options.vocabulary < 0 || options.vocabulary > config_.vocabulary) {
+    return InvalidArgument("generate: max_length ", options.max_length, " and vocabulary ", options.vocabulary,
+                           " must be at least 0, and vocabulary at most ", config_.vocabulary);
   }
   if (options.draft < 0) return InvalidArgument("generate: draft is ", options.draft, ", wanted at least 0");
   if (options.logprobs < -1 || options.logprobs > config_.vocabulary) {
@@ -121,7 +120,7 @@ bool Generator::Admit(Text* text, int64_t length) {
 // Returns the maximum number of tokens to guess after the newest token of `text`.
 size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) const {
   const int64_t size = static_cast<int64_t>(text.tokens.size()), texts = static_cast<int64_t>(texts_.size());
-  const int64_t left = options.length - static_cast<int64_t>(text.continuation.size());
+  const int64_t left = text.length - static_cast<int64_t>(text.continuation.size());
   const int64_t limit = std::min({options.draft, kStepRows / texts - 1, left - 1, config_.context - size});
   return static_cast<size_t>(std::max<int64_t>(limit, 0));
 }
@@ -202,6 +201,11 @@ Generator::Step Generator::Collect() {
   return step;
 }
 
+// Returns the number of tokens that may be drawn.
+size_t Generator::Tokens(const GenerateOptions& options) const {
+  return static_cast<size_t>(options.vocabulary > 0 ? options.vocabulary : config_.vocabulary);
+}
+
 // Draws the next token of a text whose tokens are all read.
 void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text) {
   const SamplingOptions& sampling = options.sampling;
@@ -214,20 +218,25 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
     logits = adjusted;
   }
   const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
-  const int32_t token = SampleToken(logits, sampling, random.Uniform(text->continuation.size()));
+  const size_t tokens = Tokens(options);
+  const int32_t token = SampleToken(logits.first(tokens), sampling, random.Uniform(text->continuation.size()));
   text->done = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
   if (text->done) return;
   text->continuation.push_back(token);
   GeneratedToken generated = {.prompt = text->prompt, .token = token};
   if (options.logprobs >= 0) {
-    generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs));
+    generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs), tokens);
   }
   const bool more = sink(generated);
-  text->done = !more || static_cast<int64_t>(text->continuation.size()) == options.length;
+  text->done = !more || static_cast<int64_t>(text->continuation.size()) == text->length;
   if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
     text->seen.push_back(token);
   }
   const size_t context = static_cast<size_t>(config_.context);
+  if (text->tokens.size() == context && !options.slide) {
+    if (!std::exchange(text->done, true)) ++counts_.full;
+    return;
+  }
   if (text->tokens.size() == context) {
     text->tokens.erase(text->tokens.begin(), text->tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
     text->rereads = true;
@@ -245,9 +254,14 @@ absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> promp
       if (waiting.empty() && next < prompts.size()) {
         auto text = std::make_unique<Text>();
         const std::vector<int32_t>& prompt = prompts[next];
+        text->length = options.length;
+        if (options.max_length > 0) {
+          text->length = std::min(text->length, options.max_length - static_cast<int64_t>(prompt.size()));
+        }
         const size_t size = std::min(prompt.size(), static_cast<size_t>(config_.context));
         text->tokens.assign(prompt.end() - static_cast<std::ptrdiff_t>(size), prompt.end());
         text->prompt = next++;
+        if (text->length <= 0) continue;
         if (options.sampling.repetition_penalty != 1) {
           text->seen = text->tokens;
           std::sort(text->seen.begin(), text->seen.end());
@@ -257,7 +271,7 @@ absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> promp
       }
       if (waiting.empty()) break;
       Text& text = *waiting.front();
-      const int64_t left = options.length - static_cast<int64_t>(text.continuation.size());
+      const int64_t left = text.length - static_cast<int64_t>(text.continuation.size());
       const int64_t longest = std::min(left, config_.context) + static_cast<int64_t>(text.tokens.size());
       if (!Admit(&text, longest)) break;
       texts_.push_back(std::move(waiting.front()));

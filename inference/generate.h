@@ -5,8 +5,9 @@
 //
 // Keys and values are cached, in pages of kCachePage tokens, which texts with the same beginning share. A text that
 // ends makes room for the next at once. A long prompt is read in chunks, which several prompts share; after that, each
-// execution computes one token of each text. If a text fills the context, its older half is dropped and its newer half
-// is read again. So a token of a long text depends on at least half a context, and the cost of a token does not grow.
+// execution computes one token of each text. If a text fills the context, it ends, or it slides: its older half is
+// dropped and its newer half is read again. So a token of a text that slides depends on at least half a context, and
+// the cost of a token does not grow.
 //
 // The continuation of a prompt does not depend on other prompts, nor on the batch, the pages or the threads.
 #ifndef WEFT_INFERENCE_GENERATE_H_
@@ -45,6 +46,12 @@ struct GenerateOptions {
   int64_t length = 100;       // maximum number of tokens to add
   std::vector<int32_t> stop;  // tokens that end a text; the text does not include them
   bool truncate = false;      // true: keeps the end of a prompt that exceeds the context; false: it is an error
+  int64_t max_length = 0;     // maximum number of tokens of a text with its prompt; 0: no limit
+  bool slide = true;          // false: a text ends with the first token for which the context has no room
+  // Above 0: only tokens below this number are drawn. Tables of tokens are often padded with rows of no token. The
+  // log-probabilities include these rows, as in the package transformers, but the list of the likeliest tokens does
+  // not.
+  int64_t vocabulary = 0;
   // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
   // model, which the sampling options do not change.
   int64_t logprobs = -1;
@@ -81,6 +88,7 @@ class Generator {
   struct Counts {
     int64_t executions = 0;             // of graphs
     int64_t drafted = 0, accepted = 0;  // guessed tokens, and those of them that were right
+    int64_t full = 0;                   // texts that ended before their time because they filled the context
     size_t peak_pages = 0;              // largest number of pages that texts held at once
   };
   // Returns what happened in all calls of Generate.
@@ -95,6 +103,7 @@ class Generator {
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   bool Admit(Text* text, int64_t length);
   size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
+  size_t Tokens(const GenerateOptions& options) const;
   absl::Status Guess(const GenerateOptions& options);
   Step Collect();
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text);

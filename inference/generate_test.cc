@@ -357,6 +357,29 @@ TEST_F(GeneratorTest, TruncatesOnlyWhenToldTo) {
   EXPECT_EQ(Generate(Gpt2(), {prompt}, options), Generate(Gpt2(), {end}, options));
 }
 
+TEST_F(GeneratorTest, EndsAtTheContextAndAtTheWholeLength) {
+  const Tokens prompt = {1, 2, 3};
+  const Tokens all = Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20})[0];
+  ASSERT_EQ(all.size(), 20);
+  // The context has 12 tokens, and the last token that is drawn need not be read.
+  const Tokens until_full(all.begin(), all.begin() + 10), seven(all.begin(), all.begin() + 7);
+  EXPECT_EQ(Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20, .slide = false})[0], until_full);
+  EXPECT_EQ(Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20, .slide = false, .draft = 4})[0], until_full);
+  const std::vector<Tokens> both =
+      Generate(Gpt2(), {prompt, Tokens(11, 1)}, {.sampling = kGreedy, .length = 20, .max_length = 10});
+  EXPECT_EQ(both[0], seven);
+  EXPECT_EQ(both[1], Tokens());
+}
+
+TEST_F(GeneratorTest, DrawsNoRowOfPadding) {
+  for (const GenerateOptions& options : {GenerateOptions{.sampling = {.temperature = 9}, .length = 60, .vocabulary = 4},
+                                         {.sampling = kGreedy, .length = 60, .vocabulary = 4}}) {
+    const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2, 3}}, options);
+    ASSERT_EQ(texts[0].size(), 60);
+    for (const int32_t token : texts[0]) EXPECT_LT(token, 4);
+  }
+}
+
 TEST_F(GeneratorTest, SaysWhatDoesNotFit) {
   Parameters parameters;
   const auto generator = Generator::Create(Gpt2(), &parameters);
@@ -369,9 +392,9 @@ TEST_F(GeneratorTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({Tokens(13)}), HasSubstr("prompt 0 has 13 tokens, but the model's context is 12"));
   EXPECT_THAT(error({{3, 11}}), HasSubstr("prompt 0 has the token 11, but the vocabulary ends at 10"));
   EXPECT_THAT(error({{1}}, {.length = -1}), HasSubstr("length is -1"));
-  EXPECT_THAT(error({{1}}, {{.top_p = 2}}), HasSubstr("top_p is 2"));
+  EXPECT_THAT(error({{1}}, {{.top_p = 2}}), HasSubstr("top-p: 2 is not"));
   EXPECT_THAT(error({{1}}, {.draft = -1}), HasSubstr("draft is -1"));
-  EXPECT_THAT(error({{1}}, {.sampling = {.logit_bias = {{11, 1}}}}), HasSubstr("gives the token 11 the number 1"));
+  EXPECT_THAT(error({{1}}, {.sampling = {.logit_bias = {{11, 1}}}}), HasSubstr("the token 11 gets the number 1"));
   EXPECT_THAT(error({{1}}, {.logprobs = 12}), HasSubstr("logprobs is 12, wanted -1 to the vocabulary's 11"));
   EXPECT_FALSE(Generator::Create(Gpt2(), &parameters, {.chunk = 0}).ok());
   EXPECT_THAT(Generator::Create(Gpt2(), &parameters, {.pages = -1}).status().message(),

@@ -75,26 +75,24 @@ absl::Status CheckGuessesMasked(const OpenedBert& bert) {
 }
 
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer) {
-  std::string beside = BaseOf(path);
-  std::error_code error;
-  if (fs::is_regular_file(beside, error)) {
-    const std::string folder = fs::path(beside).parent_path().string();
-    beside = absl::StrCat(folder.empty() ? "." : folder, "/tokenizer.bin");
-  }
+  const std::string file = tokenizer.empty() ? TokenizerOf(path) : tokenizer;
   // A large tokenizer takes as long to read as the weights.
-  auto loaded = std::async(LoadTokenizer, tokenizer.empty() ? beside : tokenizer);
-  WEFT_ASSIGN_OR_RETURN(PublishedGpt model, Open<PublishedGpt>(path));
-  OpenedGpt gpt = {std::move(model), nullptr};
+  auto loaded = std::async(LoadTokenizer, file);
+  OpenedGpt gpt = {.path = path};
+  WEFT_ASSIGN_OR_RETURN(gpt.model, Open<PublishedGpt>(path));
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());
-  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), gpt.model.config.vocabulary));
+  const int64_t vocabulary = gpt.model.config.vocabulary;
+  WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), vocabulary));
+  WEFT_ASSIGN_OR_RETURN(gpt.settings,
+                        ReadGenerationSettings({.model = path, .tokenizer_file = file}, *gpt.tokenizer, vocabulary));
   return gpt;
 }
 
-absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer) {
+absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer, std::optional<int32_t> begin) {
   std::vector<int32_t> ids = tokenizer.Wrap({}).ids;
   const SpecialTokens& special = tokenizer.special_tokens();
   if (!ids.empty() && ids.back() == special.end && special.end != special.begin) ids.pop_back();
-  for (const std::optional<int32_t>& id : {special.begin, special.end}) {
+  for (const std::optional<int32_t>& id : {begin, special.begin, special.end}) {
     if (ids.empty() && id.has_value()) ids.push_back(*id);
   }
   if (!ids.empty()) return ids;
@@ -103,11 +101,17 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer)
   return std::vector<int32_t>{0};
 }
 
-absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt) {
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
-  if (ids.empty()) return BeginningOfText(tokenizer);
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt,
+                                                  const PromptOptions& options) {
+  const bool special = options.special_tokens && !tokenizer.special_token_list().empty();
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        special ? tokenizer.EncodeWithSpecial(prompt) : tokenizer.Encode(prompt));
+  if (ids.empty()) return BeginningOfText(tokenizer, options.begin);
+  constexpr int32_t kText = -1;
+  const std::vector<int32_t> around = tokenizer.Wrap({kText}).ids;
   ids = tokenizer.Wrap(ids).ids;
-  if (ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+  // The text goes on, so the end token that the format adds is dropped. One that the prompt itself ends with stays.
+  if (around.back() != kText && ids.back() == tokenizer.special_tokens().end) ids.pop_back();
   return ids;
 }
 

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/weights.h"
 #include "weft/text/tokenizer.h"
 
@@ -30,18 +32,27 @@ absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
 absl::Status CheckGuessesMasked(const OpenedBert& bert);
 
 struct OpenedGpt {
+  std::string path;
   PublishedGpt model;
   std::unique_ptr<Tokenizer> tokenizer;
+  GenerationSettings settings;
 };
-// Opens a GPT in any format that ReadModel reads. If `tokenizer` is empty, the tokenizer is that of the model's folder
-// or, if the model is a file, tokenizer.bin beside it. Otherwise `tokenizer` is the path of the tokenizer. Returns
-// InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
+// Opens a GPT in any format that ReadModel reads. `tokenizer`: the path of the tokenizer; empty: TokenizerOf(path).
+// Returns InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer);
-// Returns the tokens with which a new text begins, at least one. If the tokenizer has no token for this, returns the
-// tokens of a newline or, if there are none, the token 0.
-absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer);
+// Returns the tokens with which a new text begins, at least one. If the tokenizer's format has none, returns `begin`,
+// which a model's files may name. Without it, returns the tokenizer's own begin or end token, the tokens of a newline
+// or, if there are none, the token 0.
+absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer,
+                                                     std::optional<int32_t> begin = std::nullopt);
+
+struct PromptOptions {
+  bool special_tokens = true;    // whether the texts of special tokens become these tokens (EncodeWithSpecial)
+  std::optional<int32_t> begin;  // for an empty prompt, as in BeginningOfText
+};
 // Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`.
-absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt);
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt,
+                                                  const PromptOptions& options = {});
 
 struct OpenedTransformer {
   std::string folder;  // of the model's files

@@ -23,11 +23,11 @@ double TotalWeight(const std::vector<Candidate>& candidates) {
   return sum;
 }
 
-// Keeps the first candidates, as few as have at least `share` of the total weight.
+// Keeps the first candidates, at least one, and as few as have at least `share` of the total weight.
 void KeepShare(double share, std::vector<Candidate>* candidates) {
   const double enough = share * TotalWeight(*candidates);
-  double sum = 0;
   auto end = candidates->begin();
+  double sum = (end++)->weight;
   while (end != candidates->end() && sum < enough) sum += (end++)->weight;
   candidates->erase(end, candidates->end());
 }
@@ -58,16 +58,25 @@ std::vector<double> Probabilities(absl::Span<const float> logits) {
 
 absl::Status Validate(const SamplingOptions& options) {
   const auto invalid = [](const char* name, double value, const char* wanted) {
-    return InvalidArgument(name, " is ", value, ", wanted ", wanted);
+    return InvalidArgument(name, ": ", value, " is not ", wanted);
   };
   const bool penalty = std::isfinite(options.repetition_penalty) && options.repetition_penalty > 0;
-  if (!penalty) return invalid("repetition_penalty", options.repetition_penalty, "a number above 0");
+  if (!penalty) return invalid("repetition-penalty", options.repetition_penalty, "a number above 0");
   if (!(options.temperature >= 0)) return invalid("temperature", options.temperature, "a number from 0");
-  if (options.top_k < 0) return invalid("top_k", static_cast<double>(options.top_k), "a number from 0");
-  if (!(options.top_p > 0 && options.top_p <= 1)) return invalid("top_p", options.top_p, "a number in (0, 1]");
-  if (!(options.min_p >= 0 && options.min_p <= 1)) return invalid("min_p", options.min_p, "a number in [0, 1]");
-  if (!(options.typical_p > 0 && options.typical_p <= 1)) {
-    return invalid("typical_p", options.typical_p, "a number in (0, 1]");
+  if (options.top_k < 0) return invalid("top-k", static_cast<double>(options.top_k), "a number from 0");
+  if (!(options.top_p >= 0 && options.top_p <= 1)) return invalid("top-p", options.top_p, "a number in [0, 1]");
+  if (!(options.min_p >= 0 && options.min_p <= 1)) return invalid("min-p", options.min_p, "a number in [0, 1]");
+  if (!(options.typical_p >= 0 && options.typical_p <= 1)) {
+    return invalid("typical-p", options.typical_p, "a number in [0, 1]");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateLogitBias(const SamplingOptions& options, int64_t tokens) {
+  for (const auto& [token, bias] : options.logit_bias) {
+    if (token >= 0 && token < tokens && bias < std::numeric_limits<float>::infinity()) continue;
+    return InvalidArgument("logit-bias: the token ", token, " gets the number ", bias, ", wanted a token from 0 to ",
+                           tokens - 1, " and a number below infinity");
   }
   return absl::OkStatus();
 }
@@ -82,15 +91,15 @@ void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& optio
   }
 }
 
-std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count) {
+std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count, size_t tokens) {
   const double highest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - highest);
   const double total = highest + std::log(sum);
-  std::vector<int32_t> tokens = Largest(logits, count);
-  tokens.insert(tokens.begin(), token);
+  std::vector<int32_t> ranked = Largest(logits.first(tokens), count);
+  ranked.insert(ranked.begin(), token);
   std::vector<TokenLogprob> result;
-  for (const int32_t each : tokens) {
+  for (const int32_t each : ranked) {
     result.push_back({each, static_cast<float>(logits[static_cast<size_t>(each)] - total)});
   }
   return result;
@@ -115,9 +124,8 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   if (options.temperature == 0) return likeliest;
   std::vector<int32_t> ranked(logits.size());
   std::iota(ranked.begin(), ranked.end(), 0);
-  if (options.top_k > 0 || options.top_p < 1) {
-    ranked = Largest(logits, options.top_k > 0 ? static_cast<size_t>(options.top_k) : logits.size());
-  }
+  const auto top = options.top_k > 0 ? static_cast<size_t>(options.top_k) : logits.size();
+  if (top < logits.size() || options.top_p < 1) ranked = Largest(logits, top);
   std::vector<Candidate> candidates;
   for (const int32_t token : ranked) {
     const double difference =

@@ -27,12 +27,13 @@ struct SamplingOptions {
   double repetition_penalty = 1;
   double temperature = 1;  // divides the logits; 0 picks the most likely token
   int64_t top_k = 0;       // samples among the k most likely tokens; 0: all tokens
-  double top_p = 1;  // samples among the fewest tokens with at least this total probability (Holtzman et al., 2020)
+  // Samples among the fewest tokens, at least one, with at least this total probability (Holtzman et al., 2020).
+  double top_p = 1;
   // Drops tokens whose probability is less than this fraction of the most likely token's (Nguyen et al., 2024). 0 keeps
   // all tokens.
   double min_p = 0;
-  // Samples among the tokens whose log-probability is closest to its mean, as few as have at least this total
-  // probability (Meister et al., "Locally Typical Sampling", 2023). 1 keeps all tokens.
+  // Samples among the tokens whose log-probability is closest to its mean, at least one, and as few as have at least
+  // this total probability (Meister et al., "Locally Typical Sampling", 2023). 1 keeps all tokens.
   double typical_p = 1;
   uint64_t seed = 0;  // equal seeds give equal texts
 };
@@ -61,12 +62,14 @@ struct TokenLogprob {
   float logprob = 0;  // natural logarithm of the token's probability
 };
 
-// Returns the log-probability of `token` in softmax(logits), and then those of the `count` likeliest tokens, likeliest
-// first.
-std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count);
+// Returns the log-probability of `token` in softmax(logits), and then those of the `count` likeliest of the first
+// `tokens` tokens, likeliest first.
+std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count, size_t tokens);
 
-// Returns InvalidArgument for an option outside its range.
+// Returns InvalidArgument for an option outside its range. Does not check the logit bias.
 absl::Status Validate(const SamplingOptions& options);
+// Returns InvalidArgument if the logit bias names a token outside 0 .. tokens - 1, or adds NaN or infinity.
+absl::Status ValidateLogitBias(const SamplingOptions& options, int64_t tokens);
 
 // Applies the logit bias, and the repetition penalty to the logits of `tokens`, which must be distinct.
 void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits);

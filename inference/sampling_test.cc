@@ -56,7 +56,7 @@ TEST(SampleTokenTest, KeepsTheTopK) {
   EXPECT_EQ(SampleToken(kLogits, {.top_k = 1}, 0.9999), 1);
   EXPECT_EQ(SampleToken(kLogits, {.top_k = 2}, 0.4999), 1);
   EXPECT_EQ(SampleToken(kLogits, {.top_k = 2}, 0.9999), 3);
-  EXPECT_EQ(SampleToken(kLogits, {.top_k = 100}, 0.9999999), 0);
+  EXPECT_EQ(SampleToken(kLogits, {.top_k = 100}, 0.9999999), SampleToken(kLogits, {}, 0.9999999));
 }
 
 TEST(SampleTokenTest, KeepsTheFewestThatHaveTopP) {
@@ -130,13 +130,21 @@ TEST(SampleTokenTest, RepetitionMakesLogitsLess) {
 TEST(SampleTokenTest, SaysWhatCannotBe) {
   const auto error = [](const SamplingOptions& options) { return std::string(Validate(options).message()); };
   EXPECT_EQ(error({}), "");
-  EXPECT_THAT(error({.repetition_penalty = 0}), HasSubstr("repetition_penalty is 0, wanted a number above 0"));
-  EXPECT_THAT(error({.temperature = -1}), HasSubstr("temperature is -1"));
-  EXPECT_THAT(error({.top_k = -1}), HasSubstr("top_k is -1"));
-  EXPECT_THAT(error({.top_p = 0}), HasSubstr("top_p is 0, wanted a number in (0, 1]"));
-  EXPECT_THAT(error({.min_p = -0.1}), HasSubstr("min_p is -0.1, wanted a number in [0, 1]"));
-  EXPECT_THAT(error({.min_p = std::nan("")}), HasSubstr("min_p is nan"));
-  EXPECT_THAT(error({.typical_p = 0}), HasSubstr("typical_p is 0, wanted a number in (0, 1]"));
+  EXPECT_THAT(error({.repetition_penalty = 0}), HasSubstr("repetition-penalty: 0 is not a number above 0"));
+  EXPECT_THAT(error({.temperature = -1}), HasSubstr("temperature: -1 is not"));
+  EXPECT_THAT(error({.top_k = -1}), HasSubstr("top-k: -1 is not"));
+  EXPECT_THAT(error({.top_p = 1.5}), HasSubstr("top-p: 1.5 is not a number in [0, 1]"));
+  EXPECT_THAT(error({.min_p = -0.1}), HasSubstr("min-p: -0.1 is not a number in [0, 1]"));
+  EXPECT_THAT(error({.min_p = std::nan("")}), HasSubstr("min-p: nan is not"));
+  EXPECT_THAT(error({.typical_p = -1}), HasSubstr("typical-p: -1 is not a number in [0, 1]"));
+}
+
+TEST(SampleTokenTest, OptionsThatKeepAllTokensOrOne) {
+  for (const double uniform : {0.0, 0.1, 0.35, 0.6, 0.99}) {
+    EXPECT_EQ(SampleToken(kLogits, {.top_k = 4}, uniform), SampleToken(kLogits, {}, uniform)) << "top_k keeps all";
+    EXPECT_EQ(SampleToken(kLogits, {.top_p = 0}, uniform), 1) << "as in transformers, one token stays";
+    EXPECT_EQ(SampleToken(kLogits, {.typical_p = 0}, uniform), SampleToken(kLogits, {.typical_p = 1e-9}, uniform));
+  }
 }
 
 TEST(SampleTokenTest, ALogitBiasComesBeforeThePenalty) {
@@ -150,7 +158,7 @@ TEST(SampleTokenTest, ALogitBiasComesBeforeThePenalty) {
 TEST(LogprobsTest, AreThoseOfTheTokenAndOfTheLikeliest) {
   const std::vector<float> logits = {std::log(0.1f) + 50, std::log(0.5f) + 50, std::log(0.3f) + 50,
                                      std::log(0.1f) + 50};
-  const std::vector<TokenLogprob> got = Logprobs(logits, 3, 2);
+  const std::vector<TokenLogprob> got = Logprobs(logits, 3, 2, 4);
   ASSERT_EQ(got.size(), 3);
   EXPECT_EQ(got[0].token, 3);
   EXPECT_NEAR(std::exp(got[0].logprob), 0.1, 1e-5);
@@ -158,6 +166,11 @@ TEST(LogprobsTest, AreThoseOfTheTokenAndOfTheLikeliest) {
   EXPECT_NEAR(std::exp(got[1].logprob), 0.5, 1e-5);
   EXPECT_EQ(got[2].token, 2);
   EXPECT_NEAR(std::exp(got[2].logprob), 0.3, 1e-5);
+  // Rows of padding count in the sum, and are not among the likeliest.
+  const std::vector<TokenLogprob> padded = Logprobs(logits, 0, 2, 1);
+  ASSERT_EQ(padded.size(), 2);
+  EXPECT_EQ(padded[1].token, 0);
+  EXPECT_NEAR(std::exp(padded[1].logprob), 0.1, 1e-5);
 }
 
 TEST(LargestTest, RanksEqualValuesByIndex) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/text/text_stream.h"
@@ -29,27 +30,46 @@ absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft,
   return absl::OkStatus();
 }
 
+// Returns the tokens that end a text.
+absl::StatusOr<std::vector<int32_t>> EndTokens(const TextGeneratorOptions& options, const OpenedGpt& gpt) {
+  if (!options.end_tokens) return gpt.settings.end;
+  std::vector<int32_t> ends;
+  const int64_t tokens = gpt.tokenizer->vocabulary_size();
+  for (const std::string& text : *options.end_tokens) {
+    int32_t number = -1;
+    const std::optional<int32_t> found =
+        absl::SimpleAtoi(text, &number) ? std::optional(number) : FindToken(*gpt.tokenizer, text);
+    if (!found.has_value() || *found < 0 || *found >= tokens) {
+      return InvalidArgument("end-token: '", text, "' is neither the text of a token nor a number from 0 to ",
+                             tokens - 1);
+    }
+    ends.push_back(*found);
+  }
+  return ends;
+}
+
 }  // namespace
 
 TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
-    : options_(options), gpt_(std::move(gpt)) {
-  const SpecialTokens& special = gpt_.tokenizer->special_tokens();
-  for (const auto& id : {special.end, special.begin}) {
-    if (id.has_value()) options_.generate.stop.push_back(*id);
-  }
-}
+    : options_(options), gpt_(std::move(gpt)) {}
 
-absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Open(const std::string& path,
-                                                                   const TextGeneratorOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt(path, options.tokenizer));
+absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt gpt,
+                                                                     const TextGeneratorOptions& options) {
   auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
-  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, generator->gpt_.model.weights, &generator->parameters_));
   const OpenedGpt& opened = generator->gpt_;
+  GenerateOptions& generate = generator->options_.generate;
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ends, EndTokens(options, opened));
+  generate.stop.insert(generate.stop.end(), ends.begin(), ends.end());
+  generate.slide = options.slide.value_or(!opened.settings.published);
+  generate.vocabulary = opened.tokenizer->vocabulary_size();
+  WEFT_RETURN_IF_ERROR(ValidateLogitBias(generate.sampling, generate.vocabulary));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(opened.path, opened.model.weights, &generator->parameters_));
   const DType weights = options.weights.value_or(opened.model.weights.dtype());
   if (options.beam > 0) {
-    const GenerateOptions& generate = generator->options_.generate;
     const BeamGeneratorOptions how = {.beam = options.beam,
                                       .length = generate.length,
+                                      .max_length = generate.max_length,
+                                      .vocabulary = generate.vocabulary,
                                       .length_penalty = options.length_penalty,
                                       .stop = generate.stop,
                                       .threads = options.threads,
@@ -81,7 +101,9 @@ absl::Status TextGenerator::OpenDraft() {
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, PromptTokens(*gpt_.tokenizer, prompt));
+  WEFT_ASSIGN_OR_RETURN(
+      std::vector<int32_t> ids,
+      PromptTokens(*gpt_.tokenizer, prompt, {.special_tokens = options_.special_tokens, .begin = gpt_.settings.begin}));
   const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
   if (count <= context || options_.generate.truncate) return ids;
   return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
@@ -92,18 +114,22 @@ std::string TextGenerator::TokenText(int32_t token) const {
   return gpt_.tokenizer->DecodeWithSpecial({token}).value_or("");
 }
 
+// Returns the end of a prompt that exceeds the context, because `truncate` is set. Leaves room for the continuation,
+// too.
+absl::Span<const int32_t> TextGenerator::Fit(absl::Span<const int32_t> prompt) const {
+  const int64_t context = gpt_.model.config.context;
+  if (static_cast<int64_t>(prompt.size()) <= context) return prompt;
+  return prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
+}
+
 absl::Status TextGenerator::Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
   for (size_t i = 0; i < prompts.size(); ++i) {
-    absl::Span<const int32_t> prompt = prompts[i];
-    const int64_t context = gpt_.model.config.context;
-    if (static_cast<int64_t>(prompt.size()) > context) {  // `truncate` is set: makes room for the continuation, too
-      prompt = prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
-    }
+    const absl::Span<const int32_t> prompt = Fit(prompts[i]);
     WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, beam_->Generate(prompt));
     TextStream stream(*gpt_.tokenizer, prompt, options_.stop);
     std::string text;
     for (const int32_t token : best[0].tokens) {
-      if (token >= gpt_.tokenizer->vocabulary_size() || stream.stopped()) continue;
+      if (stream.stopped()) break;
       WEFT_ASSIGN_OR_RETURN(const std::string piece, stream.Add(token));
       text += piece;
     }
@@ -119,9 +145,7 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
   absl::Status status;
   const auto take = [&](const GeneratedToken& generated) {
     const auto [i, token] = std::pair(generated.prompt, generated.token);
-    // The token table may have more rows than the tokenizer has tokens. Tokens of such rows have no text.
-    const bool known = token < gpt_.tokenizer->vocabulary_size();
-    const absl::StatusOr<std::string> text = known ? streams[i].Add(token) : std::string();
+    const absl::StatusOr<std::string> text = streams[i].Add(token);
     if (!text.ok()) {
       status = text.status();
       return false;
@@ -129,7 +153,12 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
     const bool more = sink(i, *text, &generated);
     return more && !streams[i].stopped();
   };
-  WEFT_RETURN_IF_ERROR(generator_->Generate(prompts, options_.generate, take).status());
+  std::vector<std::vector<int32_t>> fitting(prompts.begin(), prompts.end());
+  for (std::vector<int32_t>& prompt : fitting) {
+    const absl::Span<const int32_t> end = options_.generate.slide ? prompt : Fit(prompt);
+    prompt = std::vector<int32_t>(end.begin(), end.end());
+  }
+  WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
   for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish(), nullptr);
   return status;
 }

@@ -1,6 +1,7 @@
 // A TextGenerator continues texts with a GPT and its tokenizer.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Open("runs/gpt-1", {.stop = {"\n"}}));
+//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("runs/gpt-1", /*tokenizer=*/""));
+//   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Create(std::move(gpt), {.stop = {"\n"}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
 //   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text, const GeneratedToken*) {
 //     std::cout << text;
@@ -31,11 +32,17 @@
 namespace weft {
 
 struct TextGeneratorOptions {
-  // A text also ends at the tokenizer's begin and end tokens, which are added to `generate.stop`.
+  // The end tokens are added to `generate.stop`. Create sets `generate.slide` and `generate.vocabulary`.
   GenerateOptions generate = {};
-  std::string tokenizer = "";  // a file or folder to read instead of the model's own tokenizer
+  // Tokens that end a text, each by its text or number. Unset: those of the model (GenerationSettings::end).
+  std::optional<std::vector<std::string>> end_tokens;
+  bool special_tokens = true;  // whether texts of special tokens in a prompt become these tokens (EncodeWithSpecial)
+  // Whether a text that fills the context slides (inference/generate.h). Unset: true for a run and a file of llama2.c,
+  // and false for a published model, which has seen no text from its middle.
+  std::optional<bool> slide;
+  std::string tokenizer = "";  // the tokenizer of `draft_model`, as for OpenGpt
   // A smaller GPT that guesses the next tokens (ModelDraft), as for OpenGpt; empty: none. It must have the same tokens,
-  // and reads `tokenizer`, too, if that is set. If `generate.draft` is 0, it guesses 4.
+  // and reads `tokenizer`. If `generate.draft` is 0, it guesses 4.
   std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
   // Above 0: searches the likeliest continuation with this many hypotheses (BeamGenerator), in place of sampling. Then
@@ -50,15 +57,16 @@ struct TextGeneratorOptions {
 
 class TextGenerator {
  public:
-  // `path`: a model, as for OpenGpt.
-  static absl::StatusOr<std::unique_ptr<TextGenerator>> Open(const std::string& path,
-                                                             const TextGeneratorOptions& options);
+  // Does not apply the defaults in `gpt.settings`, except the end tokens.
+  static absl::StatusOr<std::unique_ptr<TextGenerator>> Create(OpenedGpt gpt, const TextGeneratorOptions& options);
 
   // Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`. Returns
   // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
   int64_t context() const { return gpt_.model.config.context; }  // maximum number of tokens that the model sees
+  // Returns the number of texts that ended before their time because they filled the context.
+  int64_t full() const { return generator_ == nullptr ? 0 : generator_->counts().full; }
 
   // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
   std::string TokenText(int32_t token) const;
@@ -72,6 +80,7 @@ class TextGenerator {
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
   absl::Status OpenDraft();
+  absl::Span<const int32_t> Fit(absl::Span<const int32_t> prompt) const;
   absl::Status Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 
   TextGeneratorOptions options_;

@@ -1,4 +1,5 @@
 // `weft generate` as a user calls it.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -7,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 #include "nlohmann/json.hpp"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
@@ -102,6 +104,11 @@ TEST_F(GenerateTest, LogprobsAreThoseOfTheModel) {
   }
   EXPECT_EQ(json["text"], text);
   EXPECT_EQ(json["tokens"].size(), 20);
+  // The shape is the same without a token.
+  const std::string none = "{\"text\":\"a\",\"tokens\":[]}\n";
+  EXPECT_EQ(Generated({"--prompt=a", "--length=0", "--json", "--logprobs=3"}), none);
+  Write("prompts.txt", "a\na\n");
+  EXPECT_EQ(Generated({"--length=0", "--json", "--logprobs=3", "prompts.txt"}), none + none);
   EXPECT_TRUE(Fails(Generate({"--logprobs=3"}), 2, "--logprobs needs --json"));
 }
 
@@ -116,7 +123,9 @@ TEST_F(GenerateTest, ALogitBiasExcludesOrForcesAToken) {
   EXPECT_EQ(forced, "a" + std::string(4, json["tokens"][0]["text"].get<std::string>()[0]) + "\n");
   EXPECT_TRUE(Fails(Generate({"--logit-bias=[1]"}), 2, "wanted a JSON object"));
   EXPECT_TRUE(Fails(Generate({"--logit-bias={\"a\": 1}"}), 2, "'a': 1 is not the number of a token and a number"));
-  EXPECT_TRUE(Fails(Generate({"--logit-bias={\"9999\": 1}"}), 1, "gives the token 9999"));
+  const CommandResult beyond = Generate({"--logit-bias={\"9999\": 1}"});
+  EXPECT_TRUE(Fails(beyond, 2, "weft generate: --logit-bias: the token 9999 gets the number 1, wanted a token from 0"));
+  EXPECT_EQ(beyond.out, "");
 }
 
 TEST_F(GenerateTest, RefusesAPromptOutsideTheVocabulary) {
@@ -196,9 +205,9 @@ TEST_F(GenerateTest, JsonTellsTextsWithLineBreaksApart) {
 
 TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
   Write("prompts.txt", "a\n\nb\n");
-  const CommandResult empty = Generate({"--length=3", "prompts.txt"});
-  EXPECT_TRUE(Fails(empty, 2, "prompts.txt, line 2: it is empty, but a prompt is wanted"));
-  EXPECT_EQ(empty.out, Generated({"--length=3", "--prompt=a"})) << "what comes before it is continued";
+  EXPECT_EQ(Generated({"--length=3", "prompts.txt"}), Generated({"--length=3", "--prompt=a"}) +
+                                                          Generated({"--length=3", "--prompt="}) +
+                                                          Generated({"--length=3", "--prompt=b"}));
   Write("prompts.txt", "a\nline \xFF\n");
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt, line 2: not UTF-8 at byte 5 (0xFF)"));
   Write("prompts.txt", "line 1 of a text\n");
@@ -217,8 +226,9 @@ TEST_F(GenerateTest, EndsBeforeTheStop) {
   EXPECT_EQ(Generated({"--prompt=a", "--length=60", "--stop=" + stops}), text.substr(0, end) + "\n");
 }
 
-// Writes an untrained Llama of bytes in Hugging Face's layout.
-void WriteLlama(const std::string& folder, int64_t rows) {
+// Writes an untrained Llama of bytes in Hugging Face's layout. The weights of its queries are `query`, if that is not
+// 0.
+void WriteLlama(const std::string& folder, int64_t rows, float query = 0) {
   fs::create_directories(folder);
   std::ofstream(folder + "/tokenizer.json") << "{\"type\": \"byte\"}";
   std::ofstream(folder + "/config.json")
@@ -238,14 +248,18 @@ void WriteLlama(const std::string& folder, int64_t rows) {
   ASSERT_TRUE(graph.ok()) << graph.status();
   Parameters parameters({.seed = 5});
   const Runner runner(*graph, &parameters);  // creates them
+  if (query != 0) {
+    const absl::Span<float> weights = parameters.Find("model.layers.0.self_attn.q_proj.weight")->span<float>();
+    std::fill(weights.begin(), weights.end(), query);
+  }
   const absl::Status saved = parameters.Save(folder + "/model.safetensors");
   ASSERT_TRUE(saved.ok()) << saved;
 }
 
 TEST_F(GenerateTest, TakesAPublishedFolder) {
   WriteLlama(Path("llama"), 260);  // rows of padding, beyond the 256 bytes
-  const CommandResult result =
-      Weft({"generate", "--model=llama", "--prompt=caf\xC3\xA9", "--length=400", "--temperature=3", "--top-p=0.95"});
+  const CommandResult result = Weft({"generate", "--model=llama", "--prompt=caf\xC3\xA9", "--length=400",
+                                     "--temperature=3", "--top-p=0.95", "--slide"});
   EXPECT_TRUE(Works(result));
   EXPECT_EQ(result.out.substr(0, 5), "caf\xC3\xA9");
   EXPECT_TRUE(CheckUtf8(result.out).ok()) << "half characters are not printed";
@@ -256,6 +270,37 @@ TEST_F(GenerateTest, TakesAPublishedFolder) {
   WriteLlama(Path("small"), 200);
   EXPECT_TRUE(
       Fails(Weft({"generate", "--model=small"}), 2, "small: the tokenizer has 256 tokens, but the model's table 200"));
+}
+
+TEST_F(GenerateTest, DrawsNoTokenThatTheTokenizerLacks) {
+  WriteLlama(Path("llama"), 500);
+  const auto json = nlohmann::json::parse(
+      Weft({"generate", "--model=llama", "--prompt=a", "--length=15", "--temperature=9", "--json", "--logprobs=300"})
+          .out);
+  for (const auto& token : json["tokens"]) {
+    EXPECT_LT(token["id"], 256);
+    EXPECT_EQ(token["likeliest"].size(), 256);
+  }
+}
+
+TEST_F(GenerateTest, WeightsThatOverflowAreAnError) {
+  WriteLlama(Path("llama"), 256, 3e38f);
+  for (const char* const how : {"--temperature=0", "--temperature=1", "--beam=2"}) {
+    const CommandResult result = Weft({"generate", "--model=llama", "--prompt=abc", "--length=5", how});
+    EXPECT_TRUE(Fails(result, 1, "not finite, because its weights are too large; the first NaN is from ")) << how;
+    EXPECT_TRUE(Contains(result.err, "layers.0")) << result.err;
+  }
+  WriteLlama(Path("nan"), 256, std::nanf(""));
+  EXPECT_TRUE(Fails(Weft({"export", "--model=nan", "--out=out"}), 1, "q_proj.weight' f32[8,8] is NaN"));
+  EXPECT_FALSE(Exists("out"));
+}
+
+TEST_F(GenerateTest, OutputThatIsLostIsAnError) {
+  const std::string weft = "echo a | " + fs::absolute("apps/weft").string() + " ", run = " --model=" + Path("run");
+  for (const std::string& command : {"generate --length=3" + run, std::string("--version"), "chat" + run}) {
+    const CommandResult result = RunCommand({"sh", "-c", weft + command + " >&-"});
+    EXPECT_TRUE(Fails(result, 1, "standard output could not be written")) << command;
+  }
 }
 
 TEST_F(GenerateTest, TellsTheStoryOfStories260K) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
@@ -22,6 +23,8 @@
 
 namespace weft {
 namespace {
+
+constexpr char kName[] = "weft chat";
 
 struct ChatFlags {
   std::string model, history;
@@ -112,7 +115,7 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
     const absl::Status status = Take(*line, chat);
     // The conversation goes on after a line that the tokenizer can't encode.
     if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
-    if (!status.ok()) std::fprintf(stderr, "weft chat: %s\n", absl::Utf8SafeCHexEscape(status.message()).c_str());
+    if (!status.ok()) std::fprintf(stderr, "%s: %s\n", kName, absl::Utf8SafeCHexEscape(status.message()).c_str());
   }
   Write("\n");
   return absl::OkStatus();
@@ -125,9 +128,14 @@ absl::Status Talk(ChatFlags flags) {
   flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
   flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});
   PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(const auto chat, UsageError(Chat::Open(flags.model, flags.options)));
-  if (isatty(STDIN_FILENO) != 0) return TalkAtTerminal(flags.history, chat.get());
-  return ForEachLine({}, [&](absl::string_view line) { return Take(line, chat.get()); });
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt,
+                        OpenForCommand(kName, flags.model, flags.given, /*beams=*/false, &flags.options.generator));
+  WEFT_ASSIGN_OR_RETURN(const auto chat, UsageError(Chat::Create(std::move(gpt), flags.options)));
+  WEFT_RETURN_IF_ERROR(isatty(STDIN_FILENO) != 0
+                           ? TalkAtTerminal(flags.history, chat.get())
+                           : ForEachLine({}, [&](absl::string_view line) { return Take(line, chat.get()); }));
+  PrintFullNote(kName, chat->generator());
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -139,7 +147,7 @@ Command ChatCommand(CLI::App* weft) {
                  "Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
                  "terminal, the lines of standard input are answered.");
   AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft chat",
+  return {kName,
           app,
           [flags] { return Talk(*flags); },
           "talks with a GPT",

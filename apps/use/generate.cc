@@ -23,6 +23,8 @@
 namespace weft {
 namespace {
 
+constexpr char kName[] = "weft generate";
+
 struct GenerateFlags {
   std::string model, prompt;
   TextGeneratorOptions options = {
@@ -37,11 +39,13 @@ struct GenerateFlags {
 absl::Status SetStop(absl::string_view text, std::vector<std::string>* stops) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto is_text = [](const nlohmann::json& each) { return each.is_string(); };
-  if (json.is_array() && std::all_of(json.begin(), json.end(), is_text)) {
-    *stops = json.get<std::vector<std::string>>();
-  } else {
-    *stops = {std::string(text)};
+  *stops = {std::string(text)};
+  if (!json.is_array()) return absl::OkStatus();
+  if (!std::all_of(json.begin(), json.end(), is_text)) {
+    return InvalidArgument("got the JSON array ", text, ", wanted one of texts; the text itself is ",
+                           nlohmann::json({text}).dump());
   }
+  *stops = json.get<std::vector<std::string>>();
   return absl::OkStatus();
 }
 
@@ -62,7 +66,8 @@ Hyperparameters Table(GenerateFlags* flags) {
        &flags->prompt,
        {.may_be_empty = true, .group = "Text"}},
       {"stop",
-       "a text, or a JSON array of texts; a continuation ends before the first of them",
+       "a text, or a JSON array of texts; a continuation ends before the first of them. They may have the texts of "
+       "special tokens",
        Hyperparameter::Text{[&options] { return StopText(options.stop); },
                             [&options](absl::string_view text) { return SetStop(text, &options.stop); }},
        {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
@@ -105,15 +110,14 @@ nlohmann::ordered_json LogprobJson(const TextGenerator& generator, const TokenLo
 }
 
 // Continues `prompts`, the tokens of `texts`. When all are complete, prints each text with its continuation.
-absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::string> texts,
+absl::Status PrintAll(TextGenerator* generator, const GenerateFlags& flags, std::vector<std::string> texts,
                       absl::Span<const TokenIds> prompts) {
   std::vector<nlohmann::ordered_json> tokens(texts.size(), nlohmann::ordered_json::array());
-  bool logprobs = false;
+  const bool logprobs = flags.options.generate.logprobs >= 0;
   WEFT_RETURN_IF_ERROR(
       Failure(generator->Continue(prompts, [&](size_t i, const std::string& text, const GeneratedToken* token) {
         texts[i] += text;
         if (token == nullptr || token->logprobs.empty()) return true;
-        logprobs = true;
         nlohmann::ordered_json& next = tokens[i].emplace_back(LogprobJson(*generator, token->logprobs[0]));
         for (const TokenLogprob& likely : absl::MakeConstSpan(token->logprobs).subspan(1)) {
           next["likeliest"].push_back(LogprobJson(*generator, likely));
@@ -125,15 +129,15 @@ absl::Status PrintAll(TextGenerator* generator, bool json, std::vector<std::stri
       return logprobs ? JsonLine(nlohmann::ordered_json{{"text", texts[i]}, {"tokens", tokens[i]}})
                       : JsonLine(texts[i]);
     };
-    Write(absl::StrCat(json ? line() : texts[i], "\n"));
+    Write(absl::StrCat(flags.json ? line() : texts[i], "\n"));
   }
   return absl::OkStatus();
 }
 
-// Prints the prompt, then each piece of its continuation when it is generated. With `json`, prints both at the end.
-absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& prompt) {
+// Prints the prompt, then each piece of its continuation when it is generated. With --json, prints both at the end.
+absl::Status PrintOne(TextGenerator* generator, const GenerateFlags& flags, const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(const TokenIds ids, generator->Encode(prompt));
-  if (json) return PrintAll(generator, json, {prompt}, {ids});
+  if (flags.json) return PrintAll(generator, flags, {prompt}, {ids});
   Write(prompt);
   const absl::Status status = generator->Continue({ids}, [](size_t, const std::string& text, const GeneratedToken*) {
     Write(text);
@@ -144,43 +148,48 @@ absl::Status PrintOne(TextGenerator* generator, bool json, const std::string& pr
   return Failure(status);
 }
 
+// Continues the prompts that the flags name.
+absl::Status Continue(TextGenerator* generator, const GenerateFlags& flags) {
+  if (flags.given.contains("prompt") || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
+    return PrintOne(generator, flags, flags.prompt);
+  }
+  bool any = !flags.files.empty();
+  const auto encode = [&](absl::string_view line) {
+    any = true;
+    return generator->Encode(line);
+  };
+  const auto print = [&](const TextLines& lines, absl::Span<const TokenIds> prompts) {
+    const std::vector<std::string> texts(lines.lines.begin(), lines.lines.begin() + prompts.size());
+    return PrintAll(generator, flags, texts, prompts);
+  };
+  // Lines of files wait together, so that a text that ends makes room for the next.
+  constexpr size_t kBatches = 64;
+  const size_t lines = static_cast<size_t>(flags.options.batch) * (ReadsStandardInput(flags.files) ? 1 : kBatches);
+  WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, lines, encode, print));
+  return any ? absl::OkStatus() : PrintOne(generator, flags, "");
+}
+
 absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
   if (flags.options.beam > 0) {
-    for (const char* flag : {"temperature", "top-k", "top-p", "min-p", "typical-p", "repetition-penalty", "logit-bias",
-                             "seed", "logprobs", "draft", "draft-model", "batch"}) {
+    for (const char* const flag : kNotWithBeam) {
       if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use with --beam");
     }
   } else if (flags.given.contains("length-penalty")) {
     return InvalidArgument("--length-penalty needs --beam");
   }
-  const bool prompt = flags.given.count("prompt") > 0;
-  if (prompt && !flags.files.empty()) {
+  if (flags.given.contains("prompt") && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
   PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Open(flags.model, flags.options)));
-  if (prompt || (flags.files.empty() && isatty(STDIN_FILENO) != 0)) {
-    return PrintOne(generator.get(), flags.json, flags.prompt);
-  }
-  bool any = !flags.files.empty();
-  const auto encode = [&](absl::string_view line) -> absl::StatusOr<TokenIds> {
-    any = true;
-    if (line.empty()) return InvalidArgument("it is empty, but a prompt is wanted");
-    return generator->Encode(line);
-  };
-  const auto print = [&](const TextLines& lines, absl::Span<const TokenIds> prompts) {
-    const std::vector<std::string> texts(lines.lines.begin(), lines.lines.begin() + prompts.size());
-    return PrintAll(generator.get(), flags.json, texts, prompts);
-  };
-  // Lines of files wait together, so that a text that ends makes room for the next.
-  constexpr size_t kBatches = 64;
-  const size_t lines = static_cast<size_t>(flags.options.batch) * (ReadsStandardInput(flags.files) ? 1 : kBatches);
-  WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, lines, encode, print));
-  return any ? absl::OkStatus() : PrintOne(generator.get(), flags.json, "");
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(kName, flags.model, flags.given, /*beams=*/true, &flags.options));
+  WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Create(std::move(gpt), flags.options)));
+  WEFT_RETURN_IF_ERROR(Continue(generator.get(), flags));
+  PrintFullNote(kName, *generator);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -194,7 +203,7 @@ Command GenerateCommand(CLI::App* weft) {
       "tokens.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
-  return {"weft generate",
+  return {kName,
           app,
           [flags] { return Generate(*flags); },
           "continues a text with a GPT",

@@ -1,12 +1,20 @@
 #include "weft/apps/use/generator_rows.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
 
@@ -29,6 +37,8 @@ absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t,
   return absl::OkStatus();
 }
 
+using Texts = std::vector<std::string>;
+
 std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [token, number] : bias) json[absl::StrCat(token)] = number;
@@ -45,6 +55,24 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        "tokenizer to use instead of the model's, as for weft tokenize",
        &options.tokenizer,
        {.group = "Model", .type = "FILE_OR_FOLDER"}},
+      {"end-token",
+       "tokens that end a text, in place of the model's end tokens: texts of tokens or their numbers, separated by "
+       "commas; empty: none",
+       Hyperparameter::Text{[&options] { return absl::StrJoin(options.end_tokens.value_or(Texts()), ","); },
+                            [&options](absl::string_view text) {
+                              options.end_tokens = Texts(absl::StrSplit(text, ',', absl::SkipEmpty()));
+                              return absl::OkStatus();
+                            }},
+       {.may_be_empty = true, .group = "Text", .type = "TOKENS"}},
+      {"special-tokens",
+       "whether the texts of special tokens in the input become these tokens",
+       &options.special_tokens,
+       {.group = "Text"}},
+      {"slide",
+       "whether a text that fills the model's context goes on without its older half; otherwise it ends. Default: true "
+       "for a run and a file of llama2.c, false for a published model",
+       &options.slide,
+       {.group = "Text"}},
       {"length", "maximum number of tokens to add to each text", &options.generate.length, {.low = 0, .group = "Text"}},
       {"temperature",
        "divides the logits: below 1 the text is more predictable, above 1 more varied; 0 picks the most likely token",
@@ -94,6 +122,69 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        &options.threads,
        {.low = 0, .high = 1024, .group = "Run"}},
   };
+}
+
+absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::string& model, const GivenFlags& given,
+                                         bool beams, TextGeneratorOptions* options) {
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, UsageError(OpenGpt(model, options->tokenizer)));
+  const GenerationSettings& settings = gpt.settings;
+  GenerateOptions& generate = options->generate;
+  SamplingOptions &sampling = generate.sampling, of_file;
+  const auto use = [&](const char* flag, const auto& setting, auto* in_file, auto* option) {
+    if (!setting.has_value()) return;
+    *in_file = *setting;
+    if (!given.contains(flag)) *option = *setting;
+  };
+  const auto any = [&](absl::Span<const char* const> flags) {
+    return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return given.contains(flag); });
+  };
+  use("temperature", settings.temperature, &of_file.temperature, &sampling.temperature);
+  use("top-k", settings.top_k, &of_file.top_k, &sampling.top_k);
+  use("top-p", settings.top_p, &of_file.top_p, &sampling.top_p);
+  use("min-p", settings.min_p, &of_file.min_p, &sampling.min_p);
+  use("typical-p", settings.typical_p, &of_file.typical_p, &sampling.typical_p);
+  use("repetition-penalty", settings.repetition_penalty, &of_file.repetition_penalty, &sampling.repetition_penalty);
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(of_file), absl::StrCat(model, ", settings of generation")));
+  if (settings.do_sample == false && !any(absl::MakeConstSpan(kNotWithBeam).first(kSamplingFlags)))
+    sampling.temperature = 0;
+  std::vector<absl::string_view> used = {"do_sample", "temperature", "top_k",          "top_p",
+                                         "min_p",     "typical_p",   "max_new_tokens", "repetition_penalty"};
+  const int64_t total = beams ? settings.max_length.value_or(0) : 0;
+  if (!given.contains("length") && settings.max_new_tokens.value_or(total) > 0) {
+    generate.length = settings.max_new_tokens.value_or(total);
+    generate.max_length = settings.max_new_tokens ? 0 : total;
+  }
+  if (beams) used.push_back("max_length");  // a conversation has no total length
+  const int64_t wanted = settings.num_beams.value_or(1);
+  const bool searches = beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true && !any(kNotWithBeam);
+  if (wanted > 1 && searches && !given.contains("beam")) options->beam = wanted;
+  if (options->beam > 0 || given.contains("beam")) used.push_back("num_beams");
+  if (options->beam > 0) {
+    double of_file_penalty = 0;
+    use("length-penalty", settings.length_penalty, &of_file_penalty, &options->length_penalty);
+    used.push_back("length_penalty");
+  } else {
+    for (const int32_t token : settings.excluded) {
+      if (token >= gpt.tokenizer->vocabulary_size()) continue;
+      sampling.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
+    }
+    used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens"});
+    if (!settings.excluded.empty()) used.push_back("bad_words_ids");
+  }
+  // A beam search ends when it has as many texts as hypotheses, which early_stopping asks for.
+  if (settings.early_stopping == "true") used.push_back("early_stopping");
+  for (const std::string& note : settings.Unused(used)) {
+    std::fprintf(stderr, "%s: %s\n", command.c_str(), absl::Utf8SafeCHexEscape(note).c_str());
+  }
+  return gpt;
+}
+
+void PrintFullNote(const std::string& command, const TextGenerator& generator) {
+  if (generator.full() == 0) return;
+  std::fprintf(stderr, "%s: %lld %s the model's context of %lld tokens; --slide goes on without the older half\n",
+               command.c_str(), static_cast<long long>(generator.full()),
+               generator.full() == 1 ? "text ended, because it filled" : "texts ended, because they filled",
+               static_cast<long long>(generator.context()));
 }
 
 }  // namespace weft

@@ -1,16 +1,38 @@
 // The flags of commands that generate text.
 //
 //   Hyperparameters table = GeneratorRows(&options);   // --length, --temperature, --top-k, ..., --weights, --threads
+//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand("weft generate", model, given, /*beams=*/true, &options));
 #ifndef WEFT_APPS_USE_GENERATOR_ROWS_H_
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weft/apps/flags.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/inference/open_model.h"
 #include "weft/inference/text_generation.h"
 
 namespace weft {
 
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
+
+// The flags that have no use with --beam. If one is given, the model's files can't ask for a beam search. If one of the
+// first kSamplingFlags is given, they can't ask for the most likely token either.
+inline constexpr size_t kSamplingFlags = 5;
+inline constexpr const char* kNotWithBeam[] = {"temperature", "top-k",      "top-p", "min-p",    "typical-p",
+                                               "seed",        "logit-bias", "draft", "logprobs", "repetition-penalty",
+                                               "draft-model", "batch"};
+
+// Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
+// Prints a note on stderr for each setting in these files that `command` does not use. `beams`: whether the command has
+// the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened or a default is invalid.
+absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::string& model, const GivenFlags& given,
+                                         bool beams, TextGeneratorOptions* options);
+// Prints a note on stderr if texts ended because they filled the context.
+void PrintFullNote(const std::string& command, const TextGenerator& generator);
 
 }  // namespace weft
 
