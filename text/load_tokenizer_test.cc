@@ -167,6 +167,18 @@ TEST_F(FilesTest, TheFilesBesideATokenizerGiveItsRoles) {
   EXPECT_EQ(Error(folder_), "tokenizer_config.json: bos_token: it has no content");
 }
 
+// As in transformers 5.24's BertTokenizer, which has five special tokens, whatever other names the vocabulary has.
+TEST_F(FilesTest, SettingsNameTheSpecialTokensOfABert) {
+  Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n<s>\n<unk>\n");
+  EXPECT_EQ(*Load(folder_)->EncodeWithSpecial("[CLS] a <s>"), (std::vector<int32_t>{1, 3, 0, 0, 0}));
+  Write("tokenizer_config.json", R"({"unk_token": "<unk>", "cls_token": "<s>"})");
+  const auto bert = Load(folder_);
+  EXPECT_EQ(*bert->EncodeWithSpecial("[CLS] a <s>"), (std::vector<int32_t>{5, 5, 5, 3, 4}));
+  EXPECT_EQ(bert->Wrap({3}).ids, (std::vector<int32_t>{4, 3, 2}));
+  EXPECT_EQ(bert->special_tokens().unknown, 5);
+  EXPECT_EQ(*bert->Decode({4, 3, 5, 2, 1}), "a [CLS]");
+}
+
 TEST_F(FilesTest, ErrorsNameFileAndLocation) {
   EXPECT_EQ(LoadTokenizer("/no/such/file.json").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");

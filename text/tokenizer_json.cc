@@ -344,11 +344,16 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const 
 absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadTokenizerSettings(json, {}));
   BertNames names;
+  constexpr std::pair<std::optional<int32_t> SpecialTokens::*, std::string BertNames::*> kNames[] = {
+      {&SpecialTokens::padding, &BertNames::padding},
+      {&SpecialTokens::unknown, &BertNames::unknown},
+      {&SpecialTokens::classification, &BertNames::classification},
+      {&SpecialTokens::separator, &BertNames::separator},
+      {&SpecialTokens::mask, &BertNames::mask}};
   for (const auto& [role, text] : settings.roles) {
-    if (!text.has_value()) continue;
-    if (role == &SpecialTokens::unknown) names.unknown = *text;
-    if (role == &SpecialTokens::classification) names.classification = *text;
-    if (role == &SpecialTokens::separator) names.separator = *text;
+    for (const auto& [of_role, name] : kNames) {
+      if (role == of_role) names.*name = text.value_or("");
+    }
   }
   WordPieceModel model = BertModel(std::move(vocabulary), names);
   BertNormalizer& normalizer = model.normalizer;

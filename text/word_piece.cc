@@ -119,7 +119,11 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::strin
 }
 
 WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names) {
-  WordPieceModel model = {.unknown = names.unknown, .special = UsualSpecialTokens(vocabulary)};
+  WordPieceModel model = {.unknown = names.unknown};
+  for (const auto* name : {&names.padding, &names.unknown, &names.classification, &names.separator, &names.mask}) {
+    const std::optional<int32_t> id = vocabulary.Find(*name);
+    if (id.has_value() && !name->empty()) model.special.push_back({*name, *id});
+  }
   const std::optional<int32_t> classification = vocabulary.Find(names.classification),
                                separator = vocabulary.Find(names.separator);
   if (classification.has_value() && separator.has_value()) {

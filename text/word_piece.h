@@ -63,12 +63,12 @@ class WordPiece final : public Tokenizer {
 // token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
 // lines at the end count for nothing.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
-// The names of the tokens of BERT's input format.
+// The texts of BERT's special tokens.
 struct BertNames {
-  std::string unknown = "[UNK]", classification = "[CLS]", separator = "[SEP]";
+  std::string padding = "[PAD]", unknown = "[UNK]", classification = "[CLS]", separator = "[SEP]", mask = "[MASK]";
 };
-// Returns the model of a lowercasing BERT. Its special tokens are UsualSpecialTokens(vocabulary). If the vocabulary has
-// the tokens for classification and separator, the model has BERT's input formats.
+// Returns the model of a lowercasing BERT. Its special tokens are those of `names` that the vocabulary has. If these
+// include the tokens for classification and separator, the model has BERT's input formats.
 WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names = {});
 
 }  // namespace weft
