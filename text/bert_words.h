@@ -18,7 +18,7 @@ struct BertNormalizer {
   bool lowercase = true;
 };
 
-// Returns the normalized text of `text`, which must be UTF-8.
+// Returns `text`, which must be UTF-8, in its normalized form.
 std::string BertNormalize(absl::string_view text, const BertNormalizer& normalizer);
 // Returns the words of `text`, which must be UTF-8. White space separates words. Each punctuation character, and each
 // ASCII symbol such as '$', is a word.

@@ -23,13 +23,13 @@ namespace weft {
 using TokenPair = std::pair<std::string, std::string>;
 
 struct BpeModel {
-  Vocabulary vocabulary;          // tokens as bytes: " the", not "Ġthe"
-  std::vector<TokenPair> merges;  // lowest rank first; both tokens and their concatenation are in the vocabulary
-  std::vector<AddedToken> special;
-  bool prefix_space = false;       // puts ' ' before a text that doesn't begin with ' '
-  bool whole_words = false;        // a word that is in the vocabulary is one token, whatever the merges give
-  std::optional<int32_t> unknown;  // the token of bytes that are not in the vocabulary; without it they are errors
-  bool fuse_unknown = false;       // unknown bytes that follow each other in a word are one token
+  Vocabulary vocabulary;            // tokens as bytes: " the", not "Ġthe"
+  std::vector<TokenPair> merges;    // lowest rank first; both tokens and their concatenation are in the vocabulary
+  std::vector<AddedToken> special;  // and other added tokens
+  bool prefix_space = false;        // puts ' ' before a text that doesn't begin with ' '
+  bool whole_words = false;         // a word that is in the vocabulary is one token, whatever the merges give
+  std::optional<int32_t> unknown;   // the token of bytes that are not in the vocabulary; without it they are errors
+  bool fuse_unknown = false;        // unknown bytes that follow each other in a word are one token
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 

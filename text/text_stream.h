@@ -42,7 +42,7 @@ class TextStream {
   std::vector<std::string> stops_;
   std::vector<int32_t> ids_;  // the latest tokens that are shown: `known_` decoded ones, then those not yet decoded
   size_t known_;
-  // Withheld text: what CleanUpSpaces may change; bytes of an incomplete character; the possible start of a stop
+  // Withheld: text that CleanUpSpaces may change; bytes of an incomplete character; the possible start of a stop
   // string.
   std::string uncleaned_, bytes_, text_;
   std::string hidden_;  // for each byte of `text_`, '1' if it is of a hidden token

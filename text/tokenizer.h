@@ -31,7 +31,8 @@ struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
 };
 
-// What the files beside a tokenizer say of its added tokens. Their ids are those of their texts in the vocabulary.
+// Holds the added tokens and roles that the files beside a tokenizer name. A token's id is that of its text in the
+// vocabulary.
 struct TokenizerSettings {
   std::vector<AddedToken> tokens;   // replace added tokens of the same text
   std::vector<AddedToken> special;  // are added if no added token has their text
@@ -93,7 +94,7 @@ class Tokenizer {
 
   // Follows `settings`. Tokens and roles whose text is no token of the vocabulary are left out.
   void Configure(const TokenizerSettings& settings);
-  // A sentence for the user about an oddity of the files, or "".
+  // Returns a sentence for the user about an oddity of the files, or "".
   const std::string& note() const { return note_; }
   void set_note(std::string note) { note_ = std::move(note); }
 

@@ -28,11 +28,11 @@ struct WordPieceModel {
   std::string prefix = "##";      // marks pieces that don't begin a word
   int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
   BertNormalizer normalizer;
-  // How tokens are joined: the decoder's prefix goes, and there is a space before tokens without it. Without a value,
-  // tokens are joined by spaces as they are.
+  // Join drops this prefix of later tokens, and puts a space before tokens without it. Without a value, Join puts a
+  // space before all tokens.
   std::optional<std::string> decoder_prefix = "##";
-  bool cleanup = true;  // no space before the marks and contractions of English, in each token on its own
-  std::vector<AddedToken> special;
+  bool cleanup = true;              // no space before the marks and contractions of English, in each token on its own
+  std::vector<AddedToken> special;  // and other added tokens
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
