@@ -37,9 +37,9 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             "modules.json", "sentence_bert_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
 // These files belong to a tokenizer, beside the files that LoadTokenizer reads.
-constexpr const char* kTokenizerCompanions[] = {
-    "added_tokens.json",     "chat_template.jinja",   "chat_template.json",
-    "source_vocabulary.txt", "target_vocabulary.txt", "shared_vocabulary.txt"};
+constexpr const char* kTokenizerCompanions[] = {"added_tokens.json",     "chat_template.jinja",
+                                                "chat_template.json",    "source_vocabulary.txt",
+                                                "target_vocabulary.txt", "shared_vocabulary.txt"};
 
 constexpr char kGenerationConfig[] = "generation_config.json";
 

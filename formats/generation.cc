@@ -174,22 +174,6 @@ void Read(KeyReader& keys, int64_t vocabulary, Settings* settings) {
   }
 }
 
-// Returns the text of eos_token beside the tokenizer: a text, or an object whose "content" is the text.
-absl::StatusOr<std::string> NamedEnd(const std::string& tokenizer_file) {
-  std::error_code error;
-  const fs::path given = tokenizer_file, folder = fs::is_directory(given, error) ? given : given.parent_path();
-  for (const char* const name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const std::string path = (folder / name).string();
-    if (!fs::is_regular_file(path, error)) continue;
-    WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
-    Json end = json.value("eos_token", Json());
-    if (end.is_object()) end = end.value("content", Json());
-    if (end.is_string()) return end.get<std::string>();
-    if (!end.is_null()) return InvalidArgument(path, ": eos_token is ", end.dump(), ", wanted a token's text");
-  }
-  return std::string();
-}
-
 }  // namespace
 
 std::vector<std::string> GenerationSettings::Unused(absl::Span<const absl::string_view> used) const {
@@ -211,9 +195,9 @@ std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view t
   return std::nullopt;
 }
 
-absl::StatusOr<GenerationSettings> ReadGenerationSettings(const GenerationFiles& files, const Tokenizer& tokenizer,
+absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& model, const Tokenizer& tokenizer,
                                                           int64_t vocabulary) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Source> sources, Sources(files.model));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Source> sources, Sources(model));
   Settings settings = {.published = !sources.empty()};
   const auto unknown = [&](int32_t id) { return id < 0 || id >= vocabulary; };
   for (const auto& [path, json] : sources) {
@@ -229,12 +213,11 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const GenerationFiles&
     }
   }
   if (settings.end.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const std::string name, NamedEnd(files.tokenizer_file));
-    const std::optional<int32_t> end = name.empty() ? std::nullopt : FindToken(tokenizer, name);
     const SpecialTokens& special = tokenizer.special_tokens();
-    // No file names an end token. A begin token ends a text, too, because some models separate texts with it.
-    for (const std::optional<int32_t>& id : end ? std::vector{end} : std::vector{special.end, special.begin}) {
-      if (id.has_value() && !absl::c_linear_search(settings.end, *id)) settings.end.push_back(*id);
+    if (special.end.has_value()) settings.end.push_back(*special.end);
+    // A model without such files may separate texts with a begin token.
+    if (sources.empty() && special.begin.has_value() && special.begin != special.end) {
+      settings.end.push_back(*special.begin);
     }
   }
   for (std::vector<int32_t>* const tokens : {&settings.end, &settings.forced_end, &settings.excluded}) {

@@ -1,9 +1,7 @@
 // A GenerationSettings holds the settings of text generation that the files of a published model give: the tokens that
 // end a text, other special tokens, and defaults of sampling and beam search.
 //
-//   WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings,
-//                         ReadGenerationSettings({.model = "llama", .tokenizer_file = "llama"}, tokenizer,
-//                         vocabulary));
+//   WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings, ReadGenerationSettings("llama", tokenizer, vocabulary));
 //   options.stop = settings.end;
 //   for (const std::string& note : settings.Unused({"temperature", "top_k"})) std::cerr << note << "\n";
 //
@@ -53,14 +51,11 @@ struct GenerationSettings {
   std::vector<std::string> Unused(absl::Span<const absl::string_view> used) const;
 };
 
-struct GenerationFiles {
-  std::string model;           // a file or folder, as for ReadModel; an adapter has the settings of its base model
-  std::string tokenizer_file;  // the file or folder from which the tokenizer was loaded
-};
-// `vocabulary`: number of rows of the model's table of target tokens. Returns InvalidArgument, with file and key, if a
-// value has the wrong type, or if a token that starts or must follow a target is outside the vocabulary. End tokens
-// outside the vocabulary are left out, because the model never writes them.
-absl::StatusOr<GenerationSettings> ReadGenerationSettings(const GenerationFiles& files, const Tokenizer& tokenizer,
+// `model`: a file or folder, as for ReadModel; an adapter has the settings of its base model. `tokenizer` gives the end
+// token if no file does. `vocabulary`: number of rows of the model's table of target tokens. Returns InvalidArgument,
+// with file and key, if a value has the wrong type, or if a token that starts or must follow a target is outside the
+// vocabulary. End tokens outside the vocabulary are left out, because the model never writes them.
+absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& model, const Tokenizer& tokenizer,
                                                           int64_t vocabulary);
 
 // Returns the id of the token whose text is `text`, a special one if there are several.

@@ -83,8 +83,7 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());
   const int64_t vocabulary = gpt.model.config.vocabulary;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), vocabulary));
-  WEFT_ASSIGN_OR_RETURN(gpt.settings,
-                        ReadGenerationSettings({.model = path, .tokenizer_file = file}, *gpt.tokenizer, vocabulary));
+  WEFT_ASSIGN_OR_RETURN(gpt.settings, ReadGenerationSettings(path, *gpt.tokenizer, vocabulary));
   return gpt;
 }
 
