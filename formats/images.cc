@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -24,15 +24,23 @@ absl::Status Bad(const Images& images, size_t line, absl::string_view what) {
   return InvalidArgument(images.path, ", line ", line, ": ", what);
 }
 
-// The distinct numbers of a column.
+// How often a column has each of its numbers.
 struct Column {
-  std::set<float> values;
+  std::map<float, int64_t> counts;
 
-  float highest() const { return *values.rbegin(); }
+  size_t size() const { return counts.size(); }
+  float highest() const { return counts.rbegin()->first; }
+  bool HasGap() const { return static_cast<float>(size()) < highest() + 1; }
+  // Returns how often the column has its most frequent number.
+  int64_t Mode() const {
+    int64_t mode = 0;
+    for (const auto& [value, count] : counts) mode = std::max(mode, count);
+    return mode;
+  }
   // Reports whether the column has each of the labels 0, 1, ..., at least two of them.
   bool HasAllLabels() const {
-    return values.size() >= 2 && highest() == static_cast<float>(values.size() - 1) && *values.begin() == 0 &&
-           std::all_of(values.begin(), values.end(), [](float value) { return value == std::floor(value); });
+    const auto is_whole = [](const auto& each) { return each.first == std::floor(each.first); };
+    return size() >= 2 && !HasGap() && std::all_of(counts.begin(), counts.end(), is_whole);
   }
 };
 
@@ -41,17 +49,18 @@ absl::Status CheckLabelColumn(const Images& images) {
   Column first, last;
   float brightest = 0;  // of the pixels behind the first column
   for (int64_t i = 0; i < images.size(); ++i) {
-    first.values.insert(images[i].front());
+    ++first.counts[images[i].front()];
     for (const float pixel : images[i].subspan(1)) brightest = std::max(brightest, pixel);
-    last.values.insert(static_cast<float>(images.labels[static_cast<size_t>(i)]));
+    ++last.counts[static_cast<float>(images.labels[static_cast<size_t>(i)])];
   }
-  // Labels are few numbers without large gaps. A column of pixels is constant, or has gaps, or has many numbers.
+  // Labels are few numbers without gaps, of similar frequencies. A column of pixels has one number or very many, or
+  // gaps that are large or beside a frequent number such as black.
   constexpr size_t kMany = 16;  // times the number of labels
-  const size_t count = last.values.size();
-  const bool pixels =
-      count == 1 || 2 * static_cast<float>(count) <= last.highest() + 1 || count >= kMany * first.values.size();
+  const bool pixels = last.size() == 1 || last.size() >= kMany * first.size() ||
+                      2 * static_cast<float>(last.size()) <= last.highest() + 1 ||
+                      (last.HasGap() && last.Mode() >= 2 * first.Mode());
   if (!first.HasAllLabels() || !pixels || last.highest() > brightest) return absl::OkStatus();
-  return InvalidArgument(images.path, ": the last column of a line is taken for its label, and has ", count,
+  return InvalidArgument(images.path, ": the last column of a line is taken for its label, and has ", last.size(),
                          " different values of 0 .. ", last.highest(), "; but the first column has each label of 0 .. ",
                          first.highest(), ". If it is the label, move it to the end of the line");
 }
