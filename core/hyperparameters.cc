@@ -6,7 +6,9 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -34,6 +36,12 @@ template <class T>
 absl::Status SetInteger(absl::string_view text, T* value, const Hyperparameter::Rules& rules) {
   T parsed;
   if (!absl::SimpleAtoi(text, &parsed)) {
+    constexpr double kExact = 1e15;  // below, a double holds each whole number
+    double number;
+    if (text.find_first_of(".eE") != text.npos && ParseDecimal(text, &number) && number == std::floor(number) &&
+        std::abs(number) < kExact) {
+      return InvalidArgument(absl::StrFormat("'%s' is not written as a whole number; write %.0f", text, number));
+    }
     return InvalidArgument("'", text, "' is not a whole number ",
                            std::is_unsigned_v<T> ? "from 0 to 2^64 - 1" : "below 2^63");
   }
@@ -122,6 +130,39 @@ struct Get {
   nlohmann::ordered_json operator()(const Hyperparameter::Text& value) const { return value.get(); }
 };
 
+// Reports whether an option has a value that turns on what it stands for.
+bool IsSet(const Hyperparameter& row) {
+  const std::string text = row.text();
+  double number = 1;
+  const bool is_number = !row.is_text() && ParseDecimal(text, &number);
+  if (is_number) return number != 0 && !(number == 1 && row.rules.low == 1);
+  return !text.empty() && text != "none" && text != "false";
+}
+
+// A condition of Rules::needs without " or ", and the option that it is about.
+struct Condition {
+  bool negated = false;
+  std::string flag;
+  std::vector<std::string> values;  // empty: any that IsSet accepts
+
+  explicit Condition(absl::string_view text) : negated(absl::ConsumePrefix(&text, "no ")) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    flag = parts.first;
+    values = absl::StrSplit(parts.second, '|', absl::SkipEmpty());
+  }
+  bool Holds(const Hyperparameters& table) const {
+    const auto row = absl::c_find_if(table, [&](const Hyperparameter& each) { return each.flag == flag; });
+    WEFT_CHECK(row != table.end());
+    if (values.empty()) return IsSet(*row) != negated;
+    const std::vector<std::string> words = absl::StrSplit(row->text(), absl::ByAnyChar(",:"));
+    return absl::c_any_of(words, [&](const std::string& word) { return absl::c_linear_search(values, word); });
+  }
+  std::string ToText() const {
+    if (values.empty()) return absl::StrCat(flag, negated ? " is not set" : " is set");
+    return absl::StrCat(flag, " is ", absl::StrJoin(values, " or "));
+  }
+};
+
 }  // namespace
 
 std::string Hyperparameter::key() const { return absl::StrReplaceAll(flag, {{"-", "_"}}); }
@@ -160,12 +201,32 @@ absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter
   return Annotate(std::visit(Set{text, parameter.rules}, parameter.value), parameter.flag);
 }
 
-absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table) {
+absl::Status CheckNeeds(const std::set<std::string>& flags, const Hyperparameters& table) {
   for (const Hyperparameter& row : table) {
-    const auto found = given.find(row.flag);
-    if (found != given.end()) WEFT_RETURN_IF_ERROR(SetFromText(found->second, row));
+    if (!flags.contains(row.flag) || (row.is_switch() && !IsSet(row))) continue;
+    for (const absl::string_view need : absl::StrSplit(row.rules.needs, ", ", absl::SkipEmpty())) {
+      std::vector<std::string> wanted;
+      bool holds = false;
+      for (const absl::string_view text : absl::StrSplit(need, " or ")) {
+        const Condition condition(text);
+        holds = holds || condition.Holds(table);
+        wanted.push_back(condition.ToText());
+      }
+      if (!holds) return InvalidArgument(row.flag, ": it has no effect unless ", absl::StrJoin(wanted, " or "));
+    }
   }
   return absl::OkStatus();
+}
+
+absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table) {
+  std::set<std::string> flags;
+  for (const Hyperparameter& row : table) {
+    const auto found = given.find(row.flag);
+    if (found == given.end()) continue;
+    WEFT_RETURN_IF_ERROR(SetFromText(found->second, row));
+    flags.insert(row.flag);
+  }
+  return CheckNeeds(flags, table);
 }
 
 absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparameters& table,

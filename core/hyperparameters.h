@@ -15,6 +15,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -39,6 +40,12 @@ struct Hyperparameter {
     bool zero_keeps = false;                // whether setting the value to 0 leaves it unchanged
     // Returns what holds while an optional value is not set, or null for nothing. If there is no function, null holds.
     std::function<nlohmann::ordered_json()> unset = nullptr;
+
+    // The conditions under which the option has an effect, or "": conditions on other options of its table, separated
+    // by commas. A condition is "lora-rank", which holds if its value is not none, false or 0 (nor 1, if 1 is the
+    // minimum); "schedule=wsd|plateau", which holds if the value, or an element of the list, is one of these; "no
+    // init", which holds if it has no value; or several of these with " or " between them.
+    std::string needs = "";
 
     // The next three are for the help of a command.
     std::string group = "";  // the heading above the option, such as "Model"
@@ -100,7 +107,10 @@ void Append(const Hyperparameters& rows, Hyperparameters* table);
 // Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:
 // 'many' is not a whole number below 2^63".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
-// Sets the options of `table` that `given`, texts by flag, names.
+// Returns InvalidArgument if one of `flags`, options of `table` that a user has set, has no effect by Rules::needs:
+// "lora-alpha: it has no effect unless lora-rank is set". A switch that is off needs nothing.
+absl::Status CheckNeeds(const std::set<std::string>& flags, const Hyperparameters& table);
+// Sets the options of `table` that `given`, texts by flag, names. Then checks their needs.
 absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table);
 // Sets the options whose keys `json`, an object, contains, one after the other. Ignores keys in `annotations`. Returns
 // InvalidArgument at the first wrong value or unknown key, with the nearest known key, and if two names of an option

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -71,6 +72,9 @@ TEST(HyperparametersTest, NamesWhatIsWrong) {
   } kFlags[] = {
       {0, "many", "steps: 'many' is not a whole number below 2^63"},
       {0, "1.5", "steps: '1.5' is not a whole number below 2^63"},
+      {0, "2.0", "steps: '2.0' is not written as a whole number; write 2"},
+      {0, "1e2", "steps: '1e2' is not written as a whole number; write 100"},
+      {0, "1e30", "steps: '1e30' is not a whole number below 2^63"},
       {0, "101", "steps: 101 is not in 0 .. 100"},
       {0, "99999999999999999999", "steps: '99999999999999999999' is not a whole number below 2^63"},
       {1, "-1", "seed: '-1' is not a whole number from 0 to 2^64 - 1"},
@@ -151,6 +155,47 @@ TEST(HyperparametersTest, AnOptionalValueMayBeUnset) {
   EXPECT_EQ(look_ahead, false);
   EXPECT_TRUE(table[3].is_switch());
   EXPECT_FALSE(table[2].is_switch());
+}
+
+TEST(HyperparametersTest, AnOptionMayNeedOthers) {
+  int64_t rank = 0, parts = 1;
+  double alpha = 16;
+  bool save = false, quick = false;
+  std::string schedule = "cosine", init, kind;
+  std::optional<int64_t> vocabulary;
+  const Hyperparameters table = {{"rank", "", &rank, {.low = 0}},
+                                 {"parts", "", &parts, {.low = 1}},
+                                 {"schedule", "", &schedule},
+                                 {"init", "", &init},
+                                 {"kind", "", &kind},
+                                 {"save", "", &save},
+                                 {"alpha", "", &alpha, {.needs = "rank"}},
+                                 {"quick", "", &quick, {.needs = "parts or save"}},
+                                 {"factor", "", &alpha, {.needs = "schedule=plateau|wsd"}},
+                                 {"vocabulary", "", &vocabulary, {.needs = "kind=bpe or no kind, no init"}}};
+  const struct {
+    std::map<std::string, std::string> given;
+    const char* error;  // "" if there is none
+  } kCases[] = {
+      {{{"alpha", "16"}}, "alpha: it has no effect unless rank is set"},
+      {{{"alpha", "16"}, {"rank", "0"}}, "alpha: it has no effect unless rank is set"},
+      {{{"alpha", "16"}, {"rank", "1"}}, ""},
+      {{{"quick", "true"}}, "quick: it has no effect unless parts is set or save is set"},
+      {{{"quick", "false"}}, ""},
+      {{{"quick", "true"}, {"parts", "1"}}, "quick: it has no effect unless parts is set or save is set"},
+      {{{"quick", "true"}, {"parts", "2"}}, ""},
+      {{{"quick", "true"}, {"save", "true"}}, ""},
+      {{{"factor", "1"}}, "factor: it has no effect unless schedule is plateau or wsd"},
+      {{{"factor", "1"}, {"schedule", "constant:5,wsd"}}, ""},
+      {{{"vocabulary", "9"}}, ""},
+      {{{"vocabulary", "9"}, {"kind", "bpe"}}, ""},
+      {{{"vocabulary", "9"}, {"kind", "bytes"}}, "vocabulary: it has no effect unless kind is bpe or kind is not set"},
+      {{{"vocabulary", "9"}, {"init", "a"}}, "vocabulary: it has no effect unless init is not set"},
+  };
+  for (const auto& [given, error] : kCases) {
+    rank = 0, parts = 1, schedule = "cosine", init = kind = "", save = quick = false;
+    EXPECT_EQ(SetFromTexts(given, table).message(), error) << given.begin()->first;
+  }
 }
 
 TEST(HyperparametersTest, BytesMayHaveAUnit) {

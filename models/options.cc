@@ -197,7 +197,7 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       {"score-width",
        "width of the hidden layer of --score=additive; 0: key-width",
        &a.score_width,
-       {.low = 0, .high = kMost}},
+       {.low = 0, .high = kMost, .needs = "score=additive"}},
       ChoiceRow<HeadMerge>("head-merge",
                            "how the outputs of the heads are combined: by a linear layer, or as their mean", kMerges,
                            &a.merge),
@@ -217,11 +217,14 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
                               "number that is added to a score by distance: none, ALiBi's slopes, or learnt numbers "
                               "for buckets of distances as in T5",
                               kBiases, &a.distance_bias),
-      {"buckets", "number of buckets of --distance-bias=buckets", &a.buckets, {.low = 4, .high = kMost}},
+      {"buckets",
+       "number of buckets of --distance-bias=buckets",
+       &a.buckets,
+       {.low = 4, .high = kMost, .needs = "distance-bias=buckets"}},
       {"max-distance",
        "distance from which on all tokens share the last bucket of --distance-bias=buckets",
        &a.max_distance,
-       {.low = 4, .high = kMost}},
+       {.low = 4, .high = kMost, .needs = "distance-bias=buckets"}},
       {"soft-cap",
        "bound C of attention scores, which become C · tanh(score / C); 0: no bound",
        &a.soft_cap,
@@ -229,7 +232,10 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       ChoiceRow<std::optional<RotaryLayout>>(
           "rotary", "rotary positions, which turn pairs of features: i and i + half (Llama), or 2i and 2i + 1", kRotary,
           &a.rotary),
-      {"rotary-base", "base of the angles of rotary positions", &a.rotary_base, {.low = 1e-30, .type = "X>0"}},
+      {"rotary-base",
+       "base of the angles of rotary positions",
+       &a.rotary_base,
+       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
   };
 }
 

@@ -222,10 +222,10 @@ TEST_F(ClassifyTasksTest, SaysWhatDoesNotFit) {
       {"tokens", {"--data=unequal.conll"}, "unequal.conll, line 2: 3 columns, but line 1 has 2 columns"},
       {"tokens", {"--validation=long.conll"}, "long.conll, line 1: "},
       {"tokens", {"--format=csv"}, "--format: csv has no labelled words"},
-      {"regression", {"--metric=val_f1"}, "--metric: this training measures no val_f1"},
-      {"pair", {"--metric=val_pearson"}, "--metric: this training measures no val_pearson"},
+      {"regression", {"--save-best", "--metric=val_f1"}, "--metric: this training measures no val_f1"},
+      {"pair", {"--save-best", "--metric=val_pearson"}, "--metric: this training measures no val_pearson"},
       {"tokens", {"--pooling=mean"}, "--pooling: mean has no use in the task tokens"},
-      {"regression", {"--data=text.jsonl"}, "text.jsonl, line 2: the label 'many' is not a finite number"},
+      {"regression", {"--data=text.jsonl"}, "text.jsonl, line 2: the label 'many' is not a finite decimal number"},
       {"regression", {"--label-column=stars"}, "numbers.jsonl, line 1: there is no key \"stars\"; the keys are score"},
   };
   for (const auto& [task, flags, message] : kCases) {

@@ -69,8 +69,8 @@ TEST_F(QuantizeTest, OtherFamilies) {
   ExpectSame("classify", {"classify", "--scores", "a.txt"});
   ExpectSame("classify", {"evaluate", "--json", "labelled.tsv"}, {"--overwrite"});
   ASSERT_TRUE(Works(Weft({"tokenizer", "train", "--kind=wordpiece", "--vocabulary=100", "--out=pieces", "text.txt"})));
-  ASSERT_TRUE(Works(
-      Weft(SmallTraining("bert") + Arguments{"--tokenizer=pieces"} + small + Arguments{"--out=bert", "--steps=5"})));
+  ASSERT_TRUE(Works(Weft(SmallTraining("bert") - "--vocabulary=300" + Arguments{"--tokenizer=pieces"} + small +
+                         Arguments{"--out=bert", "--steps=5"})));
   ExpectSame("bert", {"embed", "a.txt"});
   ExpectSame("bert", {"word-vectors", "--word=line", "text.txt"}, {"--overwrite"});
   Write("masked.txt", "line [MASK] of a text\n");
@@ -78,8 +78,8 @@ TEST_F(QuantizeTest, OtherFamilies) {
   EXPECT_TRUE(Works(Weft({"attention", "--model=bert-q8_0", "line", "of"})));
   EXPECT_TRUE(Works(Weft({"summary", "bert-q8_0"})));
   // A training may begin with quantized weights.
-  EXPECT_TRUE(
-      Works(Weft(SmallTraining("classify") + small + Arguments{"--init=bert-q8_0", "--out=tuned", "--steps=2"})));
+  EXPECT_TRUE(Works(Weft(SmallTraining("classify") - "--vocabulary=300" + small +
+                         Arguments{"--init=bert-q8_0", "--out=tuned", "--steps=2"})));
   ASSERT_TRUE(Works(Weft(SmallTraining("vit") + small + Arguments{"--out=vit", "--steps=20"})));
   ExpectSame("vit", {"classify", "--scores", "pictures.csv"});
 }

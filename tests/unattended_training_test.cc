@@ -97,7 +97,8 @@ TEST_F(UnattendedTrainingTest, StepsThatAreNotFiniteAreSkippedUntilTheyAreTooMan
 }
 
 TEST_F(UnattendedTrainingTest, OptionsThatContradictEachOtherAreErrors) {
-  EXPECT_TRUE(Fails(Train({"--metric=ema_val_loss"}), 2, "--metric: ema_val_loss needs averaged weights; set ema"));
+  EXPECT_TRUE(Fails(Train({"--save-best", "--metric=ema_val_loss"}), 2,
+                    "--metric: ema_val_loss needs averaged weights; set ema"));
   EXPECT_TRUE(Fails(Train({"--patience=3", "--eval-every=0"}), 2, "--patience: it needs evaluations; set eval-every"));
   EXPECT_TRUE(Fails(Train({"--save-best", "--eval-every=0"}), 2, "--save-best: it needs evaluations; set eval-every"));
   EXPECT_TRUE(Fails(Train({"--keep=0"}), 2, "--keep: "));

@@ -42,6 +42,11 @@ Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
+Arguments operator-(Arguments a, const std::string& word) {
+  std::erase(a, word);
+  return a;
+}
+
 std::string Differences(const Files& a, const Files& b) {
   std::string names;
   for (const auto& [name, contents] : a) {

@@ -14,6 +14,7 @@ namespace weft {
 
 using Arguments = std::vector<std::string>;
 Arguments operator+(Arguments a, const Arguments& b);
+Arguments operator-(Arguments a, const std::string& word);  // without `word`
 
 // The contents of a folder's files, by path relative to the folder.
 using Files = std::map<std::string, std::string>;

@@ -47,19 +47,19 @@ Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
       {"decay-steps",
        "number of steps at the end in which the schedule wsd lowers the rate; below 1, a fraction of all steps",
        &options->schedule.decay,
-       {.low = 0, .high = static_cast<double>(kMaxSteps)}},
+       {.low = 0, .high = static_cast<double>(kMaxSteps), .needs = "schedule=wsd"}},
       {"plateau-factor",
        "factor by which the schedule plateau reduces the learning rate",
        &options->plateau.factor,
-       {.low = 0}},
+       {.low = 0, .needs = "schedule=plateau"}},
       {"plateau-patience",
        "number of evaluations in a row without a lower loss that the schedule plateau accepts",
        &options->plateau.patience,
-       {.low = 0}},
+       {.low = 0, .needs = "schedule=plateau"}},
       {"plateau-threshold",
        "fraction of the best loss by which a loss must be lower for the schedule plateau",
        &options->plateau.threshold,
-       {.low = 0}},
+       {.low = 0, .needs = "schedule=plateau"}},
   };
 }
 

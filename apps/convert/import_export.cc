@@ -52,7 +52,7 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
   table.push_back({"file-version",
                    "version of llama2.c's model.bin: 0 is the legacy format, 1 has a header",
                    &flags->file_version,
-                   {.low = 0, .high = 1}});
+                   {.low = 0, .high = 1, .needs = "layout=llama2.c"}});
   return table;
 }
 

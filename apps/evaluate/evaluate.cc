@@ -62,7 +62,10 @@ Hyperparameters Table(EvaluateFlags* flags) {
        "bootstrap",
        &flags->baseline,
        {.type = "FILE_OR_MODEL"}},
-      {"resamples", "with --baseline: number of resamples", &flags->resamples, {.low = 1, .high = 1e6}},
+      {"resamples",
+       "with --baseline: number of resamples",
+       &flags->resamples,
+       {.low = 1, .high = 1e6, .needs = "baseline"}},
       {"beam",
        "for a Transformer: number of hypotheses of beam search; 1: greedy",
        &flags->beam,
@@ -257,10 +260,8 @@ absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   if (flags.given.count("translations") + flags.given.count("hypotheses") > 1) {
     return InvalidArgument("--hypotheses is another name of --translations: give one of them");
   }
-  for (const char* flag : {"resamples", "seed"}) {
-    if (absl::c_linear_search(subject.flags, "baseline") && flags.baseline.empty() && flags.given.count(flag) > 0) {
-      return InvalidArgument("--", flag, " has no use without --baseline");
-    }
+  if (absl::c_linear_search(subject.flags, "baseline") && flags.baseline.empty() && flags.given.count("seed") > 0) {
+    return InvalidArgument("--seed has no use without --baseline");  // with a BERT, it has one
   }
   if (subject.takes_files != flags.files.empty()) return absl::OkStatus();
   return InvalidArgument(subject.takes_files ? absl::StrCat("to evaluate ", subject.name, ", name a file of data")

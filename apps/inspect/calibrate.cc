@@ -43,7 +43,7 @@ Hyperparameters Table(CalibrateFlags* flags) {
       {"imitate",
        "measure a network that this process imitates, such as 25us,10Gbit",
        &flags->imitate,
-       {.type = "LATENCY,BANDWIDTH"}}};
+       {.needs = "network", .type = "LATENCY,BANDWIDTH"}}};
   Append(ChoiceTable(&flags->choice), &table);
   return table;
 }
@@ -114,9 +114,6 @@ absl::Status Calibrate(CalibrateFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger());
   const Ranks ranks(messenger.get());
   absl::Status status = SetFromFlags(flags.given, Table(&flags));
-  if (status.ok() && !flags.network && !flags.imitate.empty()) {
-    status = InvalidArgument("--imitate is for --network, which was not given");
-  }
   if (status.ok() && !flags.network && ranks.size() > 1) {
     status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
                              " ranks, between which --network measures");

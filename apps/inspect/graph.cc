@@ -48,7 +48,7 @@ Hyperparameters PrintTable(GraphFlags* flags) {
       {"depth",
        "levels of scope at which dot, json and html fold nodes into boxes; 0: a box for each node",
        &flags->depth,
-       {.low = 0, .high = 100}},
+       {.low = 0, .high = 100, .needs = "format=dot|json|html"}},
       {"mode", "train: the whole training step; eval: the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
       {"precision",
        "number format of matrix products and of the values between them",
@@ -73,7 +73,10 @@ Hyperparameters PrintTable(GraphFlags* flags) {
        "of a run or a model: print the graph that adds the gradients of this number of ranks, with its messages",
        &flags->ranks,
        {.low = 1, .high = 4096}},
-      {"rank", "the rank whose graph is printed with --ranks", &flags->rank, {.low = 0, .high = 4095}},
+      {"rank",
+       "the rank whose graph is printed with --ranks",
+       &flags->rank,
+       {.low = 0, .high = 4095, .needs = "ranks"}},
   };
 }
 
@@ -132,9 +135,6 @@ absl::Status CheckFlags(const GraphFlags& flags) {
   }
   if ((flags.memory || flags.explain) && given.count("format") + given.count("depth") > 0) {
     return InvalidArgument("--format and --depth apply to the graph, which --memory and --explain don't print");
-  }
-  if (flags.format == "text" && given.count("depth") > 0) {
-    return InvalidArgument("--depth folds nodes, which --format=text prints one by one: dot, json and html fold");
   }
   return absl::OkStatus();
 }
@@ -217,7 +217,6 @@ absl::Status PrintGraph(GraphFlags flags) {
     std::fputs(Print(graph, flags).c_str(), stdout);
     return absl::OkStatus();
   }
-  if (flags.rank > 0) return InvalidArgument("--rank is for --ranks, which was not given");
   WEFT_ASSIGN_OR_RETURN(RecordedStep step, chosen ? RecordChoice(&flags) : RecordGpt(&flags));
   std::string text;
   if (flags.stage == "recorded") {

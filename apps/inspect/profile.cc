@@ -46,7 +46,7 @@ Hyperparameters Table(ProfileFlags* flags) {
                    "latency and bandwidth between such ranks, which this process imitates, such as 25us,10Gbit; "
                    "default: no delays",
                    &flags->network,
-                   {.type = "LATENCY,BANDWIDTH"}});
+                   {.needs = "ranks", .type = "LATENCY,BANDWIDTH"}});
   return table;
 }
 
@@ -63,7 +63,6 @@ absl::Status PrintTimingOverhead(const TimedStep& step, int64_t pairs, std::FILE
 }
 
 absl::Status ProfileOneRank(const ProfileFlags& flags) {
-  if (!flags.network.empty()) return InvalidArgument("--network is for --ranks, which was not given");
   WEFT_ASSIGN_OR_RETURN(const StepRun run, RunStep(flags));
   const TimedStep& step = run.step;
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ChromeTrace(step.graph(), step.tiles())));

@@ -40,7 +40,7 @@ Hyperparameters Table(SimulateFlags* flags) {
   Append(
       {{"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
        {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
-       {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite},
+       {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite, {.needs = "save-tasks"}},
        {"workers", "numbers of workers, separated by commas; with --ranks: one number, of the workers of each rank",
         &flags->workers},
        {"policy", "which ready task runs next; all: compare the policies", &flags->policy, {.choices = policies}},
@@ -84,9 +84,6 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
   }
   if (flags.validate && flags.no_reuse) {
     return InvalidArgument("--no-reuse can't be run: values would overwrite each other");
-  }
-  if (flags.overwrite && flags.save.empty()) {
-    return InvalidArgument("--overwrite is for --save-tasks, which was not given");
   }
   if (flags.validate && workers.front() > Cores()) {
     return InvalidArgument("--validate runs on up to ", Cores(),

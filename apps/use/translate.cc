@@ -60,7 +60,7 @@ Hyperparameters Table(TranslateFlags* flags) {
       {"shortlist-translations",
        "number of translations to take from the lexicon for each token of a line",
        &flags->options.shortlist_translations,
-       {.low = 1, .high = 1e6, .group = "Search"}},
+       {.low = 1, .high = 1e6, .needs = "shortlist", .group = "Search"}},
       {"scores", "add a tab and the log-probability to each translation", &flags->scores, {.group = "Output"}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing",
@@ -103,9 +103,6 @@ absl::Status Translate(TranslateFlags flags) {
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
-  }
-  if (flags.given.count("shortlist-translations") > 0 && flags.options.shortlist.empty()) {
-    return InvalidArgument("--shortlist-translations has no use without --shortlist");
   }
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -60,13 +62,25 @@ bool Names(const Json& json, const std::string& option) {
   return absl::c_any_of(json.items(), [&](const auto& item) { return FindOption(item.key(), {option}) == option; });
 }
 
-// Sets the options of a configuration file: first those of "model", then the others.
-absl::Status SetFromConfigFile(const Json& json, const std::string& name, TrainingJob* job) {
+// Sets the options of a configuration file: first those of "model", then the others. Adds to `changed` the options
+// whose values the others change.
+absl::Status SetFromConfigFile(const Json& json, const std::string& name, TrainingJob* job,
+                               std::set<std::string>* changed) {
+  const auto set = [&]() -> absl::Status {
+    const Hyperparameters table = job->Table();
+    std::vector<Json> before;
+    for (const Hyperparameter& row : table) before.push_back(row.json());
+    WEFT_RETURN_IF_ERROR(SetFromConfig(json, name, table));
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (table[i].json() != before[i]) changed->insert(table[i].flag);
+    }
+    return absl::OkStatus();
+  };
   const auto model = json.is_object() ? json.find(kModelKey) : json.end();
-  if (!json.is_object() || model == json.end()) return SetFromConfig(json, name, job->Table());
+  if (!json.is_object() || model == json.end()) return set();
   WEFT_RETURN_IF_ERROR(Annotate(job->SetModel(*model, json.contains(kCommandKey)), kModelKey));
   const Json by_model = ToJson(job->ModelTable());
-  WEFT_RETURN_IF_ERROR(SetFromConfig(json, name, job->Table()));
+  WEFT_RETURN_IF_ERROR(set());
   for (const Hyperparameter& row : job->ModelTable()) {
     const bool in_model = model->contains("model_type") || Names(*model, row.flag);
     const Json before = by_model.value(row.key(), Json());
@@ -106,10 +120,12 @@ absl::Status SetOptions(const OptionSources& sources, TrainingJob* job) {
     WEFT_RETURN_IF_ERROR(
         Annotate(SetFromConfig(run, sources.name, job->Table()), sources.resumed->File("config.json")));
   }
+  std::set<std::string> changed;  // by the configuration file
   if (!sources.config.empty()) {
-    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfigFile(config, sources.name, job), sources.config));
+    WEFT_RETURN_IF_ERROR(Annotate(SetFromConfigFile(config, sources.name, job, &changed), sources.config));
   }
-  return SetFromTexts(sources.given, job->Table());
+  WEFT_RETURN_IF_ERROR(SetFromTexts(sources.given, job->Table()));
+  return Annotate(CheckNeeds(changed, job->Table()), sources.config);
 }
 
 }  // namespace weft

@@ -13,11 +13,18 @@ Hyperparameters LoraHyperparameters(LoraOptions* options) {
        "rank of low-rank adapters (LoRA), which are trained in place of the model's weights; 0: none",
        &options->rank,
        {.low = 0, .high = 65536}},
-      {"lora-alpha", "the result of an adapter is multiplied by lora-alpha / lora-rank", &options->alpha, {.low = 0}},
-      {"lora-dropout", "probability of dropout for an adapter's input", &options->dropout, {.low = 0, .high = 0.99}},
+      {"lora-alpha",
+       "the result of an adapter is multiplied by lora-alpha / lora-rank",
+       &options->alpha,
+       {.low = 0, .needs = "lora-rank"}},
+      {"lora-dropout",
+       "probability of dropout for an adapter's input",
+       &options->dropout,
+       {.low = 0, .high = 0.99, .needs = "lora-rank"}},
       {"lora-targets",
        "names of the layers that get adapters, separated by commas; * matches any text, and ? one character",
-       &options->targets},
+       &options->targets,
+       {.needs = "lora-rank"}},
   };
 }
 

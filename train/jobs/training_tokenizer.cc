@@ -27,7 +27,10 @@ Hyperparameters TrainingTokenizer::Table() {
       {"vocabulary",
        only_bpe ? "maximum number of tokens of a learnt tokenizer" : "maximum number of tokens of --tokenizer=bpe",
        &vocabulary_,
-       {.low = 300, .high = 1e6, .group = "Data"}},
+       {.low = 300,
+        .high = 1e6,
+        .needs = only_bpe ? "tokenizer=bpe or no tokenizer, tokenizer=bpe or no init" : "tokenizer=bpe",
+        .group = "Data"}},
   };
 }
 

@@ -86,11 +86,11 @@ Hyperparameters TranslateJob::Table() {
       {"sampling-rate",
        "highest fraction of decoder inputs that scheduled sampling replaces",
        &sampling_.rate,
-       {.low = 0, .high = 1}},
+       {.low = 0, .high = 1, .needs = "scheduled-sampling"}},
       {"sampling-steps",
        "linear: the step that reaches sampling-rate; inverse-sigmoid: k in k / (k + exp(step / k))",
        &sampling_.steps,
-       {.low = 1}},
+       {.low = 1, .needs = "scheduled-sampling=linear|inverse-sigmoid"}},
   };
   Hyperparameters table = InGroup("Data", data);
   Append(model_source_.Table(), &table);

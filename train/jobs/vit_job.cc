@@ -72,7 +72,7 @@ Hyperparameters VitJob::Table() {
       {"validation-labels",
        "file of the validation pictures' labels, if validation is IDX",
        &validation_labels_path_,
-       {.may_change = true, .is_path = true}},
+       {.may_change = true, .is_path = true, .needs = "validation"}},
       {"pictures", "number of pictures to train on, the first of the data; 0: all", &pictures_, {.low = 0}},
   };
   const Hyperparameters training = {
@@ -84,7 +84,7 @@ Hyperparameters VitJob::Table() {
       {"masked",
        "task masked: fraction of the patches that are hidden and must be predicted",
        &masked_,
-       {.low = 0.001, .high = 1}},
+       {.low = 0.001, .high = 1, .needs = "task=masked"}},
   };
   Hyperparameters table = InGroup("Data", data);
   Append(model_source_.Table(), &table);
