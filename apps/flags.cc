@@ -125,12 +125,17 @@ std::string InputPath(const std::string& path) { return path == kStandardStream 
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app,
                       const std::map<std::string, std::string>& typed) {
   const absl::string_view message = status.message();
-  const std::string name(message.substr(0, message.find(':')));
+  const size_t end = message.find_first_of(": ");
+  const absl::string_view word = message.substr(0, end);
+  // An ordinary word may be the name of an option, too. One with '_' is a key: "top_p is 2, wanted ...".
+  if (end == message.npos || (message[end] == ' ' && !absl::StrContains(word, '_'))) return status;
+  const std::string name = WithHyphens(word);
   const std::string flag = "--" + name;
   if (app.get_option_no_throw(flag) == nullptr) return status;
   const auto found = typed.find(name);
-  if (found == typed.end() || found->second == flag) return absl::Status(status.code(), absl::StrCat("--", message));
-  return absl::Status(status.code(), absl::StrCat(found->second, " (", flag, ")", message.substr(name.size())));
+  const bool other = found != typed.end() && found->second != flag;
+  const std::string shown = other ? absl::StrCat(found->second, " (", flag, ")") : flag;
+  return absl::Status(status.code(), absl::StrCat(shown, message.substr(end)));
 }
 
 absl::Status CheckNoExtras(const CLI::App& app) {

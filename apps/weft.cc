@@ -232,6 +232,10 @@ int Main(int argc, char** argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help
+      const CLI::App& of = *Innermost(app);
+      const bool is_group = !of.get_subcommands([](const CLI::App*) { return true; }).empty();
+      const absl::Status status = is_group ? CheckNoExtras(of) : absl::OkStatus();  // the help of an unknown command?
+      if (!status.ok()) return Report(FullName(of), status);
       std::ostringstream help;
       app.exit(error, help);
       std::fputs(help.str().c_str(), stdout);

@@ -162,6 +162,8 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
     const char *command, *message;
   } rows[] = {
       {"trian", "weft: unknown command 'trian', did you mean 'train'?"},
+      {"trian --help", "weft: unknown command 'trian', did you mean 'train'?"},
+      {"train gtp --help", "weft train: unknown command 'gtp', did you mean 'gpt'?"},
       {"train gtp", "weft train: unknown command 'gtp', did you mean 'gpt'?"},
       {"--verison", "weft: unknown flag '--verison', did you mean '--version'?"},
       {"train gpt --widht=3", "weft train gpt: unknown flag '--widht', did you mean '--width'?"},

@@ -82,7 +82,12 @@ absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vec
     return InvalidArgument("groups: '", group.pattern, "' matches none of the ", names.size(), " weights",
                            names.empty() ? "" : absl::StrCat(", such as '", names.front(), "'"));
   }
-  return absl::OkStatus();
+  const bool all_frozen = !groups.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const ParameterGroup* const group = FindGroup(groups, name);
+    return group != nullptr && group->frozen;
+  });
+  if (!all_frozen) return absl::OkStatus();
+  return InvalidArgument("groups: all ", names.size(), " weights are frozen, so that there is nothing to train");
 }
 
 }  // namespace weft

@@ -45,6 +45,9 @@ TEST(ParameterGroupsTest, EachPatternMustMatch) {
   EXPECT_TRUE(CheckGroups({{.pattern = "w?"}, {.pattern = "*"}}, {"w1", "b"}).ok());
   EXPECT_EQ(CheckGroups({{.pattern = "w?"}}, {"w", "b"}).message(),
             "groups: 'w?' matches none of the 2 weights, such as 'w'");
+  EXPECT_EQ(CheckGroups({{.pattern = "*", .frozen = true}}, {"w", "b"}).message(),
+            "groups: all 2 weights are frozen, so that there is nothing to train");
+  EXPECT_TRUE(CheckGroups({{.pattern = "w"}, {.pattern = "*", .frozen = true}}, {"w", "b"}).ok());
   EXPECT_EQ(CheckGroups({{.pattern = "b", .rate_scale = -1}}, {"w", "b"}).message(),
             "groups: 'b' has rate -1, wanted >= 0, finite");
 }
