@@ -42,6 +42,7 @@ class GrowingFile {
     std::memcpy(buffer_.data() + size, &number, static_cast<size_t>(bytes));
     ++count_;
     constexpr size_t kBuffer = size_t{1} << 20;  // bytes: long against the cost of a write
+    static_assert(kBuffer % kTokenBlock == 0);   // so Write gets whole blocks, except at the end
     return buffer_.size() < kBuffer ? absl::OkStatus() : Write();
   }
 
@@ -49,7 +50,7 @@ class GrowingFile {
   absl::StatusOr<TokenIndex::File> Finish() {
     WEFT_RETURN_IF_ERROR(Write());
     if (fsync(descriptor_.get()) != 0 || !descriptor_.Close()) return SystemStatus("write", path_, errno);
-    return TokenIndex::File{count_, checksummer_.Digest()};
+    return TokenIndex::File{count_, checksummer_.Digest(), blocks_};
   }
 
   int64_t count() const { return count_; }  // of the numbers so far
@@ -59,6 +60,9 @@ class GrowingFile {
 
   absl::Status Write() {
     checksummer_.Add(buffer_);
+    for (size_t begin = 0; begin < buffer_.size(); begin += kTokenBlock) {
+      blocks_ += Checksum(absl::string_view(buffer_).substr(begin, kTokenBlock));
+    }
     for (size_t begin = 0; begin < buffer_.size();) {
       const ssize_t written = write(descriptor_.get(), buffer_.data() + begin, buffer_.size() - begin);
       if (written < 0 && errno == EINTR) continue;
@@ -73,6 +77,7 @@ class GrowingFile {
   Descriptor descriptor_;
   std::string buffer_;
   Checksummer checksummer_;
+  std::string blocks_;  // the digits of the blocks' checksums
   int64_t count_ = 0;
 };
 

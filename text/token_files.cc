@@ -1,5 +1,5 @@
 // The index gives the number of ids of each file, and so its size. A file of another size is an error when the folder
-// is opened; other damage is found by Verify.
+// is opened. Other damage is found when a block is first read, or by Verify.
 #include "weft/text/token_files.h"
 
 #include <algorithm>
@@ -46,6 +46,9 @@ absl::StatusOr<TokenIndex::File> File(const Json& json, const char* count) {
   TokenIndex::File file;
   WEFT_ASSIGN_OR_RETURN(file.count, Count(json, count, kMaxCount));
   WEFT_ASSIGN_OR_RETURN(file.checksum, Text(json, "checksum"));
+  if (json.contains("blocks")) {
+    WEFT_ASSIGN_OR_RETURN(file.blocks, Text(json, "blocks"));
+  }
   return file;
 }
 
@@ -80,34 +83,62 @@ void CopyIds(const char* from, absl::Span<int32_t> out) {
   }
 }
 
-// Returns DataLoss unless the checksum of the file is `expected`.
-absl::Status CheckBytes(const RandomAccessFile& file, const std::string& expected) {
-  constexpr int64_t kBlock = int64_t{1} << 20;  // bytes that are read at once
-  std::string block;
-  Checksummer checksummer;
-  for (int64_t begin = 0; begin < file.size(); begin += kBlock) {
-    block.resize(static_cast<size_t>(std::min(kBlock, file.size() - begin)));
-    WEFT_RETURN_IF_ERROR(file.Read(begin, block.size(), block.data()));
-    checksummer.Add(block);
-  }
-  if (const std::string found = checksummer.Digest(); found != expected) {
-    return absl::DataLossError(
-        absl::StrCat(file.path(), ": its checksum is ", found, ", but ", kTokenIndexFile, " has ", expected));
-  }
-  return absl::OkStatus();
+// Returns the file's entry of the index: `count` is "tokens" or "count".
+Json ToJson(const TokenIndex::File& file, const char* count) {
+  Json json = {{count, file.count}, {"checksum", file.checksum}};
+  if (!file.blocks.empty()) json["blocks"] = file.blocks;
+  return json;
 }
 
+constexpr size_t kDigits = kNoChecksum.size();  // of a checksum
+
+int64_t Blocks(int64_t bytes) { return (bytes + kTokenBlock - 1) / kTokenBlock; }
+
 }  // namespace
+
+CheckedFile::CheckedFile(RandomAccessFile file, const TokenIndex::File& of)
+    : file_(std::move(file)),
+      checksum_(of.checksum),
+      blocks_(of.blocks.empty() ? of.checksum : of.blocks),
+      block_bytes_(of.blocks.empty() ? std::max<int64_t>(file_.size(), 1) : kTokenBlock),
+      checked_(new std::atomic<bool>[blocks_.size() / kDigits]()) {}
+
+absl::Status CheckedFile::Read(int64_t begin, size_t size, void* out) const {
+  const int64_t end = begin + static_cast<int64_t>(size);
+  for (int64_t block = begin / block_bytes_; block * block_bytes_ < end; ++block) {
+    if (checked_[block].load(std::memory_order_relaxed)) continue;
+    const absl::string_view digits = absl::string_view(blocks_).substr(static_cast<size_t>(block) * kDigits, kDigits);
+    const int64_t first = block * block_bytes_;
+    WEFT_RETURN_IF_ERROR(Check(first, std::min(first + block_bytes_, file_.size()), digits));
+    checked_[block].store(true, std::memory_order_relaxed);
+  }
+  return file_.Read(begin, size, out);
+}
+
+// Returns DataLoss unless `expected` is the checksum of the bytes from `begin` to `end`.
+absl::Status CheckedFile::Check(int64_t begin, int64_t end, absl::string_view expected) const {
+  std::string bytes;
+  Checksummer checksummer;
+  for (int64_t at = begin; at < end; at += kTokenBlock) {
+    bytes.resize(static_cast<size_t>(std::min(kTokenBlock, end - at)));
+    WEFT_RETURN_IF_ERROR(file_.Read(at, bytes.size(), bytes.data()));
+    checksummer.Add(bytes);
+  }
+  const std::string found = checksummer.Digest();
+  if (found == expected) return absl::OkStatus();
+  const bool whole = begin == 0 && end == file_.size();
+  return absl::DataLossError(absl::StrCat(file_.path(), ": ", whole ? "its checksum" : "the checksum of its bytes ",
+                                          whole ? "" : absl::StrCat(begin, " to ", end - 1), " is ", found, ", but ",
+                                          kTokenIndexFile, " has ", expected));
+}
 
 std::string ShardFile(size_t shard) { return absl::StrFormat("tokens-%05d.bin", shard); }
 
 std::string TokenIndex::ToJson() const {
-  Json json = {
-      {"format", kFormat},        {"version", kVersion},
-      {"vocabulary", vocabulary}, {"id_bytes", id_bytes()},
-      {"tokenizer", tokenizer},   {"documents", {{"count", documents.count}, {"checksum", documents.checksum}}},
-      {"shards", Json::array()}};
-  for (const File& shard : shards) json["shards"].push_back({{"tokens", shard.count}, {"checksum", shard.checksum}});
+  Json json = {{"format", kFormat},      {"version", kVersion},    {"vocabulary", vocabulary},
+               {"id_bytes", id_bytes()}, {"tokenizer", tokenizer}, {"documents", weft::ToJson(documents, "count")},
+               {"shards", Json::array()}};
+  for (const File& shard : shards) json["shards"].push_back(weft::ToJson(shard, "tokens"));
   return json.dump(2) + "\n";
 }
 
@@ -122,12 +153,19 @@ absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder) {
 
 bool TokenFiles::IsAt(const std::string& path) { return Exists(path + "/" + kTokenIndexFile); }
 
-absl::StatusOr<RandomAccessFile> TokenFiles::OpenFile(const std::string& name, int64_t count,
-                                                      int64_t item_bytes) const {
+absl::StatusOr<CheckedFile> TokenFiles::OpenFile(const std::string& name, const TokenIndex::File& of,
+                                                 int64_t item_bytes) const {
   WEFT_ASSIGN_OR_RETURN(RandomAccessFile file, RandomAccessFile::Open(Path(name)));
-  if (file.size() == count * item_bytes) return file;
-  return InvalidArgument(Path(name), " has ", file.size(), " bytes, but ", kTokenIndexFile, " gives it ",
-                         count * item_bytes);
+  const int64_t bytes = of.count * item_bytes;
+  if (file.size() != bytes) {
+    return InvalidArgument(Path(name), " has ", file.size(), " bytes, but ", kTokenIndexFile, " gives it ", bytes);
+  }
+  const size_t digits = of.blocks.empty() ? of.checksum.size() : of.blocks.size();
+  if (const size_t wanted = kDigits * static_cast<size_t>(of.blocks.empty() ? 1 : Blocks(bytes)); digits != wanted) {
+    return InvalidArgument(Path(kTokenIndexFile), ": the checksums of ", name, " have ", digits, " digits, wanted ",
+                           wanted);
+  }
+  return CheckedFile(std::move(file), of);
 }
 
 absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder, MissingShards missing) {
@@ -137,14 +175,14 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder, MissingSh
   TokenFiles files(folder, std::move(index));
   int64_t end = 0;
   for (size_t i = 0; i < files.index_.shards.size(); ++i) {
-    const int64_t count = files.index_.shards[i].count;
-    absl::StatusOr<RandomAccessFile> shard = files.OpenFile(ShardFile(i), count, files.index_.id_bytes());
+    const TokenIndex::File& of = files.index_.shards[i];
+    absl::StatusOr<CheckedFile> shard = files.OpenFile(ShardFile(i), of, files.index_.id_bytes());
     const bool may_be_missing = missing == MissingShards::kAllow && absl::IsNotFound(shard.status());
     if (!shard.ok() && !may_be_missing) return shard.status();
     files.shards_.push_back(std::move(shard));
-    files.ends_.push_back(end += count);
+    files.ends_.push_back(end += of.count);
   }
-  WEFT_ASSIGN_OR_RETURN(files.documents_, files.OpenFile(kDocumentsFile, files.documents(), kPositionBytes));
+  WEFT_ASSIGN_OR_RETURN(files.documents_, files.OpenFile(kDocumentsFile, files.index_.documents, kPositionBytes));
   WEFT_RETURN_IF_ERROR(files.ReadCoarseStarts());
   WEFT_ASSIGN_OR_RETURN(const std::string tokenizer, TokenizerChecksum(folder));
   if (tokenizer != files.index_.tokenizer) {
@@ -157,9 +195,9 @@ absl::StatusOr<TokenFiles> TokenFiles::Open(const std::string& folder, MissingSh
 absl::Status TokenFiles::Verify() const {
   for (size_t i = 0; i < shards_.size(); ++i) {
     WEFT_RETURN_IF_ERROR(shards_[i].status());
-    WEFT_RETURN_IF_ERROR(CheckBytes(*shards_[i], index_.shards[i].checksum));
+    WEFT_RETURN_IF_ERROR(shards_[i]->Verify());
   }
-  return CheckBytes(documents_, index_.documents.checksum);
+  return documents_.Verify();
 }
 
 int64_t TokenFiles::First(DataSplit split) const {

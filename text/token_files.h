@@ -2,7 +2,8 @@
 //
 //   tokens-00000.bin ...   shards: the ids in a row, little-endian, 16 bits each if the vocabulary fits, else 32 bits
 //   documents.bin          the position of each document's first token, 64 bits each
-//   index.json             sizes and checksums of these files, the vocabulary's size, the checksum of the tokenizer
+//   index.json             sizes and checksums of these files and of their blocks, the vocabulary's size, the checksum
+//                          of the tokenizer
 //   tokenizer.json ...     the tokenizer's files
 //
 //   WEFT_ASSIGN_OR_RETURN(const TokenFiles files, TokenFiles::Open("corpus"));
@@ -12,25 +13,33 @@
 #ifndef WEFT_TEXT_TOKEN_FILES_H_
 #define WEFT_TEXT_TOKEN_FILES_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/random_access_file.h"
 #include "weft/text/token_source.h"
 
 namespace weft {
 
+// The bytes of a block, which has a checksum of its own: as fast to read as one page, and the index of a terabyte still
+// fits in a JSON file.
+inline constexpr int64_t kTokenBlock = int64_t{1} << 18;
+
 // The index of a folder of token files. A shard and documents.bin have a count of tokens or of documents.
 struct TokenIndex {
   struct File {
     int64_t count = 0;
     std::string checksum;
+    std::string blocks = "";  // the digits of all blocks' checksums; empty in an index of an earlier version
   };
 
   int64_t vocabulary = 0;
@@ -51,6 +60,29 @@ absl::StatusOr<std::string> TokenizerChecksum(const std::string& folder);
 // Whether TokenFiles::Open accepts a folder without some of its shards. documents.bin must always exist.
 enum class MissingShards : uint8_t { kRefuse, kAllow };
 
+// A file of token files whose bytes are compared with their checksums before they are first used. The whole file counts
+// as one block if the index has no checksums of blocks.
+class CheckedFile {
+ public:
+  CheckedFile() = default;  // has no bytes
+  // `of`: the file's entry of the index.
+  CheckedFile(RandomAccessFile file, const TokenIndex::File& of);
+
+  // Copies `size` bytes from position `begin` to `out`. Threads may call this at the same time. Returns DataLoss, with
+  // the path, if a block was damaged.
+  absl::Status Read(int64_t begin, size_t size, void* out) const;
+  // Reads the whole file, and compares it with its checksum.
+  absl::Status Verify() const { return Check(0, file_.size(), checksum_); }
+
+ private:
+  absl::Status Check(int64_t begin, int64_t end, absl::string_view expected) const;
+
+  RandomAccessFile file_;
+  std::string checksum_, blocks_;
+  int64_t block_bytes_ = 1;
+  std::unique_ptr<std::atomic<bool>[]> checked_;  // for each block, whether it was compared with its checksum
+};
+
 class TokenFiles final : public TokenSource {
  public:
   // Reports whether `path` is a folder with an index of token files.
@@ -58,6 +90,7 @@ class TokenFiles final : public TokenSource {
   // Opens the files. Checks the index, the size of each file, and the tokenizer's checksum, but reads no tokens, so
   // that a corpus of any size opens at once. Returns NotFound if a file is missing, InvalidArgument if one is damaged.
   // With MissingShards::kAllow, only calls that need a missing shard fail: they return NotFound with the shard's path.
+  // Calls that need a damaged block return DataLoss with the file's path; so does Open for documents.bin.
   static absl::StatusOr<TokenFiles> Open(const std::string& folder, MissingShards missing = MissingShards::kRefuse);
   // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
   absl::Status Verify() const;
@@ -76,7 +109,7 @@ class TokenFiles final : public TokenSource {
 
  private:
   TokenFiles(std::string folder, TokenIndex index) : folder_(std::move(folder)), index_(std::move(index)) {}
-  absl::StatusOr<RandomAccessFile> OpenFile(const std::string& name, int64_t count, int64_t item_bytes) const;
+  absl::StatusOr<CheckedFile> OpenFile(const std::string& name, const TokenIndex::File& of, int64_t item_bytes) const;
   // Returns the positions of the first tokens of documents `document`, ..., at most `count` and up to the last one.
   absl::StatusOr<std::vector<int64_t>> ReadStarts(int64_t document, int64_t count) const;
   absl::Status ReadCoarseStarts();
@@ -87,9 +120,9 @@ class TokenFiles final : public TokenSource {
 
   std::string folder_;
   TokenIndex index_;
-  std::vector<int64_t> ends_;                             // the position after the last token of each shard
-  std::vector<absl::StatusOr<RandomAccessFile>> shards_;  // one for each of index_.shards; NotFound: missing
-  RandomAccessFile documents_;                            // documents.bin
+  std::vector<int64_t> ends_;                        // the position after the last token of each shard
+  std::vector<absl::StatusOr<CheckedFile>> shards_;  // one for each of index_.shards; NotFound: missing
+  CheckedFile documents_;                            // documents.bin
   int64_t stride_ = 1;
   std::vector<int64_t> starts_;  // the positions of documents 0, stride_, 2 stride_, ...
 };

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "gmock/gmock.h"
@@ -163,21 +164,60 @@ TEST_F(TokenFilesTest, OpensWithoutShardsIfTheCallerAllowsIt) {
   EXPECT_EQ(TokenFiles::Open(Path("corpus"), MissingShards::kAllow).status().code(), absl::StatusCode::kNotFound);
 }
 
+// Returns the contents of an index without the checksums of blocks, as earlier versions wrote it.
+std::string WithoutBlocks(const std::string& index) {
+  auto json = nlohmann::ordered_json::parse(index);
+  json["documents"].erase("blocks");
+  for (auto& shard : json["shards"]) shard.erase("blocks");
+  return json.dump(2) + "\n";
+}
+
 TEST_F(TokenFilesTest, FindsEveryFlippedBit) {
   ASSERT_TRUE(Write("corpus", Path("tokenizer.json"), {3, 5, 9}, 1, 256).ok());
-  for (const char* name : {"tokens-00000.bin", "tokens-00001.bin", "tokens-00002.bin", "documents.bin"}) {
-    const std::string path = Path(absl::StrCat("corpus/", name)), whole = *ReadFile(path);
-    for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-      std::string damaged = whole;
-      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-      ASSERT_TRUE(WriteFile(path, {damaged}).ok());
-      const absl::StatusOr<TokenFiles> files = TokenFiles::Open(Path("corpus"));
-      ASSERT_TRUE(files.ok()) << files.status();
-      const absl::Status found = files->Verify();
-      ASSERT_EQ(found.code(), absl::StatusCode::kDataLoss) << name << ", bit " << bit;
-      ASSERT_THAT(found.message(), HasSubstr(path + ": its checksum is "));
+  for (const bool old_index : {false, true}) {
+    const std::string index = Path("corpus/index.json");
+    if (old_index) {
+      ASSERT_TRUE(WriteFile(index, {WithoutBlocks(*ReadFile(index))}).ok());
     }
-    ASSERT_TRUE(WriteFile(path, {whole}).ok());
+    for (const std::string name : {"tokens-00000.bin", "tokens-00001.bin", "tokens-00002.bin", "documents.bin"}) {
+      const std::string path = Path("corpus/" + name), whole = *ReadFile(path);
+      for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+        std::string damaged = whole;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+        ASSERT_TRUE(WriteFile(path, {damaged}).ok());
+        const absl::StatusOr<TokenFiles> files = TokenFiles::Open(Path("corpus"));
+        ASSERT_EQ(files.ok(), name != "documents.bin") << files.status();
+        std::vector<int32_t> all(15);  // the training tokens, which all shards have
+        const absl::Status read = files.ok() ? files->Read(DataSplit::kTrain, 0, absl::MakeSpan(all)) : files.status();
+        for (const absl::Status& found : {read, files.ok() ? files->Verify() : read}) {
+          ASSERT_EQ(found.code(), absl::StatusCode::kDataLoss) << name << ", bit " << bit;
+          ASSERT_THAT(found.message(), HasSubstr(path + ": its checksum is "));
+        }
+      }
+      ASSERT_TRUE(WriteFile(path, {whole}).ok());
+    }
+    ASSERT_TRUE(TokenFiles::Open(Path("corpus"))->Verify().ok());
+  }
+}
+
+// Only the damaged block can't be read. Its shard has 2^20 ids in 2 MiB, and 8 blocks.
+TEST_F(TokenFilesTest, ReadsBesideADamagedBlock) {
+  TokenFileWriter writer = *TokenFileWriter::Create(Path("corpus"), {{"tokenizer.json", ByteTokenizer::ToJson()}});
+  std::vector<int32_t> ids(1 << 20);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i * i % 251);
+  ASSERT_TRUE(writer.Add(ids).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  const std::string path = Path("corpus/tokens-00000.bin");
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out).seekp(kTokenBlock + 5).put('\1');
+  const TokenFiles files = *TokenFiles::Open(Path("corpus"));
+  constexpr int64_t kIds = kTokenBlock / 2;  // of a block
+  EXPECT_EQ(Window(files, DataSplit::kTrain, kIds - 100, 100), std::vector(&ids[kIds - 100], &ids[kIds]));
+  EXPECT_EQ(Window(files, DataSplit::kTrain, 2 * kIds, 100), std::vector(&ids[2 * kIds], &ids[2 * kIds + 100]));
+  std::vector<int32_t> window(2);
+  for (const int64_t begin : {kIds - 1, kIds + 1000, 2 * kIds - 1}) {
+    const absl::Status status = files.Read(DataSplit::kTrain, begin, absl::MakeSpan(window));
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(status.message(), HasSubstr(path + ": the checksum of its bytes 262144 to 524287 is "));
   }
 }
 
@@ -200,6 +240,10 @@ TEST_F(TokenFilesTest, RefusesDamagedFolders) {
   EXPECT_THAT(damage("index.json", "\"tokens\": 7", "\"tokens\": -7"), HasSubstr("'tokens' is -7, wanted 0 to"));
   EXPECT_THAT(damage("index.json", "\"count\": 3", "\"count\": 4"), HasSubstr("documents.bin has 24 bytes"));
   EXPECT_THAT(damage("index.json", "\"id_bytes\": 2", "\"id_bytes\": 4"), HasSubstr("'id_bytes' is 4, wanted 2"));
+  EXPECT_THAT(damage("index.json", "\"tokens\": 7", "\"tokens\": 18446744073709551615"),
+              HasSubstr("'tokens' is 18446744073709551615, wanted 0 to"));
+  EXPECT_THAT(damage("index.json", "\"blocks\": \"", "\"blocks\": \"0"),
+              HasSubstr("index.json: the checksums of documents.bin have 17 digits, wanted 16"));
   EXPECT_THAT(damage("index.json", "\"shards\"", "\"shard\""), HasSubstr("'shards' is not an array"));
   EXPECT_THAT(damage("tokenizer.json", "}", " }"), HasSubstr("the tokenizer's files changed after"));
   EXPECT_EQ(error(), "");

@@ -17,7 +17,7 @@ _UNIT_TESTS = {
     "corpus": [],
     "text_files": ["//third_party:abseil"],
     "token_source": ["//third_party:abseil"],
-    "token_files": [":byte_tokenizer", ":load_tokenizer", "//core:file", "//third_party:abseil"],
+    "token_files": [":byte_tokenizer", ":load_tokenizer", "//core:file", "//third_party:abseil", "//third_party:json"],
     "tokenize_files": [":byte_tokenizer", ":load_tokenizer", ":token_files", "//core:file", "//third_party:abseil", "//third_party:json"],
     "gpt2_words": [],
     "bpe_merges": [],
