@@ -358,25 +358,20 @@ TEST_F(GeneratorTest, TruncatesOnlyWhenToldTo) {
 }
 
 TEST_F(GeneratorTest, EndsAtTheContextAndAtTheWholeLength) {
-  const Tokens prompt = {1, 2, 3};
-  const Tokens all = Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20})[0];
-  ASSERT_EQ(all.size(), 20);
+  const Tokens prompt = {1, 2, 3}, all = Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20})[0];
   // The context has 12 tokens, and the last token that is drawn need not be read.
   const Tokens until_full(all.begin(), all.begin() + 10), seven(all.begin(), all.begin() + 7);
   EXPECT_EQ(Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20, .slide = false})[0], until_full);
   EXPECT_EQ(Generate(Gpt2(), {prompt}, {.sampling = kGreedy, .length = 20, .slide = false, .draft = 4})[0], until_full);
-  const std::vector<Tokens> both =
-      Generate(Gpt2(), {prompt, Tokens(11, 1)}, {.sampling = kGreedy, .length = 20, .max_length = 10});
-  EXPECT_EQ(both[0], seven);
-  EXPECT_EQ(both[1], Tokens());
+  const std::vector<Tokens> both = {seven, {}};
+  EXPECT_EQ(Generate(Gpt2(), {prompt, Tokens(11, 1)}, {.sampling = kGreedy, .length = 20, .max_length = 10}), both);
 }
 
 TEST_F(GeneratorTest, DrawsNoRowOfPadding) {
-  for (const GenerateOptions& options : {GenerateOptions{.sampling = {.temperature = 9}, .length = 60, .vocabulary = 4},
-                                         {.sampling = kGreedy, .length = 60, .vocabulary = 4}}) {
-    const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2, 3}}, options);
-    ASSERT_EQ(texts[0].size(), 60);
-    for (const int32_t token : texts[0]) EXPECT_LT(token, 4);
+  for (const SamplingOptions& sampling : {SamplingOptions{.temperature = 9}, kGreedy}) {
+    const Tokens text = Generate(Gpt2(), {{1, 2, 3}}, {.sampling = sampling, .length = 60, .vocabulary = 4})[0];
+    ASSERT_EQ(text.size(), 60);
+    EXPECT_LT(*std::max_element(text.begin(), text.end()), 4);
   }
 }
 
