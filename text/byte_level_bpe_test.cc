@@ -158,7 +158,7 @@ TEST(BpeFilesTest, ReadsAndRefuses) {
       {"", "it is not JSON: line 1, column 1"},
       {"{}", "it has no tokens"},
       {R"({"a": 0, "a": 1})", "'a' occurs twice"},
-      {R"({"a": "0"})", "the id of 'a' is not a whole number"},
+      {R"({"a": "0"})", "the id of 'a' is \"0\", not a whole number"},
       {R"({"a": 0, "b": 0})", "tokens 'a' and 'b' both have id 0"},
       {R"({"a": 0, "b": 2})", "token 'b' has id 2, but there are 2 tokens"},
       {R"({"a": 0, "日": 1})", "token '日': U+65E5 '日' stands for no byte"},

@@ -31,7 +31,7 @@ template <class T>
 bool Fits(const Json& value) {
   if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
   if constexpr (std::is_same_v<T, std::string>) return value.is_string();
-  if constexpr (std::is_integral_v<T>) return WholeNumber(value) == value.get<T>();
+  if constexpr (std::is_integral_v<T>) return WholeNumber(value).has_value() && *WholeNumber(value) == value.get<T>();
 }
 
 // Returns the member `key` of `object`, or `otherwise` if it is missing or null.

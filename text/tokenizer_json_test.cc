@@ -90,7 +90,7 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
   } rows[] = {
       {true, "/model/type", R"("Unigram")", "model: its type is 'Unigram', not BPE or WordPiece"},
       {true, "/model/vocab", "null", "model.vocab: not an object of tokens and their ids"},
-      {true, "/model/vocab/a", "0.5", "model.vocab: the id of 'a' is not a whole number"},
+      {true, "/model/vocab/a", "0.5", "model.vocab: the id of 'a' is 0.5, not a whole number below 2^63"},
       {true, "/model/vocab/a", "9", "model.vocab: token 'a' has id 9, but there are 6 tokens"},
       {true, "/model/vocab/<s>", "3", "model.vocab: token '<s>' has id 3, but in added_tokens 4"},
       {true, "/model/vocab/日", "6", "model.vocab: token '日': U+65E5 '日' stands for no byte"},
