@@ -31,4 +31,8 @@ void PrintMemoryNote(const std::string& model) {
   if (memory > 0) std::fputs(MemoryNote(model, memory).c_str(), stderr);
 }
 
+void PrintNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
 }  // namespace weft

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft {
 
@@ -14,6 +15,8 @@ namespace weft {
 std::string MemoryNote(const std::string& model, uint64_t memory);
 // Prints the note for the memory that is available now on stderr.
 void PrintMemoryNote(const std::string& model);
+// Prints each text as a note on stderr.
+void PrintNotes(const std::vector<std::string>& notes);
 
 }  // namespace weft
 

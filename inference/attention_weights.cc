@@ -202,7 +202,8 @@ absl::StatusOr<Ids> Translate(const std::string& path, const OpenedTransformer& 
                         Translator::Create(opened.model.config, &parameters, {.batch = 1, .threads = threads}));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, opened.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate({source}, {.search = {.begin = opened.begin, .end = opened.end}}));
+                        translator->Translate({source}, {.search = {.begin = opened.translate.search.begin,
+                                                                    .end = opened.translate.search.end}}));
   return translations[0][0].tokens;
 }
 
@@ -213,7 +214,10 @@ absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const At
     return query.ids ? ParseIds(text) : tokenizer.Encode(text);
   };
   WEFT_ASSIGN_OR_RETURN(Ids source, encode(query.text, *opened.source));
-  if (!query.ids && opened.sources_end && !source.empty()) source.push_back(opened.end);
+  if (!query.ids && !source.empty()) {
+    source.insert(source.begin(), opened.before.begin(), opened.before.end());
+    source.insert(source.end(), opened.after.begin(), opened.after.end());
+  }
   WEFT_RETURN_IF_ERROR(Fit(query, "the source", config.context, config.source_vocabulary, &source));
   Ids produced;
   if (query.second) {
@@ -221,11 +225,12 @@ absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const At
   } else {
     WEFT_ASSIGN_OR_RETURN(produced, Translate(path, opened, source, query.threads));
   }
-  Ids target = {opened.begin};  // the decoder reads the begin token and then the translation
+  const BeamSearchOptions& search = opened.translate.search;
+  Ids target = {search.begin};  // the decoder reads the begin token and then the translation
   target.insert(target.end(), produced.begin(), produced.end());
   WEFT_RETURN_IF_ERROR(Fit(query, "the translation", config.context, config.target_vocabulary, &target));
   produced.assign(target.begin() + 1, target.end());
-  produced.push_back(opened.end);
+  produced.push_back(search.end.front());
 
   Reading reading(query);
   Transformer(config).Logits(reading.Ids("source", source, config.source_vocabulary),

@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const
   const int64_t most = options_.max_length > 0 ? options_.max_length : config_.context + 1;
   const int64_t room = std::min(most, config_.context + 1) - static_cast<int64_t>(prompt.size());
   BeamSearch search(
-      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = end_},
+      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = {end_}},
       std::clamp<int64_t>(room, 0, options_.length));
   if (search.done()) return std::vector<Hypothesis>{{}};
   WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+
 namespace weft {
 namespace {
 
@@ -23,12 +25,24 @@ BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
   if (max_tokens > 0) live_.emplace_back();
 }
 
-// Extend ranks 2 · beam continuations. Each hypothesis gives one token more, because Extend drops an end token that
-// comes before `min_length`.
-int64_t BeamSearch::Candidates(const BeamSearchOptions& options) { return 2 * options.beam + 1; }
+bool BeamSearchOptions::IsEnd(int32_t token) const { return absl::c_linear_search(end, token); }
+
+namespace {
+
+// Returns how many continuations Extend ranks: enough for `beam` of them without an end token.
+int64_t Ranked(const BeamSearchOptions& options) {
+  return std::max<int64_t>(2, 1 + static_cast<int64_t>(options.end.size())) * options.beam;
+}
+
+}  // namespace
+
+// Each hypothesis also gives the tokens that Extend drops: excluded ones, and end tokens before `min_length`.
+int64_t BeamSearch::Candidates(const BeamSearchOptions& options) {
+  return Ranked(options) + static_cast<int64_t>(options.end.size() + options.excluded.size());
+}
 
 void BeamSearch::Finish(const Beam& from, int32_t token, double log_probability) {
-  Hypothesis finished = {.tokens = from.tokens, .log_probability = log_probability, .ended = token == options_.end};
+  Hypothesis finished = {.tokens = from.tokens, .log_probability = log_probability, .ended = options_.IsEnd(token)};
   if (!finished.ended) finished.tokens.push_back(token);
   const double length = static_cast<double>(finished.tokens.size() + (finished.ended ? 1 : 0));
   finished.score = log_probability / std::pow(length, options_.length_penalty);
@@ -38,18 +52,28 @@ void BeamSearch::Finish(const Beam& from, int32_t token, double log_probability)
 void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<const int32_t> tokens) {
   if (done()) return;
   const size_t each = tokens.size() / live_.size(), beam = static_cast<size_t>(options_.beam);
+  const bool last = length_ + 1 == max_tokens_;
+  const std::optional<int32_t> forced = last && options_.forced_end ? options_.forced_end
+                                        : length_ == 0              ? options_.forced_begin
+                                                                    : std::nullopt;
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    const double sum = live_[i / each].log_probability + static_cast<double>(log_probabilities[i]);
-    const bool too_early = tokens[i] == options_.end && length_ < options_.min_length;
-    if (!too_early && sum > -std::numeric_limits<double>::infinity()) candidates.push_back({sum, i / each, tokens[i]});
+    const double before = live_[i / each].log_probability, sum = before + static_cast<double>(log_probabilities[i]);
+    if (!(sum > -std::numeric_limits<double>::infinity())) continue;
+    if (forced.has_value()) {
+      if (i % each == 0) candidates.push_back({before, i / each, *forced});
+      continue;
+    }
+    const bool too_early = options_.IsEnd(tokens[i]) && length_ < options_.min_length;
+    if (too_early || absl::c_linear_search(options_.excluded, tokens[i])) continue;
+    candidates.push_back({sum, i / each, tokens[i]});
   }
-  const size_t kept = std::min(2 * beam, candidates.size());
+  const size_t kept = std::min(static_cast<size_t>(Ranked(options_)), candidates.size());
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
   candidates.resize(kept);
 
-  const bool last = ++length_ == max_tokens_;
+  ++length_;
   std::vector<Beam> next;
   const auto extend = [&](const Candidate& c) {
     Beam longer = live_[c.beam];
@@ -60,22 +84,34 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
   };
   size_t spare = beam;
   for (size_t i = 0; i < std::min(beam, kept); ++i) {
-    const bool ends = candidates[i].token == options_.end;
+    const bool ends = options_.IsEnd(candidates[i].token);
     if (!ends && !last) {
       extend(candidates[i]);
       continue;
     }
     if (i == 0) most_likely_ended_ = true;
     Finish(live_[candidates[i].beam], candidates[i].token, candidates[i].log_probability);
-    while (spare < kept && candidates[spare].token == options_.end) ++spare;
+    while (spare < kept && options_.IsEnd(candidates[spare].token)) ++spare;
     if (!last && spare < kept) extend(candidates[spare++]);
   }
-  const size_t finished = finished_.size();
-  const bool enough = options_.length_penalty == 0
-                          ? most_likely_ended_ && finished >= static_cast<size_t>(options_.n_best)
-                          : finished >= beam;
-  if (enough) next.clear();
+  if (Enough(next)) next.clear();
   live_ = std::move(next);
+}
+
+bool BeamSearch::Enough(absl::Span<const Beam> next) {
+  const size_t beam = static_cast<size_t>(options_.beam);
+  if (options_.stop == BeamStop::kFull || beam == 1) {
+    if (options_.length_penalty != 0) return finished_.size() >= beam;
+    return most_likely_ended_ && finished_.size() >= static_cast<size_t>(options_.n_best);
+  }
+  if (finished_.size() < beam || next.empty()) return next.empty();
+  absl::c_stable_sort(finished_, [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  finished_.resize(beam);
+  const bool at_most = options_.stop == BeamStop::kNever && options_.length_penalty > 0;
+  const double length = static_cast<double>(at_most ? max_tokens_ : length_);
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Beam& live : next) best = std::max(best, live.log_probability);
+  return best / std::pow(length, options_.length_penalty) <= finished_.back().score;
 }
 
 std::vector<Hypothesis> BeamSearch::Best() const {

@@ -9,30 +9,50 @@
 //
 // Extend ranks the 2·beam most likely continuations. If a continuation among the first `beam` ends in the end token, it
 // is finished, and the next continuation without an end token takes its place. At `max_tokens`, the first `beam` are
-// all finished. The search is done when `beam` hypotheses are finished, as in CTranslate2 and Marian. With length
-// penalty 0, the search is done when the most likely continuation has ended and `n_best` hypotheses are finished,
-// because all others can only become less likely.
+// all finished. BeamStop says when the search is done.
 #ifndef WEFT_INFERENCE_BEAM_SEARCH_H_
 #define WEFT_INFERENCE_BEAM_SEARCH_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 
 namespace weft {
 
+// When a search with at least two beams is done. A greedy search is done when its hypothesis is finished.
+enum class BeamStop : uint8_t {
+  // When `beam` hypotheses are finished, as in CTranslate2 and Marian, and in transformers with early_stopping = true.
+  // With length penalty 0: when the most likely continuation has ended and `n_best` hypotheses are finished, because
+  // all others can only become less likely.
+  kFull,
+  // When `beam` hypotheses are finished and each has a better score than the best live hypothesis would have if it
+  // ended at its present length. This is early_stopping = false of transformers.
+  kNoBetter,
+  // The same, but with a positive length penalty the live hypothesis's score is that of its log-probability at the
+  // maximum length. This is early_stopping = "never" of transformers.
+  kNever,
+};
+
 struct BeamSearchOptions {
   int64_t beam = 1;    // maximum number of live hypotheses; 1: greedy
   int64_t n_best = 1;  // maximum number of hypotheses to return, at most `beam`
   // The score of a finished hypothesis of n tokens, its end token included, is log_probability / n^length_penalty.
   double length_penalty = 1;
-  int64_t min_length = 0;      // minimum number of tokens before the end token
-  int32_t begin = 1, end = 2;  // the special tokens
+  int64_t min_length = 0;          // minimum number of tokens before the end token
+  int32_t begin = 1;               // the token that the decoder reads first
+  std::vector<int32_t> end = {2};  // any of these tokens ends a hypothesis
+  // The first token of each hypothesis, and its last one if it reaches the maximum length. They have probability 1.
+  std::optional<int32_t> forced_begin, forced_end;
+  std::vector<int32_t> excluded;  // these tokens are never chosen; the other tokens' probabilities stay as they are
+  BeamStop stop = BeamStop::kFull;
+
+  bool IsEnd(int32_t token) const;
 };
 
 struct Hypothesis {
-  std::vector<int32_t> tokens;  // without the begin and end tokens
+  std::vector<int32_t> tokens;  // without the begin token and the end token
   double log_probability = 0;   // includes the probability of the end token
   double score = 0;
   bool ended = false;  // true: by the end token; false: at the maximum length
@@ -65,6 +85,8 @@ class BeamSearch {
 
  private:
   void Finish(const Beam& from, int32_t token, double log_probability);
+  // Reports whether the search is done, if `next` are the hypotheses that could be extended.
+  bool Enough(absl::Span<const Beam> next);
 
   BeamSearchOptions options_;
   int64_t max_tokens_, length_ = 0;

@@ -64,6 +64,42 @@ TEST(BeamSearchTest, LengthsAreKept) {
   EXPECT_FALSE(search.Best()[0].ended);
 }
 
+TEST(BeamSearchTest, AnyEndTokenEndsAHypothesis) {
+  BeamSearch search({.beam = 2, .n_best = 2, .end = {kEnd, 7}}, 10);
+  search.Extend(Logs({0.4, 0.3, 0.2, 0.06, 0.04}), {kEnd, 7, 5, 6, 8});
+  EXPECT_TRUE(search.done());
+  const std::vector<Hypothesis> best = search.Best();
+  ASSERT_EQ(best.size(), 2);
+  EXPECT_TRUE(best[0].ended && best[1].ended && best[1].tokens.empty());
+  EXPECT_EQ(BeamSearch::Candidates({.beam = 2, .end = {kEnd, 7}}), 3 * 2 + 2) << "of which two may not end";
+}
+
+TEST(BeamSearchTest, ForcedTokensAreCertainAndExcludedOnesNeverChosen) {
+  BeamSearch search({.beam = 1, .forced_begin = 9, .forced_end = kEnd, .excluded = {5}}, 3);
+  search.Extend(Logs({0.9, 0.1}), {5, 6});
+  EXPECT_THAT(Live(search), ElementsAre(ElementsAre(9)));
+  search.Extend(Logs({0.9, 0.1}), {5, 6});
+  EXPECT_THAT(Live(search), ElementsAre(ElementsAre(9, 6)));
+  search.Extend(Logs({0.9, 0.1}), {5, 6});
+  ASSERT_TRUE(search.done());
+  EXPECT_THAT(search.Best()[0].tokens, ElementsAre(9, 6));
+  EXPECT_TRUE(search.Best()[0].ended);
+  EXPECT_NEAR(search.Best()[0].log_probability, std::log(0.1), 1e-6);
+}
+
+// Two hypotheses end, with the scores log(0.5) and log(0.27) / 2. The best live one has log(0.075): a worse score at
+// its present length of 2, and a better one at the maximum length of 10.
+TEST(BeamSearchTest, TheRuleForStoppingIsChosen) {
+  for (const auto& [stop, done] :
+       {std::pair{BeamStop::kFull, true}, {BeamStop::kNoBetter, true}, {BeamStop::kNever, false}}) {
+    BeamSearch search({.beam = 2, .stop = stop}, 10);
+    search.Extend(Logs({0.5, 0.3, 0.15, 0.05}), {kEnd, 5, 6, 8});
+    ASSERT_THAT(Live(search), ElementsAre(ElementsAre(6), ElementsAre(5)));
+    search.Extend(Logs({0.5, 0.4, 0.1, 0.9, 0.06, 0.04}), {7, 8, kEnd, kEnd, 7, 8});
+    EXPECT_EQ(search.done(), done) << static_cast<int>(stop);
+  }
+}
+
 TEST(BeamSearchTest, WhatCannotBeIsNotExtended) {
   BeamSearch search({.beam = 3}, 2);
   search.Extend(Logs({1, 0, 0}), {5, 6, 7});

@@ -13,14 +13,11 @@
 namespace weft {
 
 LineTranslator::LineTranslator(const LineTranslatorOptions& options, OpenedTransformer opened)
-    : options_(options), opened_(std::move(opened)) {
-  options_.translate.search.begin = opened_.begin;
-  options_.translate.search.end = opened_.end;
-}
+    : options_(options), opened_(std::move(opened)) {}
 
-absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::string& path,
-                                                                     const LineTranslatorOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
+absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(const std::string& path,
+                                                                       OpenedTransformer opened,
+                                                                       const LineTranslatorOptions& options) {
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, translator->opened_.model.weights, &translator->parameters_));
   WEFT_ASSIGN_OR_RETURN(
@@ -40,9 +37,10 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Open(const std::
 absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view line) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, opened_.source->Encode(line));
   if (ids.empty()) return ids;
-  const size_t special = opened_.sources_end ? 1 : 0;
-  WEFT_RETURN_IF_ERROR(FitContext(special, opened_.model.config.context, options_.truncate, &ids));
-  if (opened_.sources_end) ids.push_back(opened_.end);
+  const std::vector<int32_t>&before = opened_.before, &after = opened_.after;
+  WEFT_RETURN_IF_ERROR(FitContext(before.size() + after.size(), opened_.model.config.context, options_.truncate, &ids));
+  ids.insert(ids.begin(), before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
   return ids;
 }
 
@@ -56,7 +54,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     std::vector<int32_t>& shortlist =
         shortlists.emplace_back(lexicon_->Shortlist(source, options_.shortlist_translations));
     if (opened_.source == opened_.target) shortlist.insert(shortlist.end(), source.begin(), source.end());
-    if (shortlist.empty()) shortlist.push_back(opened_.end);
+    if (shortlist.empty()) shortlist = options_.translate.search.end;
   }
   WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate, shortlists));
   std::vector<std::vector<Hypothesis>> results;

@@ -1,6 +1,8 @@
 // A LineTranslator translates lines of text with an encoder-decoder Transformer and its tokenizers.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Open("runs/translate-1", {}));
+//   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
+//   const LineTranslatorOptions options = {.translate = opened.translate};
+//   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(path, std::move(opened), options));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, translator->Encode("ein Haus"));
 //   WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate({ids}));
 //   translator->Text(translations[0][0])   // "a house"
@@ -24,10 +26,10 @@
 namespace weft {
 
 struct LineTranslatorOptions {
-  TranslateOptions translate = {{.beam = 4}};
-  bool truncate = false;  // true: cuts lines that exceed the context; false: they are errors
-  int64_t batch = 32;     // maximum number of lines in one execution
-  int64_t threads = 0;    // 0: one for each core
+  TranslateOptions translate;  // usually OpenedTransformer::translate, with changes
+  bool truncate = false;       // true: cuts lines that exceed the context; false: they are errors
+  int64_t batch = 32;          // maximum number of lines in one execution
+  int64_t threads = 0;         // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
   // The file of a lexicon (inference/translation_lexicon.h); empty: none. With it, a line's translations have only
@@ -39,11 +41,11 @@ struct LineTranslatorOptions {
 
 class LineTranslator {
  public:
-  // `path`: a model, as for OpenTransformer. Returns InvalidArgument if the options do not fit the model.
-  static absl::StatusOr<std::unique_ptr<LineTranslator>> Open(const std::string& path,
-                                                              const LineTranslatorOptions& options);
+  // `path`: where `opened` comes from, for errors. Returns InvalidArgument if the options do not fit the model.
+  static absl::StatusOr<std::unique_ptr<LineTranslator>> Create(const std::string& path, OpenedTransformer opened,
+                                                                const LineTranslatorOptions& options);
 
-  // Returns the tokens of a line, with the end token if the model's sources have one. A line without tokens, such as an
+  // Returns the tokens of a line, with the special tokens around a source. A line without tokens, such as an
   // empty line, gives no tokens. Unless `truncate` is set, a line that exceeds the context is InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
   // Returns up to `n_best` translations of each source, best first. A source without tokens has one empty translation.

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/weights.h"
+#include "weft/inference/translate.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {
@@ -58,13 +59,20 @@ struct OpenedTransformer {
   std::string folder;  // of the model's files
   PublishedTransformer model;
   std::shared_ptr<const Tokenizer> source, target;
-  int32_t begin = 0, end = 0;  // special tokens of targets
-  bool sources_end = false;    // true: sources have the end token, too, as in this project's runs
+  bool lists = false;                  // true: the tokenizers are lists of tokens, without rules to split a text
+  std::vector<int32_t> before, after;  // the special tokens around each source
+  // The special tokens of targets, and the search that the model's files ask for. Without such files, beam search with
+  // 4 hypotheses.
+  TranslateOptions translate;
+  std::vector<std::string> notes;  // on settings of the model's files that are not used
 };
-// Opens an encoder-decoder Transformer in any format that ReadModel reads. The tokenizers are source_vocabulary.txt and
-// target_vocabulary.txt, as in CTranslate2's folders. Without these files, the folder's tokenizer serves both sides.
-// Returns InvalidArgument if a tokenizer does not fit the model, if the target tokenizer has no begin or end token, or
-// if these tokens differ from bos_id and eos_id in CTranslate2's config.json.
+// Opens an encoder-decoder Transformer in any format that ReadModel reads. In a folder of CTranslate2 the tokenizers
+// are lists of tokens: source_vocabulary and target_vocabulary, or shared_vocabulary, as .json or .txt. If the folder's
+// tokenizer has the same tokens, or if there are no lists, this tokenizer serves both sides.
+//
+// The special tokens are those of CTranslate2's config.json, or those of GenerationSettings and of the tokenizer's
+// input format. A training run has neither: its sources and targets end in the tokenizer's end token, and targets begin
+// with its begin token. Returns InvalidArgument if a tokenizer does not fit the model, or if it lacks a token.
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path);
 
 }  // namespace weft

@@ -15,8 +15,10 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/inference/input_tokens.h"
@@ -42,9 +44,9 @@ int64_t RoundUp(int64_t n, int64_t step) {
   return smaller >= n && smaller % step == 0 ? smaller : size;
 }
 
-// Returns `tokens` and the end token, without repetitions, in ascending order.
-std::vector<int32_t> WithEnd(std::vector<int32_t> tokens, int32_t end) {
-  tokens.push_back(end);
+// Returns `tokens` and the end tokens, without repetitions, in ascending order.
+std::vector<int32_t> WithEnd(std::vector<int32_t> tokens, const std::vector<int32_t>& end) {
+  tokens.insert(tokens.end(), end.begin(), end.end());
   std::sort(tokens.begin(), tokens.end());
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   return tokens;
@@ -135,8 +137,13 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
     return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");
   }
+  Tokens special = search.end;
+  special.push_back(search.begin);
+  for (const std::optional<int32_t>& forced : {search.forced_begin, search.forced_end}) {
+    if (forced.has_value()) special.push_back(*forced);
+  }
   WEFT_RETURN_IF_ERROR(
-      CheckTokens("translate: the format", {search.begin, search.end}, /*context=*/2, config_.target_vocabulary));
+      CheckTokens("translate: the format", special, std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
   for (size_t i = 0; i < sources.size(); ++i) {
     WEFT_RETURN_IF_ERROR(
         CheckTokens(absl::StrCat("translate: source ", i), sources[i], config_.context, config_.source_vocabulary));
@@ -147,10 +154,8 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   for (size_t i = 0; i < shortlists.size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("translate: the shortlist of source ", i), shortlists[i],
                                      std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
-    const bool only_ends = std::count(shortlists[i].begin(), shortlists[i].end(), search.end) ==
-                           static_cast<std::ptrdiff_t>(shortlists[i].size());
-    if (search.min_length > 0 && only_ends) {
-      return invalid("the shortlist of source ", i, " has only the end token, but min_length is ", search.min_length);
+    if (search.min_length > 0 && absl::c_all_of(shortlists[i], [&](int32_t id) { return search.IsEnd(id); })) {
+      return invalid("the shortlist of source ", i, " has only end tokens, but min_length is ", search.min_length);
     }
   }
   const int64_t candidates = RoundUp(config_.target_vocabulary, kCandidateStep);
@@ -173,7 +178,8 @@ TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, c
           .pages = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(PagesOf(source_length)))),
           .searches = searches,
           .hypotheses = beam,
-          .capacity = std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context)};
+          .capacity = std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context),
+          .candidates = BeamSearch::Candidates(options.search)};
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl::Span<const Tokens> sources,

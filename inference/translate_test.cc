@@ -349,7 +349,7 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(error({{1}}, {{.beam = 300000, .n_best = 1}}),
               HasSubstr("beam 300000 with caches of 24 tokens: beam * tokens may be at most "));
   EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 4194304"));
-  EXPECT_THAT(error({{1}}, {{.end = 5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
+  EXPECT_THAT(error({{1}}, {{.end = {5}}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
   const auto shortlist_error = [&](const std::vector<Tokens>& shortlists) {
     return std::string((*translator)->Translate({Tokens{1}, {2}}, {}, shortlists).status().message());

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 // such as "Ġthe" for " the", is only in their file.
 absl::StatusOr<std::vector<std::string>> Spelling(const OpenedTransformer& model, const Tokenizer& tokenizer) {
   std::vector<std::string> texts;
-  if (model.sources_end) {
+  if (!model.lists) {
     WEFT_ASSIGN_OR_RETURN(texts, TokenTexts(model.folder));
     if (static_cast<int64_t>(texts.size()) >= tokenizer.vocabulary_size()) return texts;
     return InvalidArgument(model.folder, ": the tokenizer has ", tokenizer.vocabulary_size(),

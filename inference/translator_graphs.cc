@@ -68,8 +68,7 @@ absl::Status TranslatorDecoder::Compile(const TransformerConfig& config, const D
     logits = Reshape(MaskFill(chosen, Less(choices, Number(choices, 0)), -std::numeric_limits<double>::infinity()),
                      {rows, 1, size.choices});
   }
-  const VarList best =
-      TopK(LogSoftmax(logits), std::min(BeamSearch::Candidates({.beam = caches.hypotheses}), logits.dim(-1)));
+  const VarList best = TopK(LogSoftmax(logits), std::min(caches.candidates, logits.dim(-1)));
   log_probability = best[0];
   next = best[1];
   WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.fetch = best}, runtime));

@@ -29,6 +29,7 @@ struct TranslatorCaches {
   int64_t memories = 0, pages = 0;       // slots for memories, and the pages of each
   int64_t searches = 0, hypotheses = 0;  // slots for searches, and the maximum number of live hypotheses of each
   int64_t capacity = 0;                  // maximum number of positions of a hypothesis
+  int64_t candidates = 0;                // number of likely next tokens of a hypothesis (BeamSearch::Candidates)
 
   auto operator<=>(const TranslatorCaches&) const = default;
   // Returns the cache of memories. `positions` and `slot_pages` have a row for each row of a graph.

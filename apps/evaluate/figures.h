@@ -20,7 +20,7 @@ struct EvaluateFlags {
   std::string model, tokenizer, labels, source, references, translations, baseline;
   double masked = 0.15;
   uint64_t seed = 1;
-  int64_t beam = 4, batch = 32, threads = 0, stride = 0, resamples = 1000;
+  int64_t beam = 0, batch = 32, threads = 0, stride = 0, resamples = 1000;
   std::optional<DType> weights;
   bool lowercase = false, truncate = false, json = false;
   LabelledDataOptions data;

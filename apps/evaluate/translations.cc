@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
@@ -47,12 +48,15 @@ absl::StatusOr<TranslationFiles> ReadFiles(const std::string& source, const std:
 }
 
 absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& model, const TextLines& source) {
-  const LineTranslatorOptions options = {.translate = {{.beam = flags.beam}},
-                                         .truncate = flags.truncate,
-                                         .batch = flags.batch,
-                                         .threads = flags.threads,
-                                         .weights = flags.weights};
-  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(model, options)));
+  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
+  PrintNotes(opened.notes);
+  LineTranslatorOptions options = {.translate = opened.translate,
+                                   .truncate = flags.truncate,
+                                   .batch = flags.batch,
+                                   .threads = flags.threads,
+                                   .weights = flags.weights};
+  if (flags.beam > 0) options.translate.search.beam = flags.beam;
+  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Create(model, std::move(opened), options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(source, encode)));
   return Failure(translator->TranslateToText(sources));

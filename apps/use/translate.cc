@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
 #include "weft/core/status.h"
+#include "weft/formats/generation.h"
 #include "weft/inference/line_translator.h"
 #include "weft/text/lines.h"
 
@@ -22,7 +24,8 @@ namespace {
 
 struct TranslateFlags {
   std::string model;
-  LineTranslatorOptions options;
+  LineTranslatorOptions options = {.translate = {{.beam = 4}}};
+  std::string end_token;
   bool scores = false;
   std::vector<std::string> files;
   GivenFlags given;
@@ -32,8 +35,9 @@ Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.translate.search;
   return {
       {"model",
-       "a run of weft train translate, a folder of weft quantize, or one of CTranslate2 with model.safetensors and "
-       "vocabularies",
+       "a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, Pegasus "
+       "or "
+       "Blenderbot of Hugging Face",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"beam",
@@ -61,6 +65,10 @@ Hyperparameters Table(TranslateFlags* flags) {
        "number of translations to take from the lexicon for each token of a line",
        &flags->options.shortlist_translations,
        {.low = 1, .high = 1e6, .needs = "shortlist", .group = "Search"}},
+      {"end-token",
+       "text of the token that ends a translation, in place of the model's end tokens",
+       &flags->end_token,
+       {.group = "Search", .type = "TOKEN"}},
       {"scores", "add a tab and the log-probability to each translation", &flags->scores, {.group = "Output"}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing",
@@ -99,13 +107,23 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
 absl::Status Translate(TranslateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
+  PrintMemoryNote(flags.model);
+  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(flags.model)));
+  PrintNotes(opened.notes);
+  flags.options.translate = opened.translate;  // the defaults; the given flags are set once more
   BeamSearchOptions& search = flags.options.translate.search;
+  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
+  if (!flags.end_token.empty()) {
+    const std::optional<int32_t> end = FindToken(*opened.target, flags.end_token);
+    if (!end.has_value()) return InvalidArgument("--end-token: the vocabulary has no token '", flags.end_token, "'");
+    search.end = {*end};
+  }
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
   }
-  PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Open(flags.model, flags.options)));
+  WEFT_ASSIGN_OR_RETURN(const auto translator,
+                        UsageError(LineTranslator::Create(flags.model, std::move(opened), flags.options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> sources) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate(sources));
@@ -121,7 +139,8 @@ Command TranslateCommand(CLI::App* weft) {
   auto flags = std::make_shared<TranslateFlags>();
   CLI::App* app = AddCommand(weft, "translate",
                              "Prints the best translation of each line of text, or the best --n-best translations, one "
-                             "a line. An empty line gives an empty line.");
+                             "a line. An empty line gives empty translations. The model's generation_config.json gives "
+                             "the defaults of --beam, --length-penalty and --max-length.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddFiles(app, &flags->files);
   return {"weft translate",

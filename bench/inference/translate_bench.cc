@@ -32,11 +32,13 @@ struct Options {
 };
 
 absl::Status Measure(const Options& options) {
-  LineTranslatorOptions how = {.translate = {{.beam = options.beam}}, .batch = options.batch};
+  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(options.model));
+  LineTranslatorOptions how = {.translate = opened.translate, .batch = options.batch};
+  how.translate.search.beam = options.beam;
   how.threads = options.threads == 0 ? Cores() : options.threads;
   how.shortlist = options.shortlist;
   ParseDType(options.precision, &how.weights.emplace());
-  WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Open(options.model, how));
+  WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(options.model, std::move(opened), how));
   LineReader reader({options.source});
   WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(/*max_lines=*/size_t{1} << 20));
   if (lines.lines.empty()) return InvalidArgument(options.source, " has no lines");

@@ -200,7 +200,7 @@ absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
   WEFT_ASSIGN_OR_RETURN(const auto translator,
                         Translator::Create(model_, parameters, {.threads = training_.trainer.threads}));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate(sources, {.search = {.begin = tokens_.begin, .end = tokens_.end},
+                        translator->Translate(sources, {.search = {.begin = tokens_.begin, .end = {tokens_.end}},
                                                         .max_length = std::min(kMaxTokens, model_.context)}));
   std::string text;
   for (size_t i = 0; i < count; ++i) {

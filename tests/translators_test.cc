@@ -1,0 +1,140 @@
+// Translates with tiny models of transformers and CTranslate2, and compares with what these libraries translate.
+// translators/make.py wrote the models and the right values with transformers 5.24 and CTranslate2 4.8.5.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr char kFolder[] = "tests/translators/";
+constexpr double kTolerance = 2e-3;  // sums of up to 15 log-probabilities of two libraries in f32
+
+const Json& Data() {
+  static const auto* const data = new Json(Json::parse(std::ifstream(absl::StrCat(kFolder, "translations.json"))));
+  return *data;
+}
+
+class TranslatorsTest : public WeftProgramTest {
+ protected:
+  // Copies a model of translators/ into the test's folder, and changes keys of one of its files.
+  void Copy(const std::string& name, const std::string& file, const Json& changes) {
+    fs::remove_all(Path(name));
+    fs::create_directories(Path(name));
+    for (const auto& entry : fs::directory_iterator(kFolder + name)) {
+      std::ifstream from(entry.path(), std::ios::binary);
+      Write(absl::StrCat(name, "/", entry.path().filename().string()), {std::istreambuf_iterator<char>(from), {}});
+    }
+    if (changes.empty()) return;
+    Json json = Json::parse(Read(absl::StrCat(name, "/", file)));
+    for (const auto& [key, value] : changes.items()) {
+      if (value.is_null()) json.erase(key);
+      if (!value.is_null()) json[key] = value;
+    }
+    Write(absl::StrCat(name, "/", file), json.dump());
+  }
+
+  // Translates the lines of `test` with `model`, and compares texts and log-probabilities.
+  void ExpectTranslations(const std::string& model, const Json& test) {
+    Write("lines.txt",
+          absl::StrJoin(test.value("lines", Data()["lines"]).get<std::vector<std::string>>(), "\n") + "\n");
+    const auto flags = test["flags"].get<std::vector<std::string>>();
+    const CommandResult result = Weft(Arguments{"translate", "--model=" + model, "--scores", "lines.txt"} + flags);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::vector<std::string> lines = absl::StrSplit(result.out, '\n', absl::SkipEmpty());
+    ASSERT_EQ(lines.size(), test["texts"].size());
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const std::vector<std::string> parts = absl::StrSplit(lines[i], '\t');
+      double log_probability = 1;
+      ASSERT_TRUE(parts.size() == 2 && absl::SimpleAtod(parts[1], &log_probability)) << lines[i];
+      EXPECT_EQ(parts[0], test["texts"][i].get<std::string>());
+      EXPECT_NEAR(log_probability, test["log_probabilities"][i].get<double>(), kTolerance);
+    }
+  }
+};
+
+TEST_F(TranslatorsTest, TranslationsAreThoseOfTheLibrary) {
+  for (const Json& test : Data()["cases"]) {
+    SCOPED_TRACE(absl::StrCat(test["model"].dump(), " ", test["changes"].dump(), " ", test["flags"].dump()));
+    const std::string model = test["model"];
+    Copy(model, "generation_config.json", test["changes"]);
+    ExpectTranslations(model, test);
+  }
+}
+
+// The first case of each model holds after a conversion, too.
+TEST_F(TranslatorsTest, ConversionsKeepSpecialTokensAndSettings) {
+  std::vector<std::string> done;
+  for (const Json& test : Data()["cases"]) {
+    const std::string model = test["model"];
+    if (std::find(done.begin(), done.end(), model) != done.end()) continue;
+    done.push_back(model);
+    Copy(model, "", {});
+    for (const Arguments& conversion :
+         {Arguments{"import", "--model=" + model, "--out=imported"},
+          Arguments{"quantize", "--model=" + model, "--out=quantized", "--weights=f32"},
+          Arguments{"export", "--model=" + model, "--out=exported", "--layout=ctranslate2"}}) {
+      SCOPED_TRACE(absl::StrJoin(conversion, " "));
+      EXPECT_TRUE(Works(Weft(conversion + Arguments{"--overwrite"})));
+      // CTranslate2's files have no settings of the search.
+      if (conversion[0] != "export") ExpectTranslations(conversion[2].substr(6), test);
+    }
+  }
+}
+
+TEST_F(TranslatorsTest, ATokenizerThatIsNotReadIsImported) {
+  Copy("pegasus", "tokenizer.json", {{"model", {{"type", "Unigram"}, {"vocab", {{"a", 0.0}}}}}});
+  EXPECT_TRUE(Works(Weft({"import", "--model=pegasus", "--out=imported"})));
+  EXPECT_EQ(Json::parse(Read("imported/config.json"))["model_type"], "pegasus");
+  Write("lines.txt", "runs\n");
+  EXPECT_TRUE(Fails(Weft({"translate", "--model=imported", "lines.txt"}), 2, "its type is 'Unigram'"));
+}
+
+TEST_F(TranslatorsTest, KeysThatChangeTheModelAreRefused) {
+  const auto refused = [&](const std::string& model, const Json& changes, const std::string& message) {
+    Copy(model, "config.json", changes);
+    EXPECT_TRUE(Fails(Weft({"translate", "--model=" + model, "lines.txt"}), 2, message)) << changes.dump();
+  };
+  Write("lines.txt", "runs\n");
+  for (const std::string model : {"marian", "pegasus", "blenderbot"}) {
+    const std::string usual = model == "blenderbot" ? "32" : "16", hidden = model == "blenderbot" ? "10240" : "4096";
+    refused(
+        model, {{"decoder_attention_heads", nullptr}},
+        "decoder_attention_heads is null, which is not supported; wanted 2, as in the encoder; a missing key means " +
+            usual);
+    refused(model, {{"decoder_attention_heads", 4}}, "decoder_attention_heads is 4, which is not supported; wanted 2");
+    refused(model, {{"decoder_ffn_dim", nullptr}}, "wanted 24, as in the encoder; a missing key means " + hidden);
+  }
+  const std::string ctranslate2 = "ctranslate2_plain";
+  refused(ctranslate2, {{"multi_query_attention", true}}, "multi_query_attention is true");
+  refused(ctranslate2, {{"quantization_type", 1}}, "'quantization_type' is 1, but no key that is known here");
+  refused(ctranslate2, {{"decoder_start_token", "<start>"}}, "decoder_start_token is '<start>', but the vocabulary");
+  Copy("marian", "tokenizer_config.json", {{"separate_vocabs", true}});
+  EXPECT_TRUE(Fails(Weft({"translate", "--model=marian", "lines.txt"}), 2, "separate_vocabs is true"));
+  Copy("marian", "generation_config.json", {{"no_repeat_ngram_size", 2}});
+  const CommandResult result = Weft({"translate", "--model=marian", "lines.txt"});
+  EXPECT_EQ(result.err, "note: generation_config.json: no_repeat_ngram_size is 2, which is not used\n");
+}
+
+TEST_F(TranslatorsTest, TheEndTokenCanBeGiven) {
+  Copy("ctranslate2_plain", "", {});
+  Write("lines.txt", "s4 s5 s6\n");
+  const Arguments translate = {"translate", "--model=ctranslate2_plain", "--beam=1", "--max-length=15", "lines.txt"};
+  EXPECT_EQ(Weft(translate + Arguments{"--end-token=t18"}).out, "t15 t5\n");
+  EXPECT_TRUE(Fails(Weft(translate + Arguments{"--end-token=x"}), 2, "--end-token: the vocabulary has no token 'x'"));
+}
+
+}  // namespace
+}  // namespace weft
