@@ -48,6 +48,9 @@ constexpr const char* kGenerationKeyList[] = {"bos_token_id",
                                               "suppress_tokens",
                                               "begin_suppress_tokens"};
 
+constexpr const char* kTokenNameKeyList[] = {"unk_token",           "bos_token",      "eos_token",
+                                             "decoder_start_token", "add_source_bos", "add_source_eos"};
+
 // Returns `json` as text for an error message: at most 200 bytes, and "..." if more follow.
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
@@ -63,6 +66,7 @@ std::string Shortened(const Json& json) {
 
 const Choices<Activation> kActivations = kActivationNames;
 const absl::Span<const char* const> kGenerationKeys = kGenerationKeyList;
+const absl::Span<const char* const> kTokenNameKeys = kTokenNameKeyList;
 
 const Json* KeyReader::Find(const char* key) {
   known_.insert(key);
@@ -81,7 +85,7 @@ void KeyReader::Only(const char* key, const Json& value) {
   if (json != nullptr && *json != value) Refuse(key, value.dump());
 }
 
-void KeyReader::Harmless(std::initializer_list<const char*> keys) { known_.insert(keys.begin(), keys.end()); }
+void KeyReader::Harmless(absl::Span<const char* const> keys) { known_.insert(keys.begin(), keys.end()); }
 
 void KeyReader::Refuse(const char* key, absl::string_view wanted) {
   if (!status_.ok()) return;
@@ -137,7 +141,7 @@ void ReadUsualKeys(KeyReader& keys, bool encoder_decoder) {
                  "_attn_implementation",
                  "_attn_implementation_autoset",
                  "attn_implementation"});
-  for (const char* const key : kGenerationKeys) keys.Harmless({key});
+  keys.Harmless(kGenerationKeys);
 }
 
 absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties) {

@@ -33,6 +33,8 @@ using Choices = absl::Span<const std::pair<const char*, E>>;  // if a value has 
 extern const Choices<Activation> kActivations;
 // Keys of text generation that config.json may have. formats/generation.h reads them.
 extern const absl::Span<const char* const> kGenerationKeys;
+// The keys of CTranslate2's config.json for special tokens. ReadTokenNames (published.h) reads them.
+extern const absl::Span<const char* const> kTokenNameKeys;
 
 class KeyReader {
  public:
@@ -77,7 +79,8 @@ class KeyReader {
   // supported. The key may be absent.
   void Only(const char* key, const nlohmann::ordered_json& value);
   // Accepts `keys` with any values, because they do not change the model's results.
-  void Harmless(std::initializer_list<const char*> keys);
+  void Harmless(absl::Span<const char* const> keys);
+  void Harmless(std::initializer_list<const char*> keys) { Harmless(absl::MakeConstSpan(keys.begin(), keys.size())); }
   // Returns the value of `key`, or null if the key is absent or its value is null.
   const nlohmann::ordered_json* Find(const char* key);
   bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }

@@ -37,9 +37,11 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             "modules.json", "sentence_bert_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
 // These files belong to a tokenizer, beside the files that LoadTokenizer reads.
-constexpr const char* kTokenizerCompanions[] = {"added_tokens.json",     "chat_template.jinja",
-                                                "chat_template.json",    "source_vocabulary.txt",
-                                                "target_vocabulary.txt", "shared_vocabulary.txt"};
+constexpr const char* kTokenizerCompanions[] = {"added_tokens.json",      "chat_template.jinja",
+                                                "chat_template.json",     "source_vocabulary.txt",
+                                                "target_vocabulary.txt",  "shared_vocabulary.txt",
+                                                "source_vocabulary.json", "target_vocabulary.json",
+                                                "shared_vocabulary.json", "target.spm"};
 
 constexpr char kGenerationConfig[] = "generation_config.json";
 
@@ -204,11 +206,11 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
     if (error) return SystemStatus("create", to.parent_path().string(), error.value());
     WEFT_RETURN_IF_ERROR(WriteFile(to.string(), {contents}));
   }
-  // A format may read and change the tokenizer's files, so it is last.
-  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
   if (!generation_.empty()) {
     WEFT_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", kGenerationConfig), {generation_, "\n"}));
   }
+  // A format may read the files that are there and change the tokenizer's, so it is last.
+  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
   if (options_.max_shard_size == 0) return absl::OkStatus();
   if (Exists(WeightsPath(folder))) return DivideWeights(folder, options_.max_shard_size);
   return InvalidArgument("max_shard_size is ", options_.max_shard_size, ", but the layout ", options_.format,

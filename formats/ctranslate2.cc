@@ -1,7 +1,7 @@
 // This file defines the format of CTranslate2 (https://github.com/OpenNMT/CTranslate2), for encoder-decoder
 // Transformers. A written folder has the files that the program CTranslate2 opens: model.bin, config.json and the
-// vocabularies. A model as OpenNMT trains them also gets a model.safetensors with CTranslate2's names. The reader reads
-// model.safetensors.
+// vocabularies. A model as OpenNMT trains them also gets a model.safetensors with CTranslate2's names, whose
+// config.json has the sizes. The reader reads model.safetensors or, if there is none, model.bin.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
@@ -18,6 +19,7 @@
 #include "weft/formats/ctranslate2_file.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
+#include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
 #include "weft/formats/write_weights.h"
 #include "weft/text/load_tokenizer.h"
@@ -27,6 +29,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Positions = TransformerConfig::Positions;
+
+constexpr absl::string_view kVocabularies[] = {"source_vocabulary.txt", "source_vocabulary.json",
+                                               "shared_vocabulary.txt", "shared_vocabulary.json"};
 
 template <class Keys, class Config>
 void ListCTranslate2(Keys& keys, Config& config) {
@@ -94,6 +99,7 @@ absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
                               .head_bias = true};
   ListCTranslate2(keys, config);
   keys.Only("source_has_bos_eos", false);
+  keys.Only("multi_query_attention", false);
   WEFT_RETURN_IF_ERROR(keys.Refused());  // not Finish, because all other keys are annotations
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;
@@ -123,10 +129,30 @@ absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
   return std::move(keys).Finish();
 }
 
+namespace {
+
+// Reads the keys that the program CTranslate2 writes beside model.bin.
+absl::StatusOr<TransformerConfig> ConfigOfModelBin(const Json& json) {
+  KeyReader keys(json);
+  TransformerConfig config;
+  ListCTranslate2(keys, config);
+  keys.Harmless(kTokenNameKeys);
+  keys.Field("layer_norm_epsilon", config.norm.epsilon);
+  keys.Only("multi_query_attention", false);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  return config;
+}
+
+}  // namespace
+
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<TransformerConfig> config = CTranslate2ConfigFromJson(json);
+  std::error_code error;
+  const std::string bin = folder + "/model.bin";
+  const bool safetensors = std::filesystem::exists(WeightsPath(folder), error) || !std::filesystem::exists(bin, error);
+  absl::StatusOr<TransformerConfig> config = safetensors ? CTranslate2ConfigFromJson(json) : ConfigOfModelBin(json);
   if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
   std::vector<Weights::Rule> others, layers;
   VisitOthers([&](std::string theirs, std::string ours) { others.push_back({std::move(theirs), {std::move(ours)}}); });
   for (const char* side : {"encoder", "decoder"}) {
@@ -139,9 +165,15 @@ absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) 
       layers.push_back(std::move(rule));
     }
   }
-  WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {others, layers}));
-  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{*config})));
-  return PublishedTransformer{*config, std::move(weights)};
+  WEFT_ASSIGN_OR_RETURN(Weights weights,
+                        safetensors ? ReadFolderWeights(folder, {}) : ReadModelBin(bin, &config.value()));
+  const std::string path = safetensors ? weights.path() : bin;
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(*config), path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(others), path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(layers), path));
+  const absl::Status fits = weights.Fit(ParametersOf(PublishedTransformer{*config}));
+  if (!fits.ok()) return safetensors ? fits : Annotate(fits, bin);
+  return PublishedTransformer{*config, std::move(weights), std::move(tokens)};
 }
 
 namespace {
@@ -169,90 +201,29 @@ absl::Status RenameForCTranslate2(const TransformerConfig& config, Weights* weig
   return weights->Apply(others);
 }
 
-int ActivationNumber(Activation activation) {
-  constexpr int kRelu = 0, kGeluTanh = 1, kSwish = 2, kGelu = 3;  // CTranslate2's ActivationType
-  switch (activation) {
-    case Activation::kRelu:
-      return kRelu;
-    case Activation::kGeluTanh:
-      return kGeluTanh;
-    case Activation::kSilu:
-      return kSwish;
-    case Activation::kGelu:
-      return kGelu;
-  }
-  return kRelu;
-}
-
-// Adds the position embeddings of both sides. A table of sinusoids has at least `kMinPositions` rows, because
-// CTranslate2 fails beyond the last one, and its translations have up to 256 tokens unless its caller asks for less.
-absl::Status AddPositions(const TransformerConfig& config, Weights* weights, CTranslate2File* file) {
-  constexpr int64_t kMinPositions = 512;
-  constexpr char kSource[] = "encoder/position_encodings/encodings", kTarget[] = "decoder/position_encodings/encodings";
-  if (config.positions == Positions::kLearned) {
-    return weights->Apply(
-        {{"encoder.embed_positions.weight", {kSource}}, {"decoder.embed_positions.weight", {kTarget}}});
-  }
-  file->aliases[kSource] = kTarget;
-  const int64_t rows = std::max(config.context, kMinPositions);
-  WEFT_ASSIGN_OR_RETURN(const Tensor table, weights->Add(kTarget, {kF32, {rows, config.width}}));
-  const SinusoidLayout layout =
-      config.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves;
-  float* to = table.as<float>();
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t feature = 0; feature < config.width; ++feature) {
-      *to++ = static_cast<float>(Sinusoid(row + config.first_position, feature, config.width, layout));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Writes model.bin. `weights` have CTranslate2's names, except embeddings that both sides share.
-absl::Status WriteModelBin(const std::string& path, const TransformerConfig& config, Weights weights) {
-  constexpr char kSource[] = "encoder/embeddings_0/weight", kTarget[] = "decoder/embeddings/weight",
-                 kOutput[] = "decoder/projection/weight";
-  CTranslate2File file;
-  WEFT_RETURN_IF_ERROR(weights.Apply({{"encoder/embeddings/weight", {kSource}}, {"shared.weight", {kTarget}}}));
-  if (config.shared_embeddings) file.aliases[kSource] = kTarget;
-  if (config.tied_head) file.aliases[kOutput] = kTarget;
-  WEFT_RETURN_IF_ERROR(AddPositions(config, &weights, &file));
-  for (const std::string side : {"encoder", "decoder"}) {
-    file.numbers.insert(file.numbers.end(), {{side + "/num_heads", 2, static_cast<int>(config.heads)},
-                                             {side + "/pre_norm", 1, config.pre_norm ? 1 : 0},
-                                             {side + "/activation", 1, ActivationNumber(config.activation)},
-                                             {side + "/scale_embeddings", 1, config.scale_embeddings ? 1 : 0}});
-  }
-  // The values that CTranslate2's own converters write for a model without these features.
-  file.numbers.insert(file.numbers.end(), {{"encoder/embeddings_merge", 1, 0},
-                                           {"encoder/multi_query_attention", 1, 0},
-                                           {"decoder/alignment_layer", 2, -1},
-                                           {"decoder/alignment_heads", 2, 1},
-                                           {"decoder/alibi", 1, 0},
-                                           {"decoder/alibi_use_positive_positions", 1, 0},
-                                           {"decoder/scale_alibi", 1, 0},
-                                           {"decoder/start_from_zero_embedding", 1, 0}});
-  file.tensors.assign(weights.tensors().begin(), weights.tensors().end());
-  return WriteCTranslate2File(path, file);
-}
-
 // Adds the keys of CTranslate2's own config.json. If `folder` has a tokenizer and no vocabularies, writes the
 // vocabulary, with unused tokens up to the number of rows of the model's tables.
-absl::Status AddVocabulary(const std::string& folder, const TransformerConfig& config, Json* json) {
-  std::error_code error;
-  const bool lists = std::filesystem::exists(folder + "/source_vocabulary.txt", error);
-  std::string begin = "<s>", end = "</s>", unknown = "<unk>";
-  // If both sides have one tokenizer, sources have an end token, too, as in this project's runs.
-  const bool one_tokenizer = !lists && !absl::IsNotFound(TokenizerFiles(folder).status());
-  if (one_tokenizer) {
+absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer& model, Json* json) {
+  const TransformerConfig& config = model.config;
+  TokenNames names = model.tokens.value_or(TokenNames());
+  const bool lists = absl::c_any_of(kVocabularies, [&](absl::string_view name) {
+    std::error_code error;
+    return std::filesystem::exists(absl::StrCat(folder, "/", name), error);
+  });
+  if (!lists && !absl::IsNotFound(TokenizerFiles(folder).status())) {
     WEFT_ASSIGN_OR_RETURN(std::vector<std::string> texts, TokenTexts(folder));
     WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
     const SpecialTokens& special = tokenizer->special_tokens();
+    WEFT_ASSIGN_OR_RETURN(const TranslationTokens tokens, ReadTranslationTokens(folder, model.tokens));
     const auto text = [&](const std::optional<int32_t>& id, const std::string& otherwise) {
       return id.has_value() && static_cast<size_t>(*id) < texts.size() ? texts[static_cast<size_t>(*id)] : otherwise;
     };
-    begin = text(special.begin, begin);
-    end = text(special.end, end);
-    unknown = text(special.unknown, text(special.padding, unknown));
+    names = {.unknown = text(special.unknown, text(special.padding, names.unknown)),
+             .begin = text(special.begin, text(tokens.begin, names.begin)),
+             .end = text(tokens.end, names.end),
+             .start = text(tokens.begin, names.start),
+             .source_begin = tokens.source_begin,
+             .source_end = tokens.source_end};
     for (const auto& [name, rows] :
          {std::pair{"source", config.source_vocabulary}, {"target", config.target_vocabulary}}) {
       WEFT_RETURN_IF_ERROR(CheckVocabulary(folder, static_cast<int64_t>(texts.size()), rows));
@@ -265,14 +236,8 @@ absl::Status AddVocabulary(const std::string& folder, const TransformerConfig& c
       WEFT_RETURN_IF_ERROR(WriteJson(path, tokens));
     }
   }
-  json->update({{"add_source_bos", false},
-                {"add_source_eos", one_tokenizer},
-                {"bos_token", begin},
-                {"eos_token", end},
-                {"unk_token", unknown},
-                {"decoder_start_token", begin},
-                {"layer_norm_epsilon", config.norm.epsilon},
-                {"multi_query_attention", false}});
+  WriteTokenNames(names, json);
+  json->update({{"layer_norm_epsilon", config.norm.epsilon}, {"multi_query_attention", false}});
   return absl::OkStatus();
 }
 
@@ -290,7 +255,7 @@ absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransfor
   WEFT_RETURN_IF_ERROR(WriteModelBin(folder + "/model.bin", model.config, weights));
   const absl::StatusOr<Json> open_nmt = ToCTranslate2Json(model.config);
   Json json = open_nmt.ok() ? *open_nmt : Json::object();
-  WEFT_RETURN_IF_ERROR(AddVocabulary(folder, model.config, &json));
+  WEFT_RETURN_IF_ERROR(AddVocabulary(folder, model, &json));
   if (open_nmt.ok()) return WriteModelFolder(folder, json, weights);
   return WriteJson(ConfigPath(folder), json);
 }
@@ -305,8 +270,8 @@ constexpr absl::string_view kFiles[] = {
 
 constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",
-    .mark = "ffn_dim (CTranslate2)",
-    .recognizes = [](const Json& config) { return config.contains("ffn_dim"); },
+    .mark = "ffn_dim or add_source_eos (CTranslate2)",
+    .recognizes = [](const Json& config) { return config.contains("ffn_dim") || config.contains("add_source_eos"); },
     .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedTransformer::kFamily; },
     .read = [](const std::string& folder) { return AsAnyModel(ReadCTranslate2(folder)); },
     .writes = [](const ModelFamily& family) { return &family == &PublishedTransformer::kFamily; },

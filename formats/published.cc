@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/config_keys.h"
 #include "weft/formats/write_weights.h"
 
 namespace weft {
@@ -65,6 +67,37 @@ std::string UnusualOption(const TransformerConfig& config) {
   if (config.ablation != Ablation()) return absl::StrCat("ablate is ", ToText(config.ablation));
   if (config.memory != TransformerConfig::Memory::kLast) return "memory is same-layer";
   return "";
+}
+
+namespace {
+
+template <class Keys, class Names>
+void ListTokenNames(Keys& keys, Names& names) {
+  keys.Field("unk_token", names.unknown);
+  keys.Field("bos_token", names.begin);
+  keys.Field("eos_token", names.end);
+  keys.Field("decoder_start_token", names.start);
+  keys.Field("add_source_bos", names.source_begin);
+  keys.Field("add_source_eos", names.source_end);
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const Json& json) {
+  if (absl::c_none_of(kTokenNameKeys, [&](const char* key) { return json.contains(key); })) return std::nullopt;
+  KeyReader keys(json);
+  TokenNames names;
+  ListTokenNames(keys, names);
+  if (keys.IsNull("decoder_start_token")) keys.Refuse("decoder_start_token", "a token's text");
+  WEFT_RETURN_IF_ERROR(keys.Refused());
+  return names;
+}
+
+void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
+  if (!names.has_value()) return;
+  KeyWriter keys;
+  ListTokenNames(keys, *names);
+  json->update(std::move(keys).Finish());
 }
 
 std::vector<ParameterSpec> WeightsOn(const Tape& tape) {

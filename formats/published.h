@@ -4,12 +4,14 @@
 #define WEFT_FORMATS_PUBLISHED_H_
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/utility/utility.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
 #include "weft/formats/model_formats.h"
@@ -39,11 +41,16 @@ absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
 // additive". Returns "" if there is none.
 std::string UnusualOption(const TransformerConfig& config);
 
+// Reads the keys of TokenNames, such as decoder_start_token and add_source_eos, or returns null if there are none.
+absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const nlohmann::ordered_json& json);
+// Adds these keys to `json`.
+void WriteTokenNames(const std::optional<TokenNames>& names, nlohmann::ordered_json* json);
+
 // Converts a result from a model of one family to the variant of all families.
 template <class Model>
 absl::StatusOr<PublishedModel> AsAnyModel(absl::StatusOr<Model> model) {
   if (!model.ok()) return model.status();
-  return PublishedModel(*std::move(model));
+  return absl::StatusOr<PublishedModel>(absl::in_place, std::in_place_type<Model>, *std::move(model));
 }
 
 // Returns the weights among the parameters that the tape has recorded.

@@ -2,6 +2,8 @@
 // "transformer". Keys and names are those of Hugging Face's Marian and BART where these have them. marian.cc reads and
 // writes the classes that Hugging Face has. FromRun describes the Transformer of a training run.
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "weft/core/json.h"
@@ -94,6 +96,7 @@ absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
   keys.Only("decoder_ffn_dim", config.feed_forward);
   keys.Only("is_encoder_decoder", true);
   keys.Harmless({"architectures"});
+  keys.Harmless(kTokenNameKeys);
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;
@@ -143,19 +146,22 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
   const Json* const type = FindModelType(json);
   if (type != nullptr && type->is_string() && IsMarianType(type->get_ref<const std::string&>())) {
-    return AsAnyModel(ReadMarian(folder));
+    WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, ReadMarian(folder));
+    return PublishedModel(std::move(model));
   }
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
   WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(config)));
-  return PublishedModel(PublishedTransformer{config, std::move(weights)});
+  return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
 }
 
 absl::Status Write(const std::string& folder, const PublishedModel& model) {
   const auto& transformer = std::get<PublishedTransformer>(model);
-  WEFT_ASSIGN_OR_RETURN(const Json json, WriteModelConfig(transformer.config));
+  WEFT_ASSIGN_OR_RETURN(Json json, WriteModelConfig(transformer.config));
+  WriteTokenNames(transformer.tokens, &json);
   return WriteModelFolder(folder, json, transformer.weights);
 }
 
@@ -165,12 +171,16 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config));
   WEFT_RETURN_IF_ERROR(Validate(config));
-  return PublishedModel(PublishedTransformer{config, {}});
+  WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, ReadTokenNames(run));
+  return PublishedModel(PublishedTransformer{config, {}, std::move(tokens)});
 }
 
 absl::StatusOr<Json> ToRun(const PublishedModel& model) {
-  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(std::get<PublishedTransformer>(model).config));
-  return Json{{"model", std::move(config)}};
+  const auto& transformer = std::get<PublishedTransformer>(model);
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(transformer.config));
+  Json run = {{"model", std::move(config)}};
+  WriteTokenNames(transformer.tokens, &run);
+  return run;
 }
 
 }  // namespace

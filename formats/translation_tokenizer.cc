@@ -10,6 +10,7 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
 #include "weft/text/load_tokenizer.h"
@@ -30,25 +31,60 @@ Json EndAfterText(const std::string& end, int32_t id) {
   return post;
 }
 
+// Returns the first token of `key`, a number or a list of numbers.
+std::optional<int32_t> FirstToken(const Json& json, const char* key) {
+  Json token = json.value(key, Json());
+  if (token.is_array() && !token.empty()) token = token.front();
+  return token.is_number_integer() ? std::optional(token.get<int32_t>()) : std::nullopt;
+}
+
 }  // namespace
 
-absl::StatusOr<TranslationTokens> WriteTranslationTokenizer(const std::string& folder, int64_t context) {
+absl::StatusOr<TranslationTokens> ReadTranslationTokens(const std::string& folder,
+                                                        const std::optional<TokenNames>& names) {
   TranslationTokens tokens;
-  const absl::StatusOr<std::vector<TokenizerFile>> files = TokenizerFiles(folder);
-  if (absl::IsNotFound(files.status())) return tokens;
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
-  const SpecialTokens& special = tokenizer->special_tokens();
+  const absl::StatusOr<Json> published = ReadJsonFile(folder + "/generation_config.json");
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> loaded = LoadTokenizer(folder);
+  if (absl::IsNotFound(loaded.status()) && !published.ok()) return tokens;
+  if (!loaded.ok() && !published.ok()) return loaded.status();
+  const Tokenizer* const tokenizer = loaded.ok() ? loaded->get() : nullptr;
+  const SpecialTokens special = tokenizer == nullptr ? SpecialTokens() : tokenizer->special_tokens();
   tokens.begin = special.begin.value_or(tokens.begin);
   tokens.end = special.end.value_or(tokens.end);
   tokens.padding = special.padding.value_or(tokens.end);
-  const std::string path = folder + "/tokenizer.json";
-  if (!files.ok() || files->front().name != "tokenizer.json" || !special.end.has_value()) return tokens;
+  if (names.has_value() && tokenizer != nullptr) {
+    tokens.begin = FindToken(*tokenizer, names->start).value_or(tokens.begin);
+    tokens.end = FindToken(*tokenizer, names->end).value_or(tokens.end);
+    tokens.source_begin = names->source_begin;
+    tokens.source_end = names->source_end;
+  }
+  if (!published.ok()) return tokens;
+  tokens.published = true;
+  for (const char* const key : {"bos_token_id", "decoder_start_token_id"}) {
+    tokens.begin = FirstToken(*published, key).value_or(tokens.begin);
+  }
+  tokens.end = FirstToken(*published, "eos_token_id").value_or(tokens.end);
+  tokens.padding = FirstToken(*published, "pad_token_id").value_or(tokens.padding);
+  if (tokenizer == nullptr) return tokens;
+  constexpr int32_t kText = -1;
+  const std::vector<int32_t> format = tokenizer->Wrap({kText}).ids;
+  tokens.source_begin = format.front() != kText;
+  tokens.source_end = format.back() != kText;
+  return tokens;
+}
 
+absl::Status WriteTranslationTokenizer(const std::string& folder, int64_t context, const TranslationTokens& tokens) {
+  const absl::StatusOr<std::vector<TokenizerFile>> files = TokenizerFiles(folder);
+  if (!files.ok() || files->front().name != "tokenizer.json") return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
+  const SpecialTokens& special = tokenizer->special_tokens();
+  if (!special.end.has_value()) return absl::OkStatus();
+  const std::string path = folder + "/tokenizer.json";
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TokenTexts(path));
   const auto text = [&](int32_t id) { return texts.at(static_cast<size_t>(id)); };
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
   WEFT_ASSIGN_OR_RETURN(nlohmann::json json, ParseLargeJsonObject(contents));
-  if (!json.contains("model") || texts.size() <= static_cast<size_t>(tokens.end)) return tokens;
+  if (!json.contains("model") || texts.size() <= static_cast<size_t>(tokens.end)) return absl::OkStatus();
   json["post_processor"] = EndAfterText(text(tokens.end), tokens.end);
   WEFT_RETURN_IF_ERROR(WriteFile(path, {json.dump(2), "\n"}));
   Json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
@@ -59,8 +95,7 @@ absl::StatusOr<TranslationTokens> WriteTranslationTokenizer(const std::string& f
   settings["eos_token"] = text(tokens.end);
   settings["pad_token"] = text(tokens.padding);
   if (special.unknown.has_value()) settings["unk_token"] = text(*special.unknown);
-  WEFT_RETURN_IF_ERROR(WriteJson(folder + "/tokenizer_config.json", settings));
-  return tokens;
+  return WriteJson(folder + "/tokenizer_config.json", settings);
 }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #define WEFT_FORMATS_WEIGHTS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -122,9 +123,16 @@ struct PublishedBert {
   bool pairs = false;                   // a run's texts are pairs; published models do not say so
   static const ModelFamily kFamily;
 };
+// The special tokens of a translation model by their texts, as config.json of CTranslate2 names them.
+struct TokenNames {
+  std::string unknown = "<unk>", begin = "<s>", end = "</s>";
+  std::string start = "<s>";                      // the decoder reads it first
+  bool source_begin = false, source_end = false;  // whether sources have the begin token and the end token
+};
 struct PublishedTransformer {
   TransformerConfig config;
   Weights weights;
+  std::optional<TokenNames> tokens;  // unset: the files of the tokenizer and generation_config.json tell
   static const ModelFamily kFamily;
 };
 struct PublishedVit {
@@ -177,7 +185,9 @@ absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
 absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);
 // Reads a checkpoint of llama2.c: a header of 7 numbers (256 bytes in version 1), then the weights in f32.
 absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
-// Reads a folder with config.json (d_model, num_heads, ffn_dim, ...) and a model.safetensors with CTranslate2's names.
+// Reads a folder with a model.bin of version 6 and the config.json that CTranslate2's converters write. If there is a
+// model.safetensors with CTranslate2's names, reads that, and config.json has the sizes (d_model, num_heads, ffn_dim,
+// ...).
 absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
 // Returns the names and types of the weights in a checkpoint of `model`, by its configuration. A BERT's heads are

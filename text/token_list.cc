@@ -1,7 +1,9 @@
 #include "weft/text/token_list.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/core/status.h"
@@ -9,26 +11,35 @@
 
 namespace weft {
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view file) {
+absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view file, const std::string& unknown) {
   WEFT_RETURN_IF_ERROR(CheckUtf8(file));
   std::vector<std::string> tokens;
-  if (!file.empty()) tokens = absl::StrSplit(absl::StripSuffix(file, "\n"), '\n');
+  // A list in JSON is recognised as such, because a list of lines that begins with "[" is hardly ever valid JSON.
+  const nlohmann::json json = nlohmann::json::parse(file.begin(), file.end(), nullptr, /*allow_exceptions=*/false);
+  if (json.is_array() && absl::c_all_of(json, [](const auto& token) { return token.is_string(); })) {
+    tokens = json.get<std::vector<std::string>>();
+  } else if (!file.empty()) {
+    tokens = absl::StrSplit(absl::StripSuffix(file, "\n"), '\n');
+  }
   for (std::string& token : tokens) {
     if (token.size() > 1 && token.back() == '\r') token.pop_back();
   }
   auto list = std::make_unique<TokenList>();
   WEFT_ASSIGN_OR_RETURN(list->vocabulary_, Vocabulary::Create(std::move(tokens)));
-  if (!list->vocabulary_.Find("<unk>").has_value()) WEFT_RETURN_IF_ERROR(list->vocabulary_.Add("<unk>"));
+  if (!list->vocabulary_.Find(unknown).has_value()) WEFT_RETURN_IF_ERROR(list->vocabulary_.Add(unknown));
   std::vector<AddedToken> special;
   for (int32_t id = 0; id < list->vocabulary_.size(); ++id) {
     const std::string& token = list->vocabulary_.token(id);
-    if (token == "<blank>" || token == "<s>" || token == "</s>" || token == "<unk>") {
+    if (token == "<blank>" || token == "<s>" || token == "</s>" || token == "<unk>" || token == unknown) {
       special.push_back({token, id});
     } else if (token.empty() || CharacterAt(token, 0).bytes != token.size()) {
       list->characters_ = false;
     }
   }
   list->SetAdded(std::move(special));
+  SpecialTokens roles = list->special_tokens();
+  roles.unknown = list->vocabulary_.Find(unknown);
+  list->SetRoles(roles);
   list->KeepUnknown();
   return list;
 }

@@ -11,14 +11,16 @@
 
 namespace weft {
 
-// If all tokens except <blank>, <s>, </s> and <unk> are single characters, each character of a text is a token, and
-// white space is skipped. Otherwise a text must consist of tokens already, separated by white space. A token that the
-// list lacks, or that is one of these four, becomes <unk>. If the list has no <unk>, Create appends one.
+// If all tokens except <blank>, <s>, </s> and the unknown token are single characters, each character of a text is a
+// token, and white space is skipped. Otherwise a text must consist of tokens already, separated by white space. A token
+// that the list lacks, or that is one of these four, becomes the unknown token. If the list lacks the unknown token,
+// Create appends it.
 class TokenList final : public Tokenizer {
  public:
-  // `file`: one token a line; lines end in "\n" or "\r\n". Returns InvalidArgument if `file` is not UTF-8, or if a
-  // token occurs twice.
-  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file);
+  // `file`: one token a line, where lines end in "\n" or "\r\n", or a list of texts in JSON. Returns InvalidArgument if
+  // `file` is not UTF-8, or if a token occurs twice.
+  static absl::StatusOr<std::unique_ptr<Tokenizer>> Create(absl::string_view file,
+                                                           const std::string& unknown = "<unk>");
 
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
