@@ -96,7 +96,8 @@ absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
   if (FindModelType(config) == nullptr) return sources;
   Source rest = {.path = ConfigPath(folder)};
   for (const char* const key : kGenerationKeys) {
-    const bool counts = !exists || (absl::EndsWith(key, "_token_id") && sources[0].keys.value(key, Json()).is_null());
+    const bool special = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_");
+    const bool counts = !exists || (special && sources[0].keys.value(key, Json()).is_null());
     const auto found = config.find(key);
     if (counts && found != config.end()) rest.keys[key] = *found;
   }
@@ -186,7 +187,7 @@ std::vector<std::string> GenerationSettings::Unused(absl::Span<const absl::strin
 }
 
 std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view text) {
-  for (const SpecialToken& token : tokenizer.special_token_list()) {
+  for (const AddedToken& token : tokenizer.special_token_list()) {
     if (token.text == text) return token.id;
   }
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {

@@ -39,8 +39,9 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
 // and names, unless the caller wants published classes only.
 absl::Status Write(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
   if (const auto* const transformer = std::get_if<PublishedTransformer>(&model)) {
-    const absl::Status published = WriteMarian(folder, *transformer);
-    if (options.published_classes_only || !absl::IsInvalidArgument(published)) return published;
+    if (options.published_classes_only || MarianTypeFor(transformer->config).ok()) {
+      return WriteMarian(folder, *transformer);
+    }
   }
   return WriteHuggingFace(folder, model);
 }

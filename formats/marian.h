@@ -31,7 +31,7 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder);
 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
 // which names the option that each class lacks, with its value.
-absl::StatusOr<std::string> MarianTypeFor(const TransformerConfig& config);
+absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config);
 // Returns the config.json of this class.
 nlohmann::ordered_json MarianToJson(const std::string& model_type, const TransformerConfig& config,
                                     const TranslationTokens& tokens);

@@ -109,7 +109,8 @@ void ListMarian(Keys& keys, Config& config) {
 
 bool IsMarianType(absl::string_view model_type) { return FindLayout(model_type) != nullptr; }
 
-absl::StatusOr<std::string> MarianTypeFor(const TransformerConfig& config) {
+absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
+  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
   WEFT_RETURN_IF_ERROR(Validate(config));
   std::vector<std::string> reasons;
   for (const Layout& layout : Layouts()) {
@@ -140,8 +141,16 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
     keys.Field("decoder_vocab_size", config.target_vocabulary);
   }
   if (config.shared_embeddings) keys.Only("tie_word_embeddings", true);
-  keys.Only("decoder_attention_heads", config.heads);
-  keys.Only("decoder_ffn_dim", config.feed_forward);
+  // A missing key has the class's default, not the encoder's value.
+  const auto same = [&](const char* key, int64_t usual, int64_t encoder) {
+    int64_t decoder = usual;
+    keys.Field(key, decoder);
+    const std::string wanted = absl::StrCat(encoder, ", as in the encoder");
+    if (decoder == encoder) return;
+    keys.Refuse(key, keys.Find(key) != nullptr ? wanted : absl::StrCat(wanted, "; a missing key means ", usual));
+  };
+  same("decoder_attention_heads", layout->usual.heads, config.heads);
+  same("decoder_ffn_dim", layout->usual.feed_forward, config.feed_forward);
   keys.Only("num_hidden_layers", config.encoder_layers);
   // Keys of older versions, which each class has with one value only.
   keys.Only("normalize_before", layout->pre_norm);
@@ -149,9 +158,9 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   keys.Only("add_final_layer_norm", layout->pre_norm);
   keys.Only("static_position_embeddings", !layout->stores_positions);
   keys.Only("add_bias_logits", false);
+  keys.Only("force_bos_token_to_be_generated", false);  // forces the begin token
   keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
-                 "classifier_dropout", "extra_pos_embeddings", "force_bos_token_to_be_generated",
-                 "gradient_checkpointing", "is_decoder", "use_cache"});
+                 "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache"});
   ReadUsualKeys(keys, /*encoder_decoder=*/true);
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_RETURN_IF_ERROR(Validate(config));
