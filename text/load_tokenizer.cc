@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 
 // A folder is searched for these kinds in this order.
 constexpr const TokenizerKind* kKinds[] = {
-    &kTokenizerJson, &kGpt2Files, &kByteLevelBpeFiles, &kBertVocabulary, &kLlama2cTokenizer, &kSentencePieceModel,
+    &kTokenizerJson,  &kGpt2Files,        &kByteLevelBpeFiles,  &kMarianFiles,
+    &kBertVocabulary, &kLlama2cTokenizer, &kSentencePieceModel,
 };
 
 // Returns the kind of the file called `name`, or null.

@@ -114,9 +114,10 @@ TEST_F(FilesTest, OursAreKnownByTheirType) {
 }
 
 TEST_F(FilesTest, AFolderIsSearched) {
-  EXPECT_THAT(Error(folder_),
-              testing::StartsWith(" the folder has none of tokenizer.json, vocab.bpe, merges.txt, vocab.txt, "
-                                  "tokenizer.bin, tokenizer.model, spiece.model"));
+  EXPECT_THAT(
+      Error(folder_),
+      testing::StartsWith(" the folder has none of tokenizer.json, vocab.bpe, merges.txt, source.spm, vocab.txt, "
+                          "tokenizer.bin, tokenizer.model, spiece.model"));
   Write("vocab.txt", "[UNK]\na\n");
   EXPECT_EQ(*Load(folder_)->Encode("A b"), (std::vector<int32_t>{1, 0}));
   Write("vocab.json", R"({"a":0,"b":1,"ab":2})");

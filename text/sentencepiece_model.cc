@@ -22,6 +22,13 @@ std::vector<int32_t> SentencePieceModel::Encode(std::string_view text) const { r
 
 std::string SentencePieceModel::Decode(const std::vector<int32_t>& ids) const { return processor_->DecodeIds(ids); }
 
+std::vector<std::string> SentencePieceModel::EncodeAsPieces(std::string_view text) const {
+  return processor_->EncodeAsPieces(text);
+}
+std::string SentencePieceModel::DecodePieces(const std::vector<std::string>& pieces) const {
+  return processor_->DecodePieces(pieces);
+}
+
 int32_t SentencePieceModel::size() const { return processor_->GetPieceSize(); }
 std::string SentencePieceModel::piece(int32_t id) const { return processor_->IdToPiece(id); }
 bool SentencePieceModel::is_special(int32_t id) const { return processor_->IsControl(id) || processor_->IsUnknown(id); }

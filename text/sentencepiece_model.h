@@ -26,6 +26,9 @@ class SentencePieceModel {
 
   std::vector<int32_t> Encode(std::string_view text) const;   // `text` must be UTF-8
   std::string Decode(const std::vector<int32_t>& ids) const;  // ids must be in 0 .. size() - 1
+  // The same with the texts of pieces. A part of `text` that the model does not know is a piece of its own.
+  std::vector<std::string> EncodeAsPieces(std::string_view text) const;
+  std::string DecodePieces(const std::vector<std::string>& pieces) const;
 
   int32_t size() const;
   std::string piece(int32_t id) const;

@@ -1,0 +1,127 @@
+// source.spm and vocab.json are the tokenizer of OPUS-MT's models (MarianTokenizer of transformers). SentencePiece cuts
+// a text into pieces, and vocab.json has the id of each piece of both languages. A text may begin with the code of the
+// target language, ">>fra<<", which is one token. target.spm is not read: pieces are joined without it. The
+// normalization of punctuation that transformers adds if the package sacremoses is there is not done.
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "weft/core/json.h"
+#include "weft/text/bpe_files.h"
+#include "weft/text/sentencepiece_model.h"
+#include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+constexpr std::pair<const char*, const char*> kSpecial[] = {
+    {"eos_token", "</s>"}, {"unk_token", "<unk>"}, {"pad_token", "<pad>"}};
+
+class MarianTokenizer final : public Tokenizer {
+ public:
+  MarianTokenizer(SentencePieceModel model, Vocabulary vocabulary)
+      : model_(std::move(model)), vocabulary_(std::move(vocabulary)) {}
+
+  static Loaded Create(SentencePieceModel model, Vocabulary vocabulary) {
+    std::vector<AddedToken> special;
+    for (const auto& [key, text] : kSpecial) {
+      const std::optional<int32_t> id = vocabulary.Find(text);
+      if (!id.has_value()) return InvalidArgument("the vocabulary has no '", text, "'");
+      special.push_back({text, *id});
+    }
+    const int32_t end = special.front().id;
+    auto tokenizer = std::make_unique<MarianTokenizer>(std::move(model), std::move(vocabulary));
+    tokenizer->SetAdded(std::move(special));
+    tokenizer->AllowCleanUp();
+    tokenizer->SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, end}}, {});
+    return tokenizer;
+  }
+
+  int64_t vocabulary_size() const override { return vocabulary_.size(); }
+
+ protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+    WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+    std::vector<int32_t> ids;
+    const auto add = [&](absl::string_view piece) {
+      ids.push_back(vocabulary_.Find(piece).value_or(*special_tokens().unknown));
+    };
+    if (const size_t code = text.find("<<"); absl::StartsWith(text, ">>") && code != text.npos) {
+      add(text.substr(0, code + 2));
+      text.remove_prefix(code + 2);
+    }
+    for (const std::string& piece : model_.EncodeAsPieces({text.data(), text.size()})) add(piece);
+    return ids;
+  }
+  std::string Join(absl::Span<const int32_t> ids) const override {
+    std::string text;
+    std::vector<std::string> pieces;
+    const auto flush = [&] {
+      absl::StrAppend(&text, model_.DecodePieces(pieces));
+      pieces.clear();
+    };
+    for (const int32_t id : ids) {
+      if (!IsSpecial(id)) {
+        pieces.push_back(vocabulary_.token(id));
+        continue;
+      }
+      flush();
+      absl::StrAppend(&text, vocabulary_.token(id), " ");
+    }
+    flush();
+    return std::string(absl::StripAsciiWhitespace(absl::StrReplaceAll(text, {{"▁", " "}})));
+  }
+
+ private:
+  SentencePieceModel model_;
+  Vocabulary vocabulary_;
+};
+
+// Refuses settings of tokenizer_config.json that make another tokenizer.
+absl::Status CheckSettings(const std::string& path) {
+  const absl::StatusOr<std::string> contents = ReadFile(path);
+  if (!contents.ok()) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(*contents), path));
+  if (json.value("separate_vocabs", nlohmann::json()) == true) {
+    return InvalidArgument(path, ": separate_vocabs is true, wanted one vocabulary for both languages");
+  }
+  for (const auto& [key, text] : kSpecial) {
+    nlohmann::json token = json.value(key, nlohmann::json());
+    if (token.is_object()) token = token.value("content", nlohmann::json());
+    if (!token.is_null() && token != text)
+      return InvalidArgument(path, ": ", key, " is ", token.dump(), ", wanted ", text);
+  }
+  return absl::OkStatus();
+}
+
+Loaded Load(const std::string& model_path, const std::string& vocabulary_path) {
+  const size_t folder = model_path.rfind('/') == std::string::npos ? 0 : model_path.rfind('/') + 1;
+  WEFT_RETURN_IF_ERROR(CheckSettings(model_path.substr(0, folder) + "tokenizer_config.json"));
+  WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(const std::string model_file, ReadFile(model_path));
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(vocabulary_file), vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, Annotate(ReadVocabularyEntries(json), vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(Vocabulary::FromIds(std::move(tokens)), vocabulary_path));
+  SentencePieceModel model;
+  if (const std::string problem = model.Load(model_file); !problem.empty()) {
+    return InvalidArgument(model_path, ": ", problem);
+  }
+  return Annotate(MarianTokenizer::Create(std::move(model), std::move(vocabulary)), vocabulary_path);
+}
+
+}  // namespace
+
+constexpr TokenizerKind kMarianFiles = {
+    .file = "source.spm",
+    .companion = "vocab.json",
+    .load = Load,
+};
+
+}  // namespace weft
