@@ -105,14 +105,14 @@ TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
        "generation_config.json: bad_words_ids is [[203,258]], which is not used\n"},
       {R"({"num_beams": 4})", kGreedy, kEndless, "generation_config.json: num_beams is 4, which is not used\n"},
       {R"({"do_sample": false, "num_beam_groups": 4, "of_the_future": "x"})", ten, kEndless,
-       "num_beam_groups is 4, which is not used\nweft generate: generation_config.json: of_the_future is \"x\""},
+       "num_beam_groups is 4, which is not used\nweft generate: generation_config.json: of_the_future is "},
       {R"({"do_sample": false, "num_beam_groups": 1, "min_length": 0, "use_cache": false, "guidance_scale": null})",
        ten, kEndless, ""},
   };
   for (const auto& [generation, flags, wanted, note] : rows) {
     SCOPED_TRACE(generation);
     Prepare(generation, R"({"eos_token_id": null})", "");
-    const CommandResult result = Generate(flags);
+    const CommandResult result = Generate(flags + Arguments{"--end-token="});
     EXPECT_EQ(TokensOf(result, note), wanted);
   }
 }
@@ -158,7 +158,7 @@ TEST_F(GenerationSettingsTest, SpecialTokensInPromptsAndStops) {
 // transformers would go on with positions that the model has not learned.
 TEST_F(GenerationSettingsTest, ATextOfAPublishedModelEndsAtItsContext) {
   Prepare("{}", R"({"eos_token_id": null})", "");
-  const Arguments how = {"--prompt=Hello", "--temperature=0", "--length=70"};
+  const Arguments how = {"--prompt=Hello", "--temperature=0", "--length=70", "--end-token="};
   const CommandResult result = Generate(how);
   EXPECT_EQ(TokensOf(result, "1 text ended, because it filled the model's context of 64 tokens").size(), 64);
   const CommandResult slides = Generate(how + Arguments{"--slide"});
