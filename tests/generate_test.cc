@@ -204,10 +204,10 @@ TEST_F(GenerateTest, JsonTellsTextsWithLineBreaksApart) {
 }
 
 TEST_F(GenerateTest, LinesThatCannotBeContinuedAreNamed) {
-  Write("prompts.txt", "a\n\nb\n");
+  Write("prompts.txt", "a\n\nline\n");
   EXPECT_EQ(Generated({"--length=3", "prompts.txt"}), Generated({"--length=3", "--prompt=a"}) +
                                                           Generated({"--length=3", "--prompt="}) +
-                                                          Generated({"--length=3", "--prompt=b"}));
+                                                          Generated({"--length=3", "--prompt=line"}));
   Write("prompts.txt", "a\nline \xFF\n");
   EXPECT_TRUE(Fails(Generate({"prompts.txt"}), 2, "prompts.txt, line 2: not UTF-8 at byte 5 (0xFF)"));
   Write("prompts.txt", "line 1 of a text\n");
