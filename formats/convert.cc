@@ -236,6 +236,10 @@ absl::Status ModelConversion::RemoveStale(const std::set<std::string>& written) 
   return absl::OkStatus();
 }
 
+std::string ModelConversion::TemporaryFolder() const {
+  return absl::StrCat(options_.out, "/", getpid(), kTemporarySuffix);
+}
+
 absl::Status ModelConversion::Write() const {
   const std::string& out = options_.out;
   std::error_code error;
@@ -244,7 +248,7 @@ absl::Status ModelConversion::Write() const {
   if (error) return InvalidArgument(SystemStatus("create", out, error.value()).message());
   WEFT_ASSIGN_OR_RETURN(const Descriptor lock, LockFolder(out));
   for (const fs::path& left : TemporaryFolders(out)) fs::remove_all(left, error);
-  const std::string temporary = absl::StrCat(out, "/", getpid(), kTemporarySuffix);
+  const std::string temporary = TemporaryFolder();
   fs::create_directory(temporary, error);
   absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);
   std::set<std::string> written;

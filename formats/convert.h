@@ -42,10 +42,12 @@ class ModelConversion {
   // Writes the model and copies the files beside it. All files are written to a temporary folder inside `out` and then
   // renamed one by one; if writing fails, the files in `out` stay unchanged. Then removes files that another model has
   // left in `out`. `out` is locked meanwhile, so temporary folders that are there were left by a process that was
-  // killed; they are removed. Returns InvalidArgument if the format can't express the model, or if `out` can't be made,
-  // FailedPrecondition if another process writes to `out`, and Aborted if `out` or a written file disappears meanwhile.
+  // killed; they are removed. Returns InvalidArgument if the format can't express the model, or if `out` can't be made.
+  // Returns FailedPrecondition if another process writes to `out`, and Aborted if a written file disappears meanwhile.
   absl::Status Write() const;
 
+  // Returns the folder in which Write writes its files before it renames them.
+  std::string TemporaryFolder() const;
   // Returns the number of weights, over all tensors.
   int64_t CountWeights() const;
   // Returns the number of bytes of the written files of weights.

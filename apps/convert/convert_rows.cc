@@ -2,6 +2,8 @@
 #include "weft/apps/convert/convert_rows.h"
 
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
@@ -25,7 +27,37 @@ Hyperparameters ConvertRows(ConvertOptions* options) {
   };
 }
 
+// The wake-up signal ends the thread. A signal that the program ignores stays ignored, as nohup needs.
+RemovalOnSignal::RemovalOnSignal(const std::string& folder) {
+  sigemptyset(&signals_);
+  sigaddset(&signals_, SIGRTMIN);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) sigaddset(&signals_, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  waiter_ = std::thread([this, folder] {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    if (signal == SIGRTMIN) return;
+    // The other thread may create files in the folder until the folder is gone.
+    std::error_code error;
+    for (int i = 0; i < 100 && std::filesystem::exists(folder, error); ++i) std::filesystem::remove_all(folder, error);
+    std::signal(signal, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+    std::raise(signal);
+  });
+}
+
+RemovalOnSignal::~RemovalOnSignal() {
+  pthread_kill(waiter_.native_handle(), SIGRTMIN);
+  waiter_.join();
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 absl::Status WriteConverted(const ModelConversion& conversion) {
+  const RemovalOnSignal removal(conversion.TemporaryFolder());
   WEFT_RETURN_IF_ERROR(conversion.Write());
   if (conversion.extra().empty()) return absl::OkStatus();
   std::fprintf(stderr, "note: left out, because the model does not have them: %s\n",
