@@ -42,9 +42,9 @@ struct AdapterConfig {
   double ScaleOf(absl::string_view layer) const;
   bool Saves(absl::string_view layer) const;
 };
-// Returns InvalidArgument if the adapter is not LoRA, if a key would change the computation in a way that is not
-// supported, if a key is unknown, or if base_model_name_or_path is no path. A relative path starts at the working
-// folder or, if that does not exist, at `folder`.
+// Returns InvalidArgument if the adapter is not LoRA, or if base_model_name_or_path is no path. A key that is unknown,
+// or that changes the computation in a way that is not supported, is InvalidArgument, too. A relative path starts at
+// the working folder or, if that does not exist, at `folder`.
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder);
 // Reports whether `folder` has an adapter_config.json and no config.json of a model or run.
 bool IsAdapter(const std::string& folder);

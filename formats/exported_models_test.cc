@@ -169,6 +169,31 @@ TEST(ExportedModelsTest, OtherSinusoidsBecomeATable) {
   EXPECT_THAT(Logits(again), testing::Pointwise(testing::FloatNear(1e-5f), Logits(model)));
 }
 
+// transformers 5.24 takes the table from any of its four names, and leaves a head untied that differs from the table.
+TEST(ExportedModelsTest, AHeadThatDiffersFromTheTableStays) {
+  const PublishedTransformer model = WithWeights(SmallPreNorm());
+  const std::string folder = Folder("tied"), path = folder + "/model.safetensors";
+  ASSERT_TRUE(WriteMarian(folder, model).ok());
+  Weights weights = *Weights::ReadSafetensors(path);
+  for (const char* const name : {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.shared.weight"}) {
+    Weights renamed = weights;
+    ASSERT_TRUE(renamed.Apply({{"model.shared.weight", {name}}}).ok());
+    ASSERT_TRUE(WriteSafetensors(path, renamed.tensors()).ok());
+    const absl::StatusOr<PublishedModel> read = ReadModel(folder);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(Logits(std::get<PublishedTransformer>(*read)),
+                testing::Pointwise(testing::FloatNear(1e-5f), Logits(model)))
+        << name;
+  }
+  ASSERT_TRUE(weights.Add("lm_head.weight", weights.Find("model.shared.weight")->type).ok());
+  ASSERT_TRUE(WriteSafetensors(path, weights.tensors()).ok());
+  const absl::StatusOr<PublishedModel> read = ReadModel(folder);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const auto& untied = std::get<PublishedTransformer>(*read);
+  EXPECT_FALSE(untied.config.tied_head);
+  EXPECT_NE(untied.weights.Find("lm_head.weight"), nullptr);
+}
+
 TEST(ExportedModelsTest, ModelBinIsCTranslate2s) {
   const std::string folder = Folder("ctranslate2");
   ASSERT_TRUE(WriteCTranslate2(folder, WithWeights(Small())).ok());

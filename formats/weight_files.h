@@ -1,5 +1,5 @@
-// These functions find the files that hold a model's weights, divide them into several files, and recognise files of
-// programs whose formats Weft does not read. No other folder includes this header.
+// These functions find the files of a model's weights, and divide weights into several files. They also recognise files
+// of programs whose formats Weft does not read. No other folder includes this header.
 #ifndef WEFT_FORMATS_WEIGHT_FILES_H_
 #define WEFT_FORMATS_WEIGHT_FILES_H_
 
@@ -31,8 +31,8 @@ absl::Status DivideWeights(const std::string& folder, uint64_t max_bytes);
 // Reports whether a file has a name that DivideWeights gives.
 bool IsWeightShard(absl::string_view name);
 
-// If `path` is a file of another program, or a folder with such a file, returns InvalidArgument that says what the file
-// is and how to convert it.
+// Returns InvalidArgument if `path` is a file of another program, or a folder with such a file. The error says what the
+// file is and how to convert it.
 absl::Status CheckNotForeign(const std::string& path);
 
 }  // namespace weft
