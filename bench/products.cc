@@ -46,15 +46,14 @@ void AddProduct(const StepProduct& product, std::vector<StepProduct>* products) 
   products->push_back(product);
 }
 
-// A tile of a product: a kernel, and the tile's offsets into the operands.
+// A tile of a product: its shape, and its offsets into the operands.
 struct Tile {
-  const Gemm* gemm = nullptr;
+  GemmShape shape;
   int64_t a = 0, b = 0, c = 0;
 };
 
-// A product cut into tiles, with the kernels that the tiles need.
+// A product cut into tiles.
 struct Tiled {
-  std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>> gemms;
   std::vector<Tile> tiles;
   size_t workspace = 0;
 
@@ -66,21 +65,13 @@ struct Tiled {
           tile.batch = std::min(batch, shape.batch - m);
           tile.rows = std::min(rows, shape.rows - i);
           tile.cols = std::min(cols, shape.cols - j);
-          tiles.push_back({GemmFor(tile), m * shape.a_batch_stride + i * (shape.transpose_a ? 1 : shape.a_stride),
+          workspace = std::max(workspace, GemmWorkspace(tile));
+          tiles.push_back({tile, m * shape.a_batch_stride + i * (shape.transpose_a ? 1 : shape.a_stride),
                            m * shape.b_batch_stride + j * (shape.transpose_b ? shape.b_stride : 1),
                            m * shape.c_batch_stride + i * shape.c_stride + j});
         }
       }
     }
-  }
-
-  const Gemm* GemmFor(const GemmShape& shape) {
-    for (const auto& [known, gemm] : gemms) {
-      if (known == shape) return gemm.get();
-    }
-    gemms.emplace_back(shape, Gemm::Create(shape));
-    workspace = std::max(workspace, gemms.back().second->workspace());
-    return gemms.back().second.get();
   }
 };
 
@@ -150,8 +141,8 @@ class Multiplier {
       for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
         const Tile& tile = tiled.tiles[static_cast<size_t>(i % per_copy)];
         const int64_t copy = i / per_copy % operands_.copies;
-        tile.gemm->Run(operands_.a.at(copy, tile.a), operands_.b.at(copy, tile.b), c.at(copy, tile.c),
-                       workspaces[static_cast<size_t>(t)]);
+        Gemm(tile.shape, operands_.a.at(copy, tile.a), operands_.b.at(copy, tile.b), c.at(copy, tile.c),
+             workspaces[static_cast<size_t>(t)]);
       }
     });
     return seconds / static_cast<double>(passes * operands_.copies);

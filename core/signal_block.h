@@ -6,8 +6,8 @@
 //     kernel();
 //   }
 //
-// Kernels of oneDNN let the stack pointer point into a buffer on the heap. The frame of a signal handler on such a
-// stack overwrites what lies before the buffer. So threads that run kernels block signals.
+// A process that uses Weft expects its signal handlers to run on its own threads, between calls of Weft. So the
+// library's threads, and threads that run kernels, block signals.
 #ifndef WEFT_CORE_SIGNAL_BLOCK_H_
 #define WEFT_CORE_SIGNAL_BLOCK_H_
 

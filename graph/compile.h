@@ -70,7 +70,7 @@ struct CompileOptions {
   // set a more precise dtype for a weight.
   DType weights = kF32;
   // In mode kEval, products of at most this many rows read their weights as they are stored, and the bits of a row do
-  // not depend on other rows. Products of more rows pack the weights or leave them to oneDNN, which is faster,
+  // not depend on other rows. Products of more rows pack the weights or multiply them as matrices, which is faster,
   // unless FastWithManyRows() is true for the weight's dtype.
   int64_t few_rows = kFewRows;
   PassSet without;  // passes to leave out

@@ -139,14 +139,5 @@ TEST(PrintTest, ExplainsWhatBecameOfPatterns) {
   EXPECT_EQ(PrintExplanations(*none), "no pattern was recognised\n");
 }
 
-TEST(CompileTest, ProductsThatOneDnnSumsWrongAreErrors) {
-  constexpr int64_t kInner = int64_t{1} << 32;
-  Tape tape;
-  MatMul(tape.Input("a", {kF32, {1, kInner}}), tape.Input("b", {kF32, {kInner, 1}}));
-  EXPECT_EQ(tape.status().message(),
-            "matmul: the inner dimension is 4294967296, wanted less than 2^31; inputs f32[1,4294967296], "
-            "f32[4294967296,1]");
-}
-
 }  // namespace
 }  // namespace weft

@@ -21,7 +21,7 @@ constexpr int64_t kMinWeightAxis = 64;  // rows and columns of a weight: a weigh
 
 // Rewrite matmul(a, w) to packed_matmul(a, pack(w)), where w is an f32 parameter that the product transposes
 // Rewrite matmul(a, cast(w)) to packed_matmul(a, pack(w)), where w is an f32 parameter and pack rounds it to bf16
-// Products of fewer than kMinRows rows or with small weights stay. So do bf16 products if PacksBF16() is false.
+// Products of fewer than kMinRows rows or with small weights stay. So do bf16 products if the CPU has none.
 VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   const MatMulAttrs attrs = matmul.attrs.as<MatMulAttrs>();
   const TensorType &a = r.type(matmul.inputs[0]), &b = r.type(matmul.inputs[1]);
@@ -33,7 +33,7 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
   const bool tiles_pack = b.dtype == kF32 && r.options().mode == kEval;
   if (a.shape.rows() < (tiles_pack ? kMinRowsInEval : kMinRows)) return {};
   if (b.dtype == kF32 && !attrs.transpose_b) return {};
-  if (b.dtype == kBF16 && !PacksBF16()) return {};
+  if (b.dtype == kBF16 && !HasBF16Products()) return {};
   const int64_t cols = b.shape.dim(attrs.transpose_b ? 0 : 1);
   const Var panels = Pack(r.Now(weight), attrs.transpose_b, b.dtype);
   return {PackedMatMul(r.Now(matmul.inputs[0]), panels, cols, attrs.f32_output)};
@@ -41,13 +41,14 @@ VarList PackWeight(PatternRewriter& r, const Node& matmul) {
 
 // Rewrite weight_matmul(a, w) to packed_matmul(a, pack(w)), where a has more than CompileOptions::few_rows rows
 // Rewrite weight_matmul(a, w) to matmul(cast(a), wᵀ), where the tiles of the product would pack w in bf16
-// If PacksBF16() is true, a is rounded to bf16, and pack gives bf16. Weights for which FastWithManyRows() is true stay.
+// If the CPU multiplies bf16, a is rounded to bf16, and pack gives bf16. Weights for which FastWithManyRows() is true
+// stay.
 VarList PackStoredWeight(PatternRewriter& r, const Node& matmul) {
   const TensorType &a = r.type(matmul.inputs[0]), &w = r.type(matmul.inputs[1]);
   if (a.shape.rows() <= r.options().few_rows || FastWithManyRows(w.dtype)) return {};
-  const DType dtype = PacksBF16() ? kBF16 : kF32;
+  const DType dtype = HasBF16Products() ? kBF16 : kF32;
   const Var input = Cast(r.Now(matmul.inputs[0]), dtype), weight = r.Now(matmul.inputs[1]);
-  if (w.dtype == kBF16 && PacksBF16InTiles(a.shape.rows(), w.shape.dim(1)) && a.shape.rows() < kMinRowsInEval) {
+  if (w.dtype == kBF16 && dtype == kBF16 && a.shape.rows() < kMinRowsInEval) {
     return {MatMul(input, weight, {.transpose_b = true, .f32_output = true})};
   }
   return {PackedMatMul(input, Pack(weight, /*transposed=*/true, dtype), w.shape.dim(0), /*f32_output=*/true)};

@@ -71,7 +71,7 @@ TEST(PackWeightsTest, PacksAWeightThatManyRowsAreMultipliedBy) {
 }
 
 TEST(PackWeightsTest, PacksInPlaceOfTheCastToBF16) {
-  if (!PacksBF16()) GTEST_SKIP() << "this CPU has no products of packed bf16";
+  if (!HasBF16Products()) GTEST_SKIP() << "this CPU has no products of packed bf16";
   const absl::StatusOr<Graph> graph = Product(600, 200).Compiled(true, kBF16);
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(Count(*graph, "pack"), 2);

@@ -1,334 +1,378 @@
-// oneDNN's primitives are created and run with one OpenMP thread, because two threads change the bits of some products.
+// C is computed in panels of a few vectors of columns, from one block of terms after the other. The part of B that a
+// panel needs is copied to the workspace, where it stays in the L1 cache while all rows of A are multiplied by it.
+// Edges are computed like whole panels, so all elements of C are sums of the same terms in the same order.
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <optional>
-#include <vector>
+#include <type_traits>
 
-#include "oneapi/dnnl/dnnl.hpp"
-#include "weft/core/arena.h"
-#include "weft/core/cores.h"
 #include "weft/core/status.h"
-#include "weft/ops/kernels/own_gemm.h"
+#include "weft/ops/kernels/amx.h"
+#include "weft/ops/kernels/instruction_set.h"
 #include "weft/ops/kernels/pack.h"
-#include "weft/ops/kernels/rows.h"
+#include "weft/ops/kernels/space.h"
 
-// OpenMP's header is missing if the compiler's OpenMP runtime is not installed, so its functions are declared here.
-extern "C" {
-int omp_get_max_threads();
-void omp_set_num_threads(int count);
-}
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/kernels/gemm.cc"
+#include "hwy/foreach_target.h"
+// These includes follow foreach_target.h, which includes this file once for each instruction set.
+#include "hwy/highway.h"
+#include "weft/ops/kernels/product-inl.h"
 
+HWY_BEFORE_NAMESPACE();
 namespace weft {
+namespace HWY_NAMESPACE {
 namespace {
 
-using dnnl::memory;
+constexpr int64_t kLanes = hn::MaxLanes(D<float>()), kWidth = kVectorsAtOnce * kLanes;  // columns of a panel
+constexpr int64_t kFewRows = 8;      // with fewer rows, copying B costs more than it saves
+constexpr int64_t kRowsOfCall = 32;  // rows that are multiplied between two prefetches: two tiles of AMX
 
-// While a OneThread exists, OpenMP regions that this thread opens have one thread. oneDNN reads this limit when it
-// creates a primitive, to decide how sums are split, and when it runs the primitive.
-class OneThread {
+// Operands are multiplied in words: an f32 number, or two bf16 numbers that are neighbours along the inner dimension. A
+// kind of product says which, and how words are multiplied. kTerms: terms that are added before the sum is added to C.
+// A copied panel of B takes 32 KB with AVX-512, 16 KB with AVX2, and less otherwise, so that it stays in the L1 cache.
+// With AMX it takes 64 KB, because a product reads half of it at a time.
+struct F32 {
+  using T = float;
+  static constexpr int64_t kPerWord = 1, kTerms = kWidth > 16 ? 128 : 256;
+  static constexpr bool kAmx = false;
+  using Step = MultiplyAdd;
+};
+struct WidenedBF16 : F32 {
+  using T = BF16;
+};
+#if HWY_TARGET <= HWY_AVX3
+struct PairsOfBF16 {
+  using T = BF16;
+  static constexpr int64_t kPerWord = 2, kTerms = 256;
+  static constexpr bool kAmx = false;
+  using Step = MultiplyAddPairs;
+};
+struct TilesOfBF16 : PairsOfBF16 {
+  static constexpr int64_t kTerms = 512;
+  static constexpr bool kAmx = true;
+};
+#endif
+
+template <class Kind>
+constexpr int64_t kWords = Kind::kTerms / Kind::kPerWord;  // rows of a copied panel of B
+// Words between copied rows of A. Rows of a power of two would share sets of the cache.
+template <class Kind>
+constexpr int64_t kRowOfA = kWords<Kind> + 16;
+
+// Reports whether all rows of A are copied. If they are close together, or few panels of B need them, the kernel reads
+// them where they are. Rows that are far apart need many pages, and rows that are whole pages apart share sets of the
+// caches. A word of bf16 must begin at an even element.
+template <class Kind>
+bool CopiesA(const GemmShape& shape) {
+  constexpr int64_t kFar = 512, kPage = 1024, kFewPanels = 4;  // elements, and panels
+  if (shape.transpose_a) return true;
+  if (Kind::kPerWord == 2) return shape.a_stride % 2 != 0;
+  return shape.in == kBF16 ||
+         (shape.a_stride > kFar && (shape.cols > kFewPanels * kWidth || shape.a_stride % kPage == 0));
+}
+
+// Reports whether C is computed in the workspace: to be rounded, or to be added at the end of a sum.
+template <class Kind>
+bool BuffersC(const GemmShape& shape) {
+  return shape.out == kBF16 || (Kind::kAmx && shape.accumulate);
+}
+
+// Arrays in the workspace. `columns`: some rows of a transposed A. `c`: the product, if C is computed here.
+template <class Kind>
+struct Space {
+  float *a, *b, *edge, *columns, *c;
+
+  Space(const GemmShape& shape, SpaceTaker* space)
+      : a(space->Take<float>(RoundUp(Kind::kPerWord == 2 || CopiesA<Kind>(shape) ? shape.rows : 0, kRowsOfCall) *
+                             kRowOfA<Kind>)),
+        b(space->Take<float>(kWords<Kind> * kWidth)),
+        edge(space->Take<float>(kRowsOfCall * kWidth)),
+        columns(space->Take<float>(Kind::kPerWord > 1 && shape.transpose_a ? kWords<Kind> * kRowsOfCall : 0)),
+        c(space->Take<float>(BuffersC<Kind>(shape) ? shape.rows * shape.cols : 0)) {}
+};
+
+// Prefetches a part of a matrix to the L2 cache, one cache line after the other.
+class Prefetcher {
  public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  // `first`: first element of the part, which has `count` elements of each of `rows` rows.
+  template <class T>
+  Prefetcher(const T* first, int64_t stride, int64_t rows, int64_t count)
+      : row_(reinterpret_cast<const std::byte*>(first)),
+        stride_(stride * static_cast<int64_t>(sizeof(T))),
+        bytes_(count * static_cast<int64_t>(sizeof(T))),
+        rows_(bytes_ > 0 ? rows : 0) {}
+
+  // Returns the number of lines for each of `calls` calls.
+  int64_t Lines(int64_t calls) const { return (rows_ * ((bytes_ + kLine - 1) / kLine) + calls - 1) / calls; }
+  void Prefetch(int64_t lines) {
+    for (; rows_ > 0 && lines > 0; --lines) {
+      __builtin_prefetch(row_ + at_, /*rw=*/0, /*locality=*/2);
+      at_ += kLine;
+      if (at_ < bytes_) continue;
+      at_ = 0;
+      row_ += stride_;
+      --rows_;
+    }
+  }
 
  private:
-  const int before_;
+  static constexpr int64_t kLine = 64;  // bytes
+
+  const std::byte* row_;
+  int64_t stride_, bytes_, rows_, at_ = 0;
 };
 
-const dnnl::engine& Engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
-bool HasIsa(dnnl_cpu_isa_t wanted) { return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted; }
-
-// Reports whether oneDNN has no fast kernel for the product.
-bool IsOwn(const GemmShape& shape) {
-  static const bool has_avx512 = HasIsa(dnnl_cpu_isa_avx512_core);
-  return shape.in == kBF16 ? !HasBF16Products() : !has_avx512;
-}
-
-// Reports whether oneDNN computes the product with AMX, in tiles of bf16.
-bool UsesAmx(const GemmShape& shape) {
-  static const bool has_amx = HasIsa(dnnl_cpu_isa_avx512_core_amx);
-  return has_amx && shape.in == kBF16;
-}
-
-// Reports whether the product is described as a batch. oneDNN multiplies a small single matrix without AMX, which adds
-// in another order. The bits of a row would then depend on the size of its tile. oneDNN multiplies batches of any size
-// with AMX, so a single matrix is described as a batch of one. Panels cannot be described so. The tiles of their
-// products have more rows and columns than the matrices that oneDNN calls small.
-bool IsBatch(const GemmShape& shape) { return shape.batch > 1 || (UsesAmx(shape) && !shape.packed_b); }
-
-// Describes a matrix [rows, cols], or a batch of them. `stride`: elements between stored rows. `batch_stride`: elements
-// between matrices; 0: one for all. If `transposed`, the transpose is stored.
-memory::desc Matrix(const GemmShape& shape, DType dtype, int64_t rows, int64_t cols, int64_t stride,
-                    int64_t batch_stride, bool transposed) {
-  memory::dims dims = {rows, cols};
-  memory::dims strides = transposed ? memory::dims{1, stride} : memory::dims{stride, 1};
-  if (IsBatch(shape)) {
-    dims.insert(dims.begin(), batch_stride == 0 ? 1 : shape.batch);
-    strides.insert(strides.begin(), batch_stride == 0 ? stride * (transposed ? cols : rows) : batch_stride);
+// Copies `terms` rows of `width` elements to rows of words. Fills up to `words` rows with zeros.
+template <class Kind>
+HWY_INLINE void CopyToWords(Matrix<const typename Kind::T> from, int64_t terms, int64_t width, int64_t words,
+                            Matrix<float> to) {
+  using T = typename Kind::T;
+  const hn::RebindToUnsigned<D<float>> bits;
+  for (int64_t t = 0; t < terms; t += Kind::kPerWord) {
+    float* const row = to[t / Kind::kPerWord];
+    ForEachVector<T>(width, [&](const auto& access, int64_t x) {
+      V<float> word = access.Load(from[t] + x);
+      if constexpr (Kind::kPerWord == 2) {
+        const V<float> odd = t + 1 < terms ? access.Load(from[t + 1] + x) : hn::Zero(D<float>());
+        word = hn::Or(hn::BitCast(D<float>(), hn::ShiftRight<16>(hn::BitCast(bits, word))), odd);
+      }
+      hn::StoreU(word, D<float>(), row + x);
+    });
   }
-  return memory::desc(dims, dtype == kBF16 ? memory::data_type::bf16 : memory::data_type::f32, strides);
+  for (int64_t w = (terms + Kind::kPerWord - 1) / Kind::kPerWord; w < words; ++w) std::fill_n(to[w], width, 0.0f);
 }
 
-// Describes B [rows, cols] in bf16 panels.
-memory::desc Packed(int64_t rows, int64_t cols) {
-  return memory::desc({rows, cols}, memory::data_type::bf16, memory::format_tag::BA16a64b2a);
+// Does the same with `width` rows of `terms` elements each: a word of the result is a word of such a row.
+template <class Kind>
+HWY_INLINE void TransposeToWords(Matrix<const typename Kind::T> from, int64_t terms, int64_t width, int64_t words,
+                                 Matrix<float> to) {
+  using T = typename Kind::T;
+  if constexpr (Kind::kPerWord == 1) {
+    CopyTransposed<T, float>(from, 0, width, terms, 1, to);
+  } else {
+    Transpose<float, float>(
+        width, terms / 2, [&](int64_t i) { return reinterpret_cast<const float*>(from[i]); },
+        [](const auto& access, const float* p) { return access.Load(p); }, to);
+    if (terms % 2 != 0) {
+      for (int64_t i = 0; i < width; ++i) {
+        const BF16 word[] = {from[i][terms - 1], BF16()};
+        std::memcpy(to[terms / 2] + i, word, sizeof word);
+      }
+    }
+    for (int64_t w = (terms + 1) / 2; w < words; ++w) std::fill_n(to[w], width, 0.0f);
+  }
 }
 
-dnnl::matmul::primitive_desc Describe(const dnnl::primitive_attr& attr, const memory::desc& a, const memory::desc& b,
-                                      const memory::desc& c) {
-#if DNNL_VERSION_MAJOR >= 3
-  return dnnl::matmul::primitive_desc(Engine(), a, b, c, attr);
-#else
-  return dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), attr, Engine());
-#endif
-}
+// Computes one product in f32. A and B are copied just before they are needed. Memory that is needed later is
+// prefetched between multiplications.
+template <class Kind>
+class Product {
+  using T = typename Kind::T;
 
-// Reports whether the product is computed in the workspace, without gaps between rows, and then copied or added to C.
-// Without gaps, oneDNN is faster for bf16 results, with AMX, for packed B, and for f32 products with Bᵀ of at least 64
-// rows. With AMX, oneDNN adds C at another place of a sum if C has gaps, so products that add to C have none.
-bool IsBuffered(const GemmShape& shape) {
-  constexpr int64_t kMinRows = 64;  // 64 rows amortise the reordering of B that such an f32 product needs
-  if (shape.accumulate) return UsesAmx(shape);
-  if (shape.batch != 1 || shape.c_stride == shape.cols) return false;
-  return shape.out == kBF16 || shape.packed_b || UsesAmx(shape) ||
-         (shape.in == kF32 && shape.transpose_b && !shape.transpose_a && shape.rows >= kMinRows);
-}
-size_t RowBytes(const GemmShape& shape) { return SizeOf(shape.out) * static_cast<size_t>(shape.cols); }
-size_t BufferBytes(const GemmShape& shape) { return static_cast<size_t>(shape.batch * shape.rows) * RowBytes(shape); }
+ public:
+  Product(const GemmShape& shape, const T* a, const T* b, Matrix<float> c, const Space<Kind>& space)
+      : shape_(shape), a_(a), b_(b), c_(c), space_(space), copies_a_(CopiesA<Kind>(shape)) {}
 
-// Copies or adds the buffered product to C.
-void CopyOrAddToC(const GemmShape& shape, const std::byte* buffer, std::byte* c) {
-  const size_t row = RowBytes(shape);
-  for (int64_t m = 0; m < shape.batch; ++m) {
-    for (int64_t r = 0; r < shape.rows; ++r, buffer += row) {
-      std::byte* const to =
-          c + (m * shape.c_batch_stride + r * shape.c_stride) * static_cast<int64_t>(SizeOf(shape.out));
-      if (shape.accumulate) {
-        Rows<float>().add_to(reinterpret_cast<const float*>(buffer), reinterpret_cast<float*>(to), shape.cols);
-      } else {
-        std::memcpy(to, buffer, row);
+  void Run() const {
+    for (int64_t k = 0; k < shape_.inner; k += Kind::kTerms) RunBlock(k, std::min(Kind::kTerms, shape_.inner - k));
+  }
+
+ private:
+  // Returns the number of words that hold `terms` terms; with AMX, of whole tiles.
+  static int64_t Words(int64_t terms) {
+    return Kind::kAmx ? RoundUp(terms, 32) / 2 : (terms + Kind::kPerWord - 1) / Kind::kPerWord;
+  }
+
+  // Adds `terms` terms from `k` on.
+  void RunBlock(int64_t k, int64_t terms) const {
+    const int64_t calls = (shape_.rows + kRowsOfCall - 1) / kRowsOfCall;  // for each panel
+    const int64_t next_k = k + terms, next_terms = std::min(Kind::kTerms, shape_.inner - next_k);
+    Prefetcher next_a = PartOfA(0, shape_.rows, next_k, next_terms);
+    const int64_t a_lines = next_a.Lines(calls * ((shape_.cols + kWidth - 1) / kWidth));
+    for (int64_t j = 0; j < shape_.cols; j += kWidth) {
+      const int64_t cols = std::min(kWidth, shape_.cols - j), next_j = j + kWidth;
+      const Matrix<const float> panel = PanelOfB(j, cols, k, terms);
+      Prefetcher next_b = next_j < shape_.cols ? PartOfB(next_j, std::min(kWidth, shape_.cols - next_j), k, terms)
+                                               : PartOfB(0, std::min(kWidth, shape_.cols), next_k, next_terms);
+      const int64_t b_lines = next_b.Lines(calls);
+      for (int64_t i = 0; i < shape_.rows; i += kRowsOfCall) {
+        const int64_t rows = std::min(kRowsOfCall, shape_.rows - i);
+        const bool copies = copies_a_ || (Kind::kAmx ? rows % 16 != 0 || terms % 32 != 0 : terms % Kind::kPerWord != 0);
+        if (j == 0 && copies) CopyRowsOfA(i, rows, k, terms);
+        const Factor<float> a = copies ? Factor<float>{space_.a + i * kRowOfA<Kind>, kRowOfA<Kind>, 1}
+                                       : Factor<float>{reinterpret_cast<const float*>(a_ + i * shape_.a_stride + k),
+                                                       shape_.a_stride / Kind::kPerWord, 1};
+        next_a.Prefetch(a_lines);
+        next_b.Prefetch(b_lines);
+        if (i + rows < shape_.rows) {
+          Prefetcher(c_[i + rows] + j, c_.stride, std::min(kRowsOfCall, shape_.rows - i - rows), cols)
+              .Prefetch(kRowsOfCall * kWidth);
+        }
+        Multiply(a, panel, {c_[i] + j, c_.stride}, rows, cols, Words(terms),
+                 (shape_.accumulate && !BuffersC<Kind>(shape_)) || k > 0);
       }
     }
   }
-}
 
-dnnl::matmul::primitive_desc Describe(const GemmShape& shape) {
-  const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
-  const memory::desc a = Matrix(shape, shape.in, rows, inner, shape.a_stride, shape.a_batch_stride, shape.transpose_a);
-  const memory::desc b =
-      shape.packed_b ? Packed(inner, cols)
-                     : Matrix(shape, shape.in, inner, cols, shape.b_stride, shape.b_batch_stride, shape.transpose_b);
-  const bool buffered = IsBuffered(shape);
-  const memory::desc c = Matrix(shape, shape.out, rows, cols, buffered ? cols : shape.c_stride,
-                                buffered ? rows * cols : shape.c_batch_stride, false);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (shape.accumulate && !buffered) {
-    dnnl::post_ops sum;
-    sum.append_sum();
-    attr.set_post_ops(sum);
+  Prefetcher PartOfA(int64_t i, int64_t rows, int64_t k, int64_t terms) const {
+    return shape_.transpose_a ? Prefetcher(a_ + k * shape_.a_stride + i, shape_.a_stride, terms, rows)
+                              : Prefetcher(a_ + i * shape_.a_stride + k, shape_.a_stride, rows, terms);
   }
-  return Describe(attr, a, b, c);
-}
-
-// Reports whether the product packs B, which is stored transposed, in the workspace. It packs a panel of columns at a
-// time, and multiplies the panel while it is in the cache. With fewer rows or terms, packing costs more than it saves.
-bool PacksPanels(const GemmShape& shape) {
-  constexpr int64_t kMinRows = 256, kMinInner = 64;  // in f32
-  if (shape.batch != 1 || shape.transpose_a || !shape.transpose_b || shape.packed_b) return false;
-  if (shape.b_stride != shape.inner) return false;
-  if (shape.in == kBF16) return PacksTransposedBF16(shape.rows, shape.inner);
-  return shape.rows >= kMinRows && shape.inner >= kMinInner;
-}
-
-// Returns the shape of `cols` columns of B, which are packed together.
-PanelShape PanelOf(const GemmShape& shape, int64_t cols) {
-  return {
-      .inner = shape.inner, .cols = cols, .width = shape.in == kBF16 ? 64 : (cols + 15) / 16 * 16, .dtype = shape.in};
-}
-// Returns the product of `cols` packed columns. The result has no gaps, on which the bits of f32 products depend.
-GemmShape ProductOfPanel(GemmShape shape, int64_t cols) {
-  shape.cols = shape.c_stride = cols;
-  shape.accumulate = false;
-  shape.transpose_b = false;
-  shape.packed_b = shape.in == kBF16;
-  shape.b_stride = PanelOf(shape, cols).width;
-  return shape;
-}
-
-}  // namespace
-
-bool HasBF16Products() {
-  static const bool has = HasIsa(dnnl_cpu_isa_avx512_core_bf16);
-  return has;
-}
-
-bool HasPackedBF16Products() {
-  static const bool has = HasBF16Products() && [] {
-    const memory::dims square = {128, 128};
-    const memory::desc plain(square, memory::data_type::bf16, memory::format_tag::ab);
-    const memory::desc any(square, memory::data_type::bf16, memory::format_tag::any);
-    const OneThread one_thread;
-    return Describe({}, plain, any, plain).weights_desc() == Packed(128, 128);
-  }();
-  return has;
-}
-
-bool PacksTransposedBF16(int64_t rows, int64_t inner) {
-  return HasPackedBF16Products() && rows >= 128 && inner % 32 == 0;  // with fewer rows, packing costs too much
-}
-
-// Holds oneDNN's handles for one call of Gemm::Run.
-struct Gemm::Call {
-  explicit Call(const dnnl::matmul::primitive_desc& d)
-      : a(d.src_desc(), Engine(), nullptr),
-        b(d.weights_desc(), Engine(), nullptr),
-        c(d.dst_desc(), Engine(), nullptr),
-        workspace(d.scratchpad_desc(), Engine(), nullptr),
-        arguments{{{DNNL_ARG_SRC, a.get()},
-                   {DNNL_ARG_WEIGHTS, b.get()},
-                   {DNNL_ARG_DST, c.get()},
-                   {DNNL_ARG_SCRATCHPAD, workspace.get()}}} {}
-
-  dnnl::stream stream{Engine()};
-  memory a, b, c, workspace;
-  std::array<dnnl_exec_arg_t, 4> arguments;
-  std::atomic<bool> taken{false};
-};
-
-struct Gemm::Primitive {
-  explicit Primitive(const GemmShape& shape) : description(Describe(shape)), matmul(description) {
-    for (int i = 0; i < Cores(); ++i) calls.push_back(std::make_unique<Call>(description));
+  Prefetcher PartOfB(int64_t j, int64_t cols, int64_t k, int64_t terms) const {
+    if (shape_.packed_b) return {b_, 0, 0, 0};  // a panel is read in the order of its memory
+    return shape_.transpose_b ? Prefetcher(b_ + j * shape_.b_stride + k, shape_.b_stride, cols, terms)
+                              : Prefetcher(b_ + k * shape_.b_stride + j, shape_.b_stride, terms, cols);
   }
 
-  // Returns a Call that the caller owns until it sets the Call's `taken` to false. Returns null if all are taken.
-  Call* Take() const {
-    for (const std::unique_ptr<Call>& call : calls) {
-      if (!call->taken.exchange(true, std::memory_order_acquire)) return call.get();
-    }
-    return nullptr;
-  }
-
-  const dnnl::matmul::primitive_desc description;
-  const dnnl::matmul matmul;
-  std::vector<std::unique_ptr<Call>> calls;  // one for each core, created in advance, because creation allocates
-};
-
-Gemm::Gemm(const GemmShape& shape) : shape_(shape) {
-  if (shape.batch == 0 || shape.rows == 0 || shape.cols == 0 || shape.inner == 0) return;
-  own_ = IsOwn(shape);
-  if (own_) {
-    workspace_ = OwnGemmWorkspace(shape);
-    return;
-  }
-  if (PacksPanels(shape)) {
-    constexpr int64_t kPanelBytes = 512 << 10;  // half of an L2 cache
-    const int64_t columns = kPanelBytes / (shape.inner * static_cast<int64_t>(SizeOf(shape.in)));
-    const GemmShape panel = ProductOfPanel(shape, std::min(shape.cols, std::max<int64_t>(1, columns / 64) * 64));
-    const GemmShape last = ProductOfPanel(shape, (shape.cols - 1) % panel.cols + 1);
-    panel_ = Create(panel);
-    last_panel_ = last == panel ? panel_ : Create(last);
-    workspace_ = AlignUp(std::max(panel_->workspace(), last_panel_->workspace())) + AlignUp(BufferBytes(panel)) +
-                 PanelOf(shape, panel.cols).bytes();
-    return;
-  }
-  const OneThread one_thread;
-  primitive_ = std::make_unique<Primitive>(shape);
-  workspace_ = primitive_->description.scratchpad_desc().get_size();
-  buffered_ = IsBuffered(shape);
-  if (buffered_) workspace_ = AlignUp(workspace_) + BufferBytes(shape);
-}
-
-Gemm::~Gemm() = default;
-
-std::shared_ptr<const Gemm> Gemm::Create(const GemmShape& shape) {
-  return std::shared_ptr<const Gemm>(new Gemm(shape));
-}
-
-void Gemm::RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
-  const int64_t cols = panel_->shape_.cols;
-  std::byte* const packed = workspace + workspace_ - PanelOf(shape_, cols).bytes();
-  std::byte* const result = packed - AlignUp(BufferBytes(panel_->shape_));
-  for (int64_t j = 0; j < shape_.cols; j += cols) {
-    const Gemm& product = j + cols <= shape_.cols ? *panel_ : *last_panel_;
-    const PanelShape panel = PanelOf(shape_, product.shape_.cols);
-    const std::byte* const rows = b + j * shape_.inner * static_cast<int64_t>(SizeOf(shape_.in));
-    if (shape_.in == kBF16) {
-      PackTransposedBF16(panel, reinterpret_cast<const BF16*>(rows), 0, panel.count(), packed);
+  void CopyRowsOfA(int64_t i, int64_t rows, int64_t k, int64_t terms) const {
+    const Matrix<float> to = {space_.a + i * kRowOfA<Kind>, kRowOfA<Kind>};
+    const T* const from = a_ + (shape_.transpose_a ? k * shape_.a_stride + i : i * shape_.a_stride + k);
+    if constexpr (Kind::kPerWord == 2) {
+      const int64_t words = Words(terms);
+      if (shape_.transpose_a) {
+        const Matrix<float> columns = {space_.columns, kRowsOfCall};
+        CopyToWords<Kind>({from, shape_.a_stride}, terms, rows, words, columns);
+        Transpose<float, float>(
+            words, rows, [&](int64_t w) { return columns[w]; },
+            [](const auto& access, const float* p) { return access.Load(p); }, to);
+        return;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(to[r], from + r * shape_.a_stride, static_cast<size_t>(terms) * sizeof(T));
+        std::memset(reinterpret_cast<T*>(to[r]) + terms, 0, static_cast<size_t>(2 * words - terms) * sizeof(T));
+      }
+    } else if (shape_.transpose_a) {
+      CopyTransposed<T, float>({from, shape_.a_stride}, 0, terms, rows, 1, to);
     } else {
-      PackPanels(panel, /*transposed=*/true, reinterpret_cast<const float*>(rows), 0, panel.count(), packed);
+      for (int64_t r = 0; r < rows; ++r) ConvertArray(from + r * shape_.a_stride, to[r], terms);
     }
-    product.Run(a, packed, result, workspace);
-    GemmShape columns = shape_;
-    columns.cols = panel.cols;
-    CopyOrAddToC(columns, result, c + j * static_cast<int64_t>(SizeOf(shape_.out)));
   }
-}
 
-void Gemm::Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
-  if (panel_ != nullptr) return RunPanels(a, b, c, workspace);
-  if (own_) return OwnGemm(shape_, a, b, c, workspace);
-  if (primitive_ == nullptr) {  // sums of no terms are 0
-    if (shape_.accumulate) return;
-    const size_t size = SizeOf(shape_.out);
-    for (int64_t m = 0; m < shape_.batch; ++m) {
-      for (int64_t r = 0; r < shape_.rows; ++r) {
-        std::memset(c + (m * shape_.c_batch_stride + r * shape_.c_stride) * size, 0, shape_.cols * size);
+  // Returns a panel of B, [kWords, kWidth]: a copy, unless B is packed or serves few rows. Columns from `cols` on are
+  // undefined, and their products are never copied to C.
+  Matrix<const float> PanelOfB(int64_t j, int64_t cols, int64_t k, int64_t terms) const {
+    const Matrix<float> to = {space_.b, kWidth};
+    if (shape_.packed_b) {
+      const PanelShape panels = {.inner = shape_.inner, .cols = shape_.cols, .dtype = shape_.in};
+      if constexpr (Kind::kPerWord == 2) return {reinterpret_cast<const float*>(b_ + panels.Offset(k, j)), kWidth};
+      for (int64_t t = 0; t < terms; ++t) {  // only in tests: the compiler packs bf16 only if the CPU multiplies it
+        for (int64_t x = 0; x < cols; ++x) to[t][x] = static_cast<float>(b_[panels.Offset(k + t, j + x)]);
+      }
+    } else if (shape_.transpose_b) {
+      TransposeToWords<Kind>({b_ + j * shape_.b_stride + k, shape_.b_stride}, terms, cols, Words(terms), to);
+    } else {
+      if constexpr (std::is_same_v<Kind, F32>) {
+        if (shape_.rows <= kFewRows && cols % kLanes == 0) return {b_ + k * shape_.b_stride + j, shape_.b_stride};
+      }
+      CopyToWords<Kind>({b_ + k * shape_.b_stride + j, shape_.b_stride}, terms, cols, Words(terms), to);
+    }
+    return {space_.b, kWidth};
+  }
+
+  // Multiplies rows of A by the panel of B. Where C has no whole vectors or tiles, computes in a copy of it.
+  void Multiply(Factor<float> a, Matrix<const float> panel, Matrix<float> c, int64_t rows, int64_t cols, int64_t words,
+                bool add) const {
+    const bool whole = cols % kLanes == 0 && !(Kind::kAmx && rows % 16 != 0);
+    const Matrix<float> to = whole ? c : Matrix<float>{space_.edge, kWidth};
+    const auto copy = [&](Matrix<float> from, Matrix<float> into) {
+      for (int64_t r = 0; r < rows; ++r) {
+        ForEachVector<float>(
+            cols, [&](const auto& access, int64_t x) { access.Store(access.Load(from[r] + x), into[r] + x); });
+      }
+    };
+    if (!whole && add) copy(c, to);
+    if constexpr (Kind::kAmx) {
+      MultiplyAmx({a.data, a.row, panel.data, to.data, to.stride, (rows + 15) / 16, (cols + 15) / 16, words / 16}, add);
+    } else {
+      HWY_NAMESPACE::Multiply<float, typename Kind::Step>(a, panel, to, rows, RoundUp(cols, kLanes), words, add);
+    }
+    if (!whole) copy(to, c);
+  }
+
+  const GemmShape& shape_;
+  const T *const a_, *const b_;
+  const Matrix<float> c_;
+  const Space<Kind>& space_;
+  const bool copies_a_;
+};
+
+template <class Kind>
+void MultiplyBatch(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) {
+  using T = typename Kind::T;
+  std::optional<AmxTiles> tiles;
+  if (Kind::kAmx) tiles.emplace();
+  SpaceTaker taker = {workspace};
+  const Space<Kind> space(shape, &taker);
+  for (int64_t m = 0; m < shape.batch; ++m) {
+    const T* const one_a = reinterpret_cast<const T*>(a) + m * shape.a_batch_stride;
+    const T* const one_b = reinterpret_cast<const T*>(b) + m * shape.b_batch_stride;
+    const bool buffers = BuffersC<Kind>(shape);
+    float* const one_c = reinterpret_cast<float*>(c) + m * shape.c_batch_stride;
+    Product<Kind>(shape, one_a, one_b,
+                  buffers ? Matrix<float>{space.c, shape.cols} : Matrix<float>{one_c, shape.c_stride}, space)
+        .Run();
+    for (int64_t i = 0; i < shape.rows && buffers; ++i) {
+      const float* const row = space.c + i * shape.cols;
+      if (shape.out == kF32) {
+        ForEachVector<float>(shape.cols, [&](const auto& access, int64_t j) {
+          float* const to = one_c + i * shape.c_stride + j;
+          access.Store(hn::Add(access.Load(to), access.Load(row + j)), to);
+        });
+      } else {
+        ConvertArray(row, reinterpret_cast<BF16*>(c) + m * shape.c_batch_stride + i * shape.c_stride, shape.cols);
       }
     }
-    return;
   }
-  const OneThread one_thread;
-  std::optional<Call> own;  // used if more threads than cores run this product
-  Call* call = primitive_->Take();
-  if (call == nullptr) call = &own.emplace(primitive_->description);
-  call->a.set_data_handle(const_cast<std::byte*>(a));
-  call->b.set_data_handle(const_cast<std::byte*>(b));
-  std::byte* const buffer = workspace + workspace_ - BufferBytes(shape_);
-  call->c.set_data_handle(buffered_ ? buffer : c);
-  call->workspace.set_data_handle(workspace);
-  // The C++ interface would allocate a vector of arguments for each call.
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_->matmul.get(), call->stream.get(),
-                                                      static_cast<int>(call->arguments.size()), call->arguments.data());
-  WEFT_CHECK(status == dnnl_success);
-  call->taken.store(false, std::memory_order_release);
-  if (buffered_) CopyOrAddToC(shape_, buffer, c);
 }
 
-const Gemm* GemmSet::Find(const GemmShape& shape) const {
-  for (const auto& [known, gemm] : gemms_) {
-    if (known == shape) return gemm.get();
-  }
-  return nullptr;
+// Calls f(kind) with the kind of the product.
+template <class F>
+void WithKind(const GemmShape& shape, F f) {
+  if (shape.in == kF32) return f(F32());
+#if HWY_TARGET <= HWY_AVX3
+  if (HasAmx()) return f(TilesOfBF16());
+  if (HasBF16Products()) return f(PairsOfBF16());
+#endif
+  f(WidenedBF16());
 }
 
-void GemmSet::Add(const GemmShape& shape) {
-  if (Find(shape) != nullptr) return;
-  gemms_.emplace_back(shape, Gemm::Create(shape));
-  workspace_ = std::max(workspace_, gemms_.back().second->workspace());
+void Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) {
+  WithKind(shape, [&](auto kind) { MultiplyBatch<decltype(kind)>(shape, a, b, c, workspace); });
 }
 
-void GemmSet::Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c,
-                  std::byte* workspace) const {
-  const Gemm* gemm = Find(shape);
-  std::shared_ptr<const Gemm> own;
-  Arena arena;
-  if (gemm == nullptr) {
-    own = Gemm::Create(shape);
-    gemm = own.get();
-    workspace = arena.Allocate(gemm->workspace());
-    WEFT_CHECK(workspace != nullptr);
+size_t Workspace(const GemmShape& shape) {
+  SpaceTaker taker;
+  WithKind(shape, [&](auto kind) { Space<decltype(kind)>(shape, &taker); });
+  return taker.used;
+}
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+
+HWY_EXPORT(Run);
+HWY_EXPORT(Workspace);
+
+size_t GemmWorkspace(const GemmShape& shape) { return HWY_DYNAMIC_DISPATCH(Workspace)(shape); }
+
+void Gemm(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) {
+  WEFT_CHECK(!(shape.accumulate && shape.out == kBF16) && !(shape.packed_b && shape.batch > 1));
+  if (shape.rows == 0 || shape.cols == 0) return;
+  if (shape.inner > 0) return HWY_DYNAMIC_DISPATCH(Run)(shape, a, b, c, workspace);
+  const int64_t size = static_cast<int64_t>(SizeOf(shape.out));  // sums of no terms are 0
+  for (int64_t m = 0; m < shape.batch && !shape.accumulate; ++m) {
+    for (int64_t r = 0; r < shape.rows; ++r) {
+      std::memset(c + (m * shape.c_batch_stride + r * shape.c_stride) * size, 0,
+                  static_cast<size_t>(shape.cols * size));
+    }
   }
-  gemm->Run(a, b, c, workspace);
 }
 
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c) {
@@ -352,3 +396,4 @@ void PlainGemm(const GemmShape& shape, const double* a, const double* b, double*
 }
 
 }  // namespace weft
+#endif  // HWY_ONCE

@@ -1,70 +1,42 @@
-// A Gemm computes a matrix product, or a batch of them. Its GemmShape (own_gemm.h) holds their sizes and dtypes.
+// Gemm computes a matrix product, or a batch of them, in f32. Operands are f32 or bf16, and so is the result of bf16.
 //
-// A product is an OwnGemm where oneDNN has no fast kernel (own_gemm.h). Other products are oneDNN primitives. All run
-// on the calling thread. Any number of threads may share a Gemm; each thread brings its own workspace.
+// The bits of an element of A' B' depend on its row of A' and its column of B', on the dtypes and on the instruction
+// set: on nothing else. So a product has the same bits in tiles of any rows and columns, alone and in a batch, whether
+// operands are transposed or packed, with any gaps between rows, and at any address. Compilers of graphs and users of
+// kernels rely on that. gemm_search looks for exceptions.
 //
-// If oneDNN is faster without gaps between the rows of C, the product is computed in the workspace, and then copied to
-// C. With AMX, bf16 products that add to C are computed there, too, and then added. A product of many rows packs B in
-// the workspace, if B is stored transposed: a few columns at a time, which stay in the cache.
+// Terms are added in the order of the inner dimension, in blocks whose sizes are constants of the instruction set. If
+// C is added to, the product is added to it block by block; with AMX, as a whole.
 //
-//   const auto gemm = Gemm::Create({.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768,
-//                                   .c_stride = 512, .transpose_b = true});
-//   gemm->Run(a, b, c, workspace);
+//   const GemmShape shape = {.rows = 8, .cols = 512, .inner = 768, .a_stride = 768, .b_stride = 768, .c_stride = 512,
+//                            .transpose_b = true};
+//   Gemm(shape, a, b, c, arena.Allocate(GemmWorkspace(shape)));
 #ifndef WEFT_OPS_KERNELS_GEMM_H_
 #define WEFT_OPS_KERNELS_GEMM_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <utility>
-#include <vector>
 
-#include "weft/ops/kernels/own_gemm.h"
+#include "weft/core/dtype.h"
 
 namespace weft {
 
-bool HasBF16Products();        // whether the CPU multiplies bf16
-bool HasPackedBF16Products();  // whether bf16 products read panels directly; otherwise panels are slow
+// Describes a matrix product, or a batch of them: C = A' B' or C += A' B', where A' is A or Aᵀ and B' is B or Bᵀ.
+struct GemmShape {
+  int64_t batch = 1;
+  int64_t rows = 0, cols = 0, inner = 0;                               // C is [rows, cols]; sums have `inner` terms
+  int64_t a_stride = 0, b_stride = 0, c_stride = 0;                    // elements between stored rows
+  int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // elements between matrices; 0: one for all
+  bool transpose_a = false, transpose_b = false;  // A is stored as [inner, rows], B as [cols, inner]
+  bool packed_b = false;                          // B is bf16, in panels (kernels/pack.h); `batch` is 1
+  bool accumulate = false;                        // C += A' B'; C is f32
+  DType in = kF32, out = kF32;                    // dtypes of A and B, and of C; f32 operands give f32
 
-// Reports whether a bf16 product packs B, which is stored transposed. Sums have `inner` terms.
-bool PacksTransposedBF16(int64_t rows, int64_t inner);
-
-class Gemm {
- public:
-  static std::shared_ptr<const Gemm> Create(const GemmShape& shape);
-  ~Gemm();
-
-  size_t workspace() const { return workspace_; }  // bytes of workspace, which must be aligned to kAlignment
-  void Run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
-
- private:
-  struct Primitive;
-  struct Call;
-  explicit Gemm(const GemmShape& shape);
-  void RunPanels(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
-
-  const GemmShape shape_;
-  std::unique_ptr<Primitive> primitive_;            // null if the product is empty, an OwnGemm, or consists of others
-  std::shared_ptr<const Gemm> panel_, last_panel_;  // if B is packed in the workspace: the products of its panels
-  bool own_ = false;                                // true: the product is an OwnGemm
-  bool buffered_ = false;                           // true: the product goes to the end of the workspace, then to C
-  size_t workspace_ = 0;
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
-// Holds the products of a node's tiles: one Gemm for each different GemmShape.
-class GemmSet {
- public:
-  void Add(const GemmShape& shape);
-  size_t workspace() const { return workspace_; }  // bytes for the largest product
-  // Runs the product of `shape`. If `shape` was not added, creates a Gemm and a workspace for this call only.
-  void Run(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const;
-
- private:
-  const Gemm* Find(const GemmShape& shape) const;
-
-  std::vector<std::pair<GemmShape, std::shared_ptr<const Gemm>>> gemms_;
-  size_t workspace_ = 0;
-};
+size_t GemmWorkspace(const GemmShape& shape);  // bytes of workspace, which must be aligned to kAlignment
+void Gemm(const GemmShape& shape, const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace);
 
 // Computes the product in double precision by plain loops. It serves f64 and tests.
 void PlainGemm(const GemmShape& shape, const double* a, const double* b, double* c);

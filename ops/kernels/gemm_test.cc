@@ -1,87 +1,146 @@
-// Compares bf16 products with sums of doubles, on this CPU and, in a second target, as on a CPU without bf16 products.
+// Compares products with sums of doubles, for each instruction set. gemm_search compares tiles bit by bit.
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "weft/core/arena.h"
 #include "weft/core/random.h"
+#include "weft/ops/kernels/instruction_set_test.h"
 
 namespace weft {
 namespace {
 
-std::vector<BF16> RandomNumbers(int64_t n, uint64_t seed) {
+using GemmTest = InstructionSetTest;
+
+// Random numbers that bf16 holds exactly.
+template <class T>
+std::vector<T> Numbers(int64_t n, uint64_t seed) {
   const RandomStream random = {.seed = seed};
-  std::vector<BF16> numbers;
-  for (int64_t i = 0; i < n; ++i) numbers.emplace_back(static_cast<float>(2 * random.Uniform(i) - 1));
+  std::vector<T> numbers;
+  for (int64_t i = 0; i < n; ++i) {
+    numbers.push_back(static_cast<T>(static_cast<float>(BF16(static_cast<float>(2 * random.Uniform(i) - 1)))));
+  }
   return numbers;
 }
 
 template <class In, class Out>
 void Multiply(const GemmShape& shape, const In* a, const In* b, Out* c) {
-  const auto gemm = Gemm::Create(shape);
   Arena arena;
-  gemm->Run(reinterpret_cast<const std::byte*>(a), reinterpret_cast<const std::byte*>(b),
-            reinterpret_cast<std::byte*>(c), arena.Allocate(gemm->workspace()));
+  Gemm(shape, reinterpret_cast<const std::byte*>(a), reinterpret_cast<const std::byte*>(b),
+       reinterpret_cast<std::byte*>(c), arena.Allocate(GemmWorkspace(shape)));
 }
 
-// Runs the product with gaps between rows, which it must not change.
-void ExpectProduct(GemmShape shape) {
-  shape.a_stride = (shape.transpose_a ? shape.rows : shape.inner) + 3;
-  shape.b_stride = (shape.transpose_b ? shape.inner : shape.cols) + 2;
-  shape.c_stride = shape.cols + 1;
-  shape.a_batch_stride = shape.a_stride * (shape.transpose_a ? shape.inner : shape.rows);
-  shape.b_batch_stride = shape.batch > 2 ? 0 : shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner);
-  shape.c_batch_stride = shape.c_stride * shape.rows;
-  const auto size = [](const GemmShape& s, int64_t batch_stride) { return s.batch * batch_stride + 1; };
-  const std::vector<BF16> a = RandomNumbers(size(shape, shape.a_batch_stride), 1);
-  const std::vector<BF16> b =
-      RandomNumbers(size(shape, shape.b_stride * (shape.transpose_b ? shape.cols : shape.inner)), 2);
-  std::vector<float> c(static_cast<size_t>(size(shape, shape.c_batch_stride)), 77);
-  std::vector<BF16> rounded(c.begin(), c.end());
+// Holds the operands of a batch of products with gaps between rows. C begins as 77.
+template <class T>
+struct Operands {
+  GemmShape shape;
+  std::vector<T> a, b;
+  std::vector<float> c;
 
-  const bool rounds = shape.out == kBF16;
-  rounds ? Multiply(shape, a.data(), b.data(), rounded.data()) : Multiply(shape, a.data(), b.data(), c.data());
-  const auto magnitudes = [](std::vector<double> numbers) {
-    for (double& x : numbers) x = std::abs(x);
-    return numbers;
-  };
-  const std::vector<double> wide_a(a.begin(), a.end()), wide_b(b.begin(), b.end());
-  std::vector<double> sums(c.size(), 77), scales(c.size());  // sums of terms, and of their magnitudes
-  PlainGemm(shape, wide_a.data(), wide_b.data(), sums.data());
-  PlainGemm(shape, magnitudes(wide_a).data(), magnitudes(wide_b).data(), scales.data());
-  for (size_t i = 0; i < c.size(); ++i) {
-    const double rounding = rounds ? 0x1p-8 * (std::abs(sums[i]) + 1e-5 * scales[i]) : 1e-6 * scales[i];
-    const double tolerance = scales[i] == 0 ? 0 : rounding;  // between rows, numbers stay the same
-    ASSERT_NEAR(rounds ? double{rounded[i]} : double{c[i]}, sums[i], tolerance) << "element " << i;
+  explicit Operands(GemmShape s) : shape(s) {
+    const int64_t a_rows = s.transpose_a ? s.inner : s.rows, b_rows = s.transpose_b ? s.cols : s.inner;
+    shape.a_stride = (s.transpose_a ? s.rows : s.inner) + 3;
+    shape.b_stride = (s.transpose_b ? s.inner : s.cols) + 2;
+    shape.c_stride = s.cols + 1;
+    shape.a_batch_stride = a_rows * shape.a_stride;
+    shape.b_batch_stride = b_rows * shape.b_stride;
+    shape.c_batch_stride = s.rows * shape.c_stride;
+    shape.in = std::is_same_v<T, BF16> ? kBF16 : kF32;
+    a = Numbers<T>(s.batch * shape.a_batch_stride, 1);
+    b = Numbers<T>(s.batch * shape.b_batch_stride, 2);
+    c.assign(static_cast<size_t>(s.batch * shape.c_batch_stride), 77);
   }
-}
 
-TEST(GemmTest, ProductsOfBF16) {
-  for (const auto& [rows, cols, inner] : {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {67, 33, 130}}) {
-    for (const int64_t batch : {1, 2, 3}) {
-      for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
-        GemmShape shape = {.batch = batch, .rows = rows, .cols = cols, .inner = inner, .in = kBF16};
-        shape.transpose_a = (flags & 1) != 0;
-        shape.transpose_b = (flags & 2) != 0;
-        shape.out = (flags & 4) != 0 ? kBF16 : kF32;
-        SCOPED_TRACE(testing::Message() << batch << " of " << rows << "x" << cols << "x" << inner << ", flags "
-                                        << flags);
-        ExpectProduct(shape);
+  // Computes C in tiles of `rows` and `cols`, each of one matrix.
+  void Run(int64_t rows, int64_t cols) {
+    Arena arena;
+    for (int64_t m = 0; m < shape.batch; ++m) {
+      for (int64_t i = 0; i < shape.rows; i += rows) {
+        for (int64_t j = 0; j < shape.cols; j += cols) {
+          GemmShape tile = shape;
+          tile.batch = 1;
+          tile.rows = std::min(rows, shape.rows - i);
+          tile.cols = std::min(cols, shape.cols - j);
+          Gemm(tile, Bytes(&a[m * shape.a_batch_stride + i * (shape.transpose_a ? 1 : shape.a_stride)]),
+               Bytes(&b[m * shape.b_batch_stride + j * (shape.transpose_b ? shape.b_stride : 1)]),
+               Bytes(&c[m * shape.c_batch_stride + i * shape.c_stride + j]), arena.Allocate(GemmWorkspace(tile)));
+        }
       }
     }
   }
+
+  static std::byte* Bytes(auto* element) { return reinterpret_cast<std::byte*>(element); }
+};
+
+// Rounding errors of a sum of n terms of at most 1 grow about as √n · 2^-24 times the partial sums. The tolerance is
+// several times that. The workspace begins as NaN, and must not be written beyond its end.
+template <class T>
+void ExpectProduct(const GemmShape& s) {
+  Operands<T> o(s);
+  constexpr size_t kBeyond = 4096;
+  constexpr std::byte kNan{0xff};
+  Arena arena;
+  const size_t bytes = GemmWorkspace(o.shape);
+  std::byte* const workspace = arena.Allocate(bytes + kBeyond);
+  std::fill_n(workspace, bytes + kBeyond, kNan);
+  Gemm(o.shape, o.Bytes(o.a.data()), o.Bytes(o.b.data()), o.Bytes(o.c.data()), workspace);
+  EXPECT_TRUE(std::all_of(workspace + bytes, workspace + bytes + kBeyond, [](std::byte b) { return b == kNan; }));
+  const std::vector<double> a(o.a.begin(), o.a.end()), b(o.b.begin(), o.b.end());
+  for (int64_t m = 0; m < s.batch; ++m) {
+    GemmShape one = o.shape;
+    one.batch = 1;
+    std::vector<double> wanted(static_cast<size_t>(o.shape.c_batch_stride), 77);
+    PlainGemm(one, a.data() + m * one.a_batch_stride, b.data() + m * one.b_batch_stride, wanted.data());
+    const double tolerance = 1e-6 * std::sqrt(static_cast<double>(s.inner)) + (s.accumulate ? 1e-5 : 0);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ASSERT_NEAR(o.c[m * one.c_batch_stride + i], wanted[i], tolerance) << "matrix " << m << ", element " << i;
+    }
+  }
+  Operands<T> in_tiles(s);
+  in_tiles.Run(/*rows=*/7, /*cols=*/24);
+  EXPECT_EQ(in_tiles.c, o.c) << "bits depend on the sizes of tiles";
+}
+
+TEST_P(GemmTest, ComputesProducts) {
+  for (const auto& [rows, cols, inner] :
+       {std::array<int64_t, 3>{1, 1, 1}, {3, 7, 5}, {6, 16, 8}, {8, 48, 600}, {67, 33, 130}, {41, 70, 600}}) {
+    for (const int flags : {0, 1, 2, 3, 4, 7}) {
+      GemmShape shape = {.batch = 2, .rows = rows, .cols = cols, .inner = inner};
+      shape.transpose_a = (flags & 1) != 0;
+      shape.transpose_b = (flags & 2) != 0;
+      shape.accumulate = (flags & 4) != 0;
+      SCOPED_TRACE(testing::Message() << rows << "x" << cols << "x" << inner << " " << flags);
+      ExpectProduct<float>(shape);
+      ExpectProduct<BF16>(shape);
+    }
+  }
+}
+
+// A bf16 result is the f32 result, rounded once.
+TEST_P(GemmTest, RoundsResultsToBF16) {
+  GemmShape shape = {
+      .rows = 41, .cols = 70, .inner = 600, .a_stride = 600, .b_stride = 70, .c_stride = 71, .in = kBF16};
+  const std::vector<BF16> a = Numbers<BF16>(41 * 600, 1), b = Numbers<BF16>(600 * 70, 2);
+  std::vector<float> c(41 * 71, 77);
+  std::vector<BF16> rounded(c.begin(), c.end());
+  Multiply(shape, a.data(), b.data(), c.data());
+  shape.out = kBF16;
+  Multiply(shape, a.data(), b.data(), rounded.data());
+  for (size_t i = 0; i < c.size(); ++i) EXPECT_EQ(float{rounded[i]}, float{BF16(c[i])}) << "element " << i;
 }
 
 // Computes the product of `shape` in tiles, for matrices without gaps. If `shape.accumulate` is set, C holds random
 // numbers before.
 std::vector<float> InTiles(GemmShape shape, int64_t tile_rows, int64_t tile_cols) {
   const int64_t rows = shape.rows, cols = shape.cols, inner = shape.inner;
-  const std::vector<BF16> a = RandomNumbers(rows * inner, 1), b = RandomNumbers(inner * cols, 2);
-  const std::vector<BF16> addend = RandomNumbers(rows * cols, 3);
+  const std::vector<BF16> a = Numbers<BF16>(rows * inner, 1), b = Numbers<BF16>(inner * cols, 2);
+  const std::vector<BF16> addend = Numbers<BF16>(rows * cols, 3);
   std::vector<float> c(addend.begin(), addend.end());
   shape.a_stride = shape.b_stride = inner;
   shape.c_stride = cols;
@@ -95,7 +154,7 @@ std::vector<float> InTiles(GemmShape shape, int64_t tile_rows, int64_t tile_cols
   return c;
 }
 
-TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
+TEST_P(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
   for (const bool accumulate : {false, true}) {
     GemmShape shape = {.rows = 70, .cols = 200, .transpose_b = true, .accumulate = accumulate, .in = kBF16};
     for (const int64_t inner : {5, 37, 64, 256}) {
@@ -105,52 +164,30 @@ TEST(GemmTest, BitsDoNotDependOnTheSizesOfTiles) {
         for (const int64_t cols : {7, 64}) EXPECT_EQ(InTiles(shape, rows, cols), whole) << rows << " " << cols;
       }
     }
-    shape.rows = shape.cols = 600;  // tiles of 128 rows or more copy B to panels before they multiply
+    shape.rows = shape.cols = 600;
     shape.inner = 1024;
     EXPECT_EQ(InTiles(shape, 130, 128), InTiles(shape, 600, 600));
   }
 }
 
-// Products of many rows pack B in panels. Here two or more panels are whole and the last one is not.
-TEST(GemmTest, PanelsOfTransposedB) {
-  constexpr int64_t kRows = 260, kCols = 586, kInner = 1024, kStride = kCols + 5;
-  const std::vector<BF16> a = RandomNumbers(kRows * kInner, 1), b = RandomNumbers(kCols * kInner, 2);
-  const std::vector<float> wide_a(a.begin(), a.end()), wide_b(b.begin(), b.end());
-  std::vector<double> wanted(kRows * kCols);
-  const std::vector<double> double_a(a.begin(), a.end()), double_b(b.begin(), b.end());
-  GemmShape shape = {.rows = kRows,
-                     .cols = kCols,
-                     .inner = kInner,
-                     .a_stride = kInner,
-                     .b_stride = kInner,
-                     .c_stride = kCols,
-                     .transpose_b = true};
-  PlainGemm(shape, double_a.data(), double_b.data(), wanted.data());
-  shape.c_stride = kStride;
-  for (const DType in : {kF32, kBF16}) {
-    for (const bool accumulate : {false, true}) {
-      std::vector<float> c(kRows * kStride, 77);
-      shape.in = in;
-      shape.accumulate = accumulate;
-      in == kF32 ? Multiply(shape, wide_a.data(), wide_b.data(), c.data())
-                 : Multiply(shape, a.data(), b.data(), c.data());
-      for (int64_t i = 0; i < kRows; ++i) {
-        for (int64_t j = 0; j < kStride; ++j) {
-          const double sum = j < kCols ? wanted[i * kCols + j] + (accumulate ? 77 : 0) : 77;
-          ASSERT_NEAR(c[i * kStride + j], sum, 1e-4) << Name(in) << " " << accumulate << " at " << i << ", " << j;
-        }
-      }
-    }
-  }
-}
-
-TEST(GemmTest, SumsOfNothingAreZero) {
+TEST_P(GemmTest, SumsOfNothingAreZero) {
   float c[] = {1, 1, 1};
   Multiply<BF16>({.rows = 1, .cols = 2, .c_stride = 2, .in = kBF16, .out = kF32}, nullptr, nullptr, c);
   EXPECT_EQ(c[0], 0);
   EXPECT_EQ(c[1], 0);
   EXPECT_EQ(c[2], 1);
 }
+
+TEST_P(GemmTest, ProductsWithoutElementsWriteNothing) {
+  for (const auto& [rows, cols] : {std::pair{0, 2}, {2, 0}}) {
+    float c[] = {1};
+    Multiply<float>({.rows = rows, .cols = cols, .inner = 3, .a_stride = 3, .b_stride = cols, .c_stride = cols},
+                    nullptr, nullptr, c);
+    EXPECT_EQ(c[0], 1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InstructionSets, GemmTest, InstructionSets(), InstructionSetName);
 
 }  // namespace
 }  // namespace weft

@@ -1,6 +1,10 @@
-// Highway and oneDNN choose kernels when they are first used, so the limit is applied before main(): a static
+// Highway chooses kernels when they are first used, so the limit is applied before main(): a static
 // initializer reads the environment.
 #include "weft/ops/kernels/instruction_set.h"
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -9,8 +13,6 @@
 #include <iterator>
 
 #include "hwy/targets.h"
-#include "oneapi/dnnl/dnnl.hpp"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {
@@ -18,16 +20,11 @@ namespace {
 struct Limit {
   const char* name;
   int64_t highway;  // bit of the last target; targets with more instructions have lower bits
-  dnnl::cpu_isa onednn;
 };
 
 // Indexed by InstructionSet.
-constexpr Limit kLimits[] = {{"sse4", HWY_SSE4, dnnl::cpu_isa::sse41},
-                             {"avx2", HWY_AVX2, dnnl::cpu_isa::avx2},
-                             {"avx512", HWY_AVX3, dnnl::cpu_isa::avx512_core},
-                             {"avx512_vnni", HWY_AVX3_DL, dnnl::cpu_isa::avx512_core_vnni},
-                             {"avx512_bf16", HWY_AVX3_DL, dnnl::cpu_isa::avx512_core_bf16},
-                             {"all", 1, dnnl::cpu_isa::all}};
+constexpr Limit kLimits[] = {{"sse4", HWY_SSE4},           {"avx2", HWY_AVX2},           {"avx512", HWY_AVX3},
+                             {"avx512_vnni", HWY_AVX3_DL}, {"avx512_bf16", HWY_AVX3_DL}, {"all", 1}};
 
 const Limit& Row(InstructionSet set) { return kLimits[static_cast<size_t>(set)]; }
 
@@ -43,11 +40,19 @@ InstructionSet ReadEnvironment() {
   std::_Exit(2);
 }
 
+struct Registers {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+};
+// Returns the features of the CPU that a subleaf of CPUID's leaf 7 lists. Highway does not know them.
+Registers Features(uint32_t subleaf) {
+  Registers r;
+  __get_cpuid_count(7, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx);
+  return r;
+}
+
 const InstructionSet limit = [] {
   const InstructionSet set = ReadEnvironment();
   hwy::DisableTargets(Row(set).highway - 1);
-  // This call also overrides oneDNN's own variable, ONEDNN_MAX_CPU_ISA, so that there is only one limit.
-  WEFT_CHECK(dnnl::set_max_cpu_isa(Row(set).onednn) == dnnl::status::success);
   return set;
 }();
 
@@ -55,5 +60,21 @@ const InstructionSet limit = [] {
 
 const char* NameOf(InstructionSet set) { return Row(set).name; }
 InstructionSet InstructionSetLimit() { return limit; }
+
+bool HasBF16Products() {
+  constexpr uint32_t kAvx512BF16 = 1u << 5;  // of EAX of subleaf 1
+  static const bool has = limit >= InstructionSet::kAvx512Bf16 && (Features(1).eax & kAvx512BF16) != 0 &&
+                          (hwy::SupportedTargets() & HWY_AVX3) != 0;
+  return has;
+}
+
+bool HasAmx() {
+  constexpr uint32_t kAmxBF16 = 1u << 22, kAmxTile = 1u << 24;    // of EDX of subleaf 0
+  constexpr int64_t kRequestPermission = 0x1023, kTileData = 18;  // of Linux's arch_prctl
+  static const bool has = HasBF16Products() && limit >= InstructionSet::kAll && (Features(0).edx & kAmxBF16) != 0 &&
+                          (Features(0).edx & kAmxTile) != 0 &&
+                          syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return has;
+}
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The environment variable WEFT_INSTRUCTION_SET limits the vector instructions of Weft's kernels and of oneDNN, so that
-// any machine can run and test what CPUs with fewer instructions run:
+// The environment variable WEFT_INSTRUCTION_SET limits the vector instructions of Weft's kernels, so that any machine
+// can run and test what CPUs with fewer instructions run:
 //
 //   WEFT_INSTRUCTION_SET=avx2 weft train gpt
 //   bazel test -c opt --test_env=WEFT_INSTRUCTION_SET=avx2 //...
@@ -29,6 +29,9 @@ enum class InstructionSet : uint8_t {
 const char* NameOf(InstructionSet set);
 // Returns the last instruction set that kernels may use. The CPU may have fewer. Must not be called before main().
 InstructionSet InstructionSetLimit();
+
+bool HasBF16Products();  // whether the CPU multiplies bf16 within the limit, with AVX512_BF16 or AMX
+bool HasAmx();           // whether it does so with AMX. The first call asks the system for permission.
 
 }  // namespace weft
 

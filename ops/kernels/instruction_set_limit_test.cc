@@ -5,19 +5,19 @@
 #include <cstdlib>
 
 #include "hwy/targets.h"
-#include "oneapi/dnnl/dnnl.hpp"
 #include "weft/ops/kernels/instruction_set.h"
 
 namespace weft {
 namespace {
 
-TEST(InstructionSetLimitTest, LimitsHighwayAndOneDnn) {
+TEST(InstructionSetLimitTest, LimitsHighwayAndProducts) {
   const InstructionSet limit = InstructionSetLimit();
   EXPECT_STREQ(NameOf(limit), std::getenv(kInstructionSetVariable));
   EXPECT_NE(hwy::SupportedTargets() & HWY_SSE4, 0);
   if (limit > InstructionSet::kAvx2) return;
   EXPECT_EQ(hwy::SupportedTargets() & (HWY_AVX2 - 1), 0);
-  EXPECT_EQ(static_cast<int>(dnnl::get_effective_cpu_isa()) & ~static_cast<int>(dnnl::cpu_isa::avx2), 0);
+  EXPECT_FALSE(HasBF16Products());
+  EXPECT_FALSE(HasAmx());
 }
 
 TEST(InstructionSetLimitTest, RefusesUnknownNames) {

@@ -32,8 +32,26 @@ constexpr int64_t kRowsAtOnce = 6;  // rows of a product that share each load of
 // Vectors of columns that share each element of the first operand. The sums of kRowsAtOnce rows stay in registers.
 constexpr int kVectorsAtOnce = HWY_MAX_BYTES >= 64 ? 4 : 2;
 
-// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b.
-template <int kRows, int kVectors, class W>
+// Computes sum + a b, lane by lane.
+struct MultiplyAdd {
+  template <class Vec>
+  HWY_INLINE Vec operator()(Vec a, Vec b, Vec sum) const {
+    return hn::MulAdd(a, b, sum);
+  }
+};
+
+#if HWY_TARGET <= HWY_AVX3
+// Computes the same of lanes that hold two bf16 each: adds both products of a lane to its sum. Needs AVX512_BF16.
+struct MultiplyAddPairs {
+  HWY_INLINE V<float> operator()(V<float> a, V<float> b, V<float> sum) const {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+};
+#endif
+
+// Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b. `Step` multiplies and adds.
+template <int kRows, int kVectors, class Step, class W>
 HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
@@ -48,7 +66,7 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
     for (int i = 0; i < kRows; ++i) {
       const V<W> factor = hn::Set(d, i < 3 ? upper[i * a.row] : lower[(i - 3) * a.row]);
       HWY_UNROLL(4)
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(factor, row[j], sums[i][j]);
+      for (int j = 0; j < kVectors; ++j) sums[i][j] = Step()(factor, row[j], sums[i][j]);
     }
   }
   HWY_UNROLL(6)
@@ -62,12 +80,12 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
 }
 
 // Computes all columns of kRows rows.
-template <int kRows, class W>
+template <int kRows, class Step, class W>
 HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
   const int64_t lanes = hn::Lanes(D<W>());
   int64_t j = 0;
   const auto next = [&](auto vectors) {
-    Panel<kRows, vectors(), W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, inner, add);
+    Panel<kRows, vectors(), Step, W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, inner, add);
     j += vectors() * lanes;
   };
   while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
@@ -77,11 +95,11 @@ HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t 
 
 // Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. Adds the terms of an element in the order k = 0 ..
 // inner - 1. Reads all of b for each group of kRowsAtOnce rows, so b should fit in the L1 cache.
-template <class W>
+template <class W, class Step = MultiplyAdd>
 void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
   int64_t i = 0;
   const auto next = [&](auto count) {
-    AllColumns<count(), W>({a.data + i * a.row, a.row, a.col}, b, {c[i], c.stride}, cols, inner, add);
+    AllColumns<count(), Step, W>({a.data + i * a.row, a.row, a.col}, b, {c[i], c.stride}, cols, inner, add);
     i += count();
   };
   // Four rows are as efficient as six, but two are not, so eight rows are four and four.
@@ -99,28 +117,37 @@ void CopyRows(Matrix<const T> from, int64_t begin, int64_t count, int64_t width,
   }
 }
 
-// Copies a square of `rows`, times `factor`, to the columns of `to`.
-template <class T, class W, class Access, size_t... kRows>
-HWY_INLINE void CopySquare(const Access& access, const std::array<const T*, sizeof...(kRows)>& rows, int64_t column,
-                           W factor, Matrix<W> to, std::index_sequence<kRows...>) {
-  const D<W> d;
-  V<W> square[] = {hn::Mul(access.Load(rows[kRows] + column), hn::Set(d, factor))...};
+// Loads a square of `rows` with `load`, and copies it to the columns of `to`.
+template <class T, class W, class Load, size_t... kRows>
+HWY_INLINE void CopySquare(const Load& load, const std::array<const T*, sizeof...(kRows)>& rows, Matrix<W> to,
+                           std::index_sequence<kRows...>) {
+  V<W> square[] = {load(rows[kRows])...};
   TransposeSquare<sizeof...(kRows), W>(square);
-  (hn::Store(square[kRows], d, to[kRows]), ...);
+  (hn::Store(square[kRows], D<W>(), to[kRows]), ...);
 }
 
-// Copies rows begin .. begin + count - 1 of `from`, times `factor`, to the columns of `to`, which has
-// PaddedWidth(width) rows. Columns from `count` on, up to a whole vector, repeat the last row.
-template <class T, class W>
-void CopyTransposed(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
+// Copies `count` rows of `width` elements to the columns of `to`, which has PaddedWidth(width) rows. `row(i)` is the
+// beginning of row i, and `load(access, p)` loads a vector. Columns from `count` on, up to a whole vector, repeat the
+// last row.
+template <class T, class W, class Row, class Load>
+HWY_INLINE void Transpose(int64_t count, int64_t width, const Row& row, const Load& load, Matrix<W> to) {
   constexpr size_t kLanes = hn::MaxLanes(D<W>());
   for (int64_t i = 0; i < count; i += kLanes) {
     std::array<const T*, kLanes> rows;
-    for (size_t r = 0; r < kLanes; ++r) rows[r] = from[begin + std::min(i + static_cast<int64_t>(r), count - 1)];
+    for (size_t r = 0; r < kLanes; ++r) rows[r] = row(std::min(i + static_cast<int64_t>(r), count - 1));
     ForEachVector<T>(width, [&](const auto& access, int64_t c) {
-      CopySquare<T, W>(access, rows, c, factor, {to[c] + i, to.stride}, std::make_index_sequence<kLanes>());
+      CopySquare<T, W>([&](const T* p) { return load(access, p + c); }, rows, {to[c] + i, to.stride},
+                       std::make_index_sequence<kLanes>());
     });
   }
+}
+
+// Copies rows begin .. begin + count - 1 of `from`, times `factor`, to the columns of `to`, as Transpose does.
+template <class T, class W>
+void CopyTransposed(Matrix<const T> from, int64_t begin, int64_t count, int64_t width, W factor, Matrix<W> to) {
+  Transpose<T, W>(
+      count, width, [&](int64_t i) { return from[begin + i]; },
+      [&](const auto& access, const T* p) { return hn::Mul(access.Load(p), hn::Set(D<W>(), factor)); }, to);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,9 +29,6 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const int64_t a_inner = a.dim(transpose_a ? -2 : -1), b_inner = b.dim(transpose_b ? -1 : -2);
   if (a_inner != b_inner) {
     return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a_inner, " vs ", b_inner), in);
-  }
-  if (a_inner > std::numeric_limits<int32_t>::max()) {  // oneDNN gives wrong sums beyond this size
-    return ShapeError("matmul", absl::StrCat("the inner dimension is ", a_inner, ", wanted less than 2^31"), in);
   }
   std::optional<Shape> shape = Broadcast(Leading(a), Leading(b));
   if (!shape) return ShapeError("matmul", "leading axes don't broadcast", in);
@@ -167,22 +163,21 @@ GemmShape WithTypes(GemmShape shape, DType in, DType out) {
 Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
   if (in == kF64) return {};
-  auto gemms = std::make_shared<GemmSet>();
   const Layout layout(args);
-  for (const Rect& tile : tiles) gemms->Add(WithTypes(layout.Of(tile), in, out));
-  const size_t workspace = gemms->workspace();
-  return {std::move(gemms), workspace};
+  Prepared prepared;
+  for (const Rect& tile : tiles) {
+    prepared.workspace = std::max(prepared.workspace, GemmWorkspace(WithTypes(layout.Of(tile), in, out)));
+  }
+  return prepared;
 }
 
 void Kernel(const KernelArgs& args, Rect tile) {
-  static const GemmSet none;
-  const GemmSet& gemms = args.prepared == nullptr ? none : *static_cast<const GemmSet*>(args.prepared);
   CopyAddend(args, tile);
   const DType in = args.inputs[0].type.dtype, out = args.outputs[0].type.dtype;
   const int64_t size = static_cast<int64_t>(SizeOf(in));
   ForEachProduct(args, tile, [&](int64_t a, int64_t b, int64_t c, const GemmShape& shape) {
-    gemms.Run(WithTypes(shape, in, out), args.inputs[0].data + a * size, args.inputs[1].data + b * size,
-              args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), args.workspace);
+    Gemm(WithTypes(shape, in, out), args.inputs[0].data + a * size, args.inputs[1].data + b * size,
+         args.outputs[0].data + c * static_cast<int64_t>(SizeOf(out)), args.workspace);
   });
 }
 

@@ -6,8 +6,6 @@
 #include "weft/ops/product/pack.h"
 
 #include <algorithm>
-#include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/block_formats.h"
@@ -191,23 +189,23 @@ void ForEachProduct(const TensorType& a, const TensorType& y, Rect tile, Run run
 
 Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
   if (args.inputs[0].dtype == kF64) return {};
-  auto gemms = std::make_shared<GemmSet>();
+  Prepared prepared;
   for (const Rect& tile : tiles) {
-    ForEachProduct(args.inputs[0], args.outputs[0], tile, [&](int64_t, const GemmShape& shape) { gemms->Add(shape); });
+    ForEachProduct(args.inputs[0], args.outputs[0], tile, [&](int64_t, const GemmShape& shape) {
+      prepared.workspace = std::max(prepared.workspace, GemmWorkspace(shape));
+    });
   }
-  const size_t workspace = gemms->workspace();
-  return {std::move(gemms), workspace};
+  return prepared;
 }
 
 void ProductKernel(const KernelArgs& args, Rect tile) {
-  const GemmSet& gemms = *static_cast<const GemmSet*>(args.prepared);
   const Tensor &a = args.inputs[0], &y = args.outputs[0];
   const int64_t inner = a.type.shape.dim(-1), cols = y.type.shape.cols();
   const int64_t size = static_cast<int64_t>(SizeOf(a.type.dtype)), y_size = static_cast<int64_t>(SizeOf(y.type.dtype));
   const PanelShape panels = Panels(inner, cols, a.type.dtype);
   ForEachProduct(a.type, y.type, tile, [&](int64_t column, const GemmShape& shape) {
-    gemms.Run(shape, a.data + tile.row_begin * inner * size, args.inputs[1].data + panels.Offset(0, column) * size,
-              y.data + (tile.row_begin * cols + column) * y_size, args.workspace);
+    Gemm(shape, a.data + tile.row_begin * inner * size, args.inputs[1].data + panels.Offset(0, column) * size,
+         y.data + (tile.row_begin * cols + column) * y_size, args.workspace);
   });
 }
 
@@ -294,8 +292,6 @@ constexpr OpDef kPack = {
     .examples = kPackExamples};
 
 Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs::Of(PackAttrs{dtype, transposed})); }
-bool PacksBF16() { return HasPackedBF16Products(); }
-bool PacksBF16InTiles(int64_t rows, int64_t inner) { return PacksTransposedBF16(rows, inner); }
 
 constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .infer = InferProduct,

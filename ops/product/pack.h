@@ -15,10 +15,6 @@ Var Pack(Var b, bool transposed, DType dtype);
 // Returns y[..., j] = Σ_k a[..., k] · B[k, j] for j < cols, where `panels` hold B in a's dtype. If `f32_output`, the
 // result of bf16 operands is f32.
 Var PackedMatMul(Var a, Var panels, int64_t cols, bool f32_output = false);
-bool PacksBF16();  // whether packed panels make this CPU's bf16 products faster
-// Reports whether matmul packs a bf16 matrix B in its tiles, and gives the bits of packed_matmul. B is stored
-// transposed; sums have `inner` terms.
-bool PacksBF16InTiles(int64_t rows, int64_t inner);
 
 }  // namespace weft
 
