@@ -1,5 +1,7 @@
 #include "weft/core/program.h"
 
+#include <algorithm>
+
 namespace weft {
 namespace {
 
@@ -24,15 +26,23 @@ constexpr OpDef kGradientOp = {.name = "gradient",
                                .no_gradient = "it is expanded before it is differentiated",
                                .attrs = AttrOpsOf<GradientAttrs>()};
 
-DType HeldDType(const ParameterSpec& spec, DType wanted) {
+DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reason) {
   constexpr int64_t kMinAxis = 64;  // smaller weights are not worth a format
+  const auto because = [&](absl::string_view why, DType dtype) {
+    if (reason != nullptr) *reason = why;
+    return dtype;
+  };
   const TensorType& type = spec.type;
-  const bool weight = spec.kind <= ParameterKind::kFrozen && type.dtype == kF32 && type.shape.rank() == 2 &&
-                      type.shape.dim(0) >= kMinAxis && type.shape.dim(1) >= kMinAxis &&
-                      type.shape.dim(1) % kBlockElements == 0;
-  if (!weight) return type.dtype;
+  if (spec.kind > ParameterKind::kFrozen || type.dtype != kF32 || type.shape.rank() != 2) {
+    return because("it is no matrix of weights", type.dtype);
+  }
+  if (std::min(type.shape.dim(0), type.shape.dim(1)) < kMinAxis) {
+    return because("it has fewer than 64 rows or columns", type.dtype);
+  }
   const auto bytes = [](DType dtype) { return BytesOf(dtype, kBlockElements); };
-  return bytes(wanted) < bytes(spec.least) ? spec.least : wanted;
+  if (bytes(wanted) < bytes(spec.least)) wanted = because("the model needs it more precisely", spec.least);
+  if (!IsBlockFormat(wanted) || type.shape.dim(1) % kBlockElements == 0) return wanted;
+  return because("its columns are no multiple of 32", kBF16);
 }
 
 absl::InlinedVector<ValueId, 2> Node::outputs() const {

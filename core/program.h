@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/initializer.h"
 #include "weft/core/op.h"
 
@@ -70,9 +71,10 @@ struct ParameterSpec {
 };
 
 // Returns the dtype in which inference holds a parameter if CompileOptions::weights is `wanted`. This is `wanted`, or
-// ParameterSpec::least if that is more precise, for a weight of f32 with two axes of at least 64 elements whose rows
-// are whole blocks of the block formats. Any other parameter keeps its dtype.
-DType HeldDType(const ParameterSpec& spec, DType wanted);
+// ParameterSpec::least if that is more precise, for a weight of f32 with two axes of at least 64 elements. If that is a
+// block format, and rows are no whole blocks, it is bf16. Any other parameter keeps its dtype. If the result is not
+// `wanted`, sets `reason`, unless that is null.
+DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reason = nullptr);
 
 struct ConstantData {
   TensorType type;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
@@ -15,6 +16,8 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class QuantizeTest : public WeftProgramTest {
  protected:
@@ -57,6 +60,15 @@ TEST_F(QuantizeTest, AGptWithUnusualOptions) {
   EXPECT_EQ(Snapshot("again"), Snapshot("run-q8_0"));
   const Arguments generate = {"generate", "--prompt=a", "--length=5", "--json", "--logprobs=1", "--weights=q4_0"};
   EXPECT_EQ(Weft(generate + Arguments{"--model=run-f32"}).out, Weft(generate + Arguments{"--model=run"}).out);
+}
+
+// 100 columns are no whole blocks of 32.
+TEST_F(QuantizeTest, NamesMatricesOfAnotherFormat) {
+  MakeRun("run", {"--width=100", "--heads=2", "--feed-forward=64"});
+  ExpectSame("run", {"generate", "--prompt=a", "--length=5", "--json", "--logprobs=1"});
+  const std::string out = Quantize("run", "small").out;
+  EXPECT_THAT(out, HasSubstr("h.0.attn.c_attn.weight: bf16, because its columns are no multiple of 32\n"));
+  EXPECT_THAT(out, Not(HasSubstr("h.0.mlp.c_proj.weight")));  // it has 64 columns
 }
 
 TEST_F(QuantizeTest, OtherFamilies) {

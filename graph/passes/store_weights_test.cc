@@ -28,10 +28,10 @@ struct Model {
   Tape tape;
   Var ids, hidden, logits;
 
-  explicit Model(int64_t rows) {
-    const Var table = tape.Parameter("table", {kF32, {kVocabulary, kWidth}}, Gaussian(1));
-    const Var up = tape.Parameter("up", {kF32, {kHidden, kWidth}}, Gaussian(0.1f));
-    const Var down = tape.Parameter("down", {kF32, {kWidth, kHidden}}, Gaussian(0.1f));
+  explicit Model(int64_t rows, int64_t width = kWidth) {
+    const Var table = tape.Parameter("table", {kF32, {kVocabulary, width}}, Gaussian(1));
+    const Var up = tape.Parameter("up", {kF32, {kHidden, width}}, Gaussian(0.1f));
+    const Var down = tape.Parameter("down", {kF32, {width, kHidden}}, Gaussian(0.1f));
     ids = tape.Input("ids", {kI32, {rows}}, {.below = kVocabulary});
     hidden = MatMul(Relu(MatMul(Embedding(table, ids), up, {.transpose_b = true})), down, {.transpose_b = true});
     logits = MatMul(hidden, table, {.transpose_b = true});
@@ -44,8 +44,8 @@ std::vector<int32_t> Ids(int64_t rows) {
   return ids;
 }
 
-std::vector<float> Logits(int64_t rows, DType weights, Parameters* parameters) {
-  Model model(rows);
+std::vector<float> Logits(int64_t rows, DType weights, Parameters* parameters, int64_t width = kWidth) {
+  Model model(rows, width);
   const absl::StatusOr<Graph> graph = Compile(model.tape, {.fetch = {model.logits}, .mode = kEval, .weights = weights});
   EXPECT_TRUE(graph.ok()) << graph.status();
   Runner runner(*graph, parameters);
@@ -72,6 +72,22 @@ TEST(StoreWeightsTest, ResultsStayCloseInAllFormatsForAnyNumberOfRows) {
       Parameters parameters({.seed = 1});
       EXPECT_LT(RelativeError(Logits(rows, weights, &parameters), wanted), tolerance) << Name(weights) << " " << rows;
       EXPECT_EQ(parameters.Find("table")->type, (TensorType{weights, {kVocabulary, kWidth}}));
+    }
+  }
+}
+
+TEST(StoreWeightsTest, RowsThatAreNoWholeBlocksHaveTwoBytesANumber) {
+  for (const int64_t width : {100, 312}) {
+    for (const int64_t rows : {1, 3, 49, 200}) {
+      Parameters exact({.seed = 1});
+      const std::vector<float> wanted = Logits(rows, kF32, &exact, width);
+      for (const auto& [weights, tolerance] : {std::pair{kBF16, 0.01}, {kQ8_0, 0.02}, {kQ4_0, 0.25}}) {
+        Parameters parameters({.seed = 1});
+        EXPECT_LT(RelativeError(Logits(rows, weights, &parameters, width), wanted), tolerance)
+            << Name(weights) << ", " << rows << " rows of " << width;
+        EXPECT_EQ(parameters.Find("table")->type, (TensorType{kBF16, {kVocabulary, width}}));
+        EXPECT_EQ(parameters.Find("down")->type, (TensorType{weights, {width, kHidden}}));
+      }
     }
   }
 }

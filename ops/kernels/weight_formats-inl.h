@@ -12,6 +12,7 @@
 #endif
 
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "hwy/highway.h"
@@ -116,16 +117,30 @@ struct BF16Format : AnyFormat<kBF16> {
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
-  static int64_t Stride(int64_t inner) { return inner; }
   static int64_t StepElements() { return 2 * Lanes(); }
+  static int64_t Stride(int64_t inner) { return (inner + StepElements() - 1) / StepElements() * StepElements(); }
 
   static void Prepare(const float* a, int64_t inner, float* to) {
-    for (int64_t k = 0; k < inner; k += 2 * Lanes()) {
-      for (int64_t i = 0; i < Lanes(); ++i) {
-        to[k + i] = a[k + 2 * i];
-        to[k + Lanes() + i] = a[k + 2 * i + 1];
+    for (int64_t k = 0; k < Stride(inner); k += StepElements()) {
+      for (int64_t i = 0; i < StepElements(); ++i) {
+        to[k + i % 2 * Lanes() + i / 2] = k + i < inner ? a[k + i] : 0;
       }
     }
+  }
+  // Multiplies a step that begins with the last elements of the rows, and ends with zeros.
+  template <int kCols, int kRows>
+  static HWY_INLINE void Rest(const std::byte* const* w, const float* a, int64_t stride, int64_t inner,
+                              Sum (&sums)[kCols][kRows]) {
+    const int64_t k = inner / StepElements() * StepElements();
+    if (k == inner) return;
+    uint16_t ends[kCols][2 * hn::MaxLanes(D<float>())] = {};
+    const std::byte* rows[kCols];
+    for (int j = 0; j < kCols; ++j) {
+      std::memcpy(ends[j], w[j] + k * static_cast<int64_t>(sizeof(uint16_t)),
+                  static_cast<size_t>(inner - k) * sizeof(uint16_t));
+      rows[j] = reinterpret_cast<const std::byte*>(ends[j]);
+    }
+    Step<kCols, kRows>(rows, a + k, stride, 0, sums);
   }
   template <int kCols, int kRows>
   static HWY_INLINE void Step(const std::byte* const* w, const float* a, int64_t stride, int64_t step,

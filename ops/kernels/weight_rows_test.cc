@@ -67,7 +67,7 @@ constexpr double kExact = 1e-6, kRounded = 6e-3;
 TEST_P(WeightRowsTest, MultipliesEveryFormat) {
   for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
     const double tolerance = IsBlockFormat(dtype) ? kRounded : kExact;
-    const int64_t odd = dtype == kF32 ? 3 : 0;  // rows of other formats are multiples of kBlockElements
+    const int64_t odd = IsBlockFormat(dtype) ? 0 : 3;  // rows of blocks are multiples of kBlockElements
     for (int64_t rows : {0, 1, 2, 3, 7, 16}) Product(rows, 70, 160 + odd, dtype).ExpectNear(tolerance);
     for (int64_t rows : {1, 2, 7}) Product(rows, 5, 32 + odd, dtype).ExpectNear(tolerance);
     Product(2, 3, odd, dtype).ExpectNear(tolerance);
@@ -109,7 +109,8 @@ TEST_P(WeightRowsTest, ANumberThatIsNotFiniteMakesItsRowSo) {
 
 TEST_P(WeightRowsTest, ARowDoesNotDependOnTheOthers) {
   for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
-    for (int64_t inner : {32, 96, 288}) {
+    for (int64_t inner : {32, 96, 288, 100, 313}) {
+      if (IsBlockFormat(dtype) && inner % kBlockElements != 0) continue;
       Product product(15, 133, inner, dtype);
       const std::vector<float> all = product.Multiply(0, 15);
       for (int64_t count = 1; count <= 11; ++count) {

@@ -38,7 +38,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (inner != w.shape.dim(1)) {
     return ShapeError("weight_matmul", absl::StrCat("inner dimensions differ, ", inner, " vs ", w.shape.dim(1)), in);
   }
-  if (w.dtype != kF32 && inner % kBlockElements != 0) {
+  if (IsBlockFormat(w.dtype) && inner % kBlockElements != 0) {
     const std::string wanted = absl::StrCat("rows of ", Name(w.dtype), " need a multiple of ", kBlockElements);
     return ShapeError("weight_matmul", wanted + " elements", in);
   }
@@ -105,7 +105,7 @@ constexpr OpExample kExamples[] = {
     {.in = "f32[3,5] f32[7]", .error = "w needs rank 2"},
     {.in = "f32[3,5] i32[7,5]", .error = "w must be f32, bf16, q8_0 or q4_0"},
     {.in = "f32[3,5] f32[7,6]", .error = "inner dimensions differ, 5 vs 6"},
-    {.in = "f32[3,5] bf16[7,5]", .error = "rows of bf16 need a multiple of 32 elements"},
+    {.in = "f32[3,5] q8_0[7,5]", .error = "rows of q8_0 need a multiple of 32 elements"},
 };
 
 }  // namespace
