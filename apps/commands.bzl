@@ -22,6 +22,7 @@ def weft_commands(name, deps, **kwargs):
             "//apps:commands",
             "//apps:flags",
             "//apps:memory_note",
+            "//apps:printable",
             "//core:status",
             "//third_party:abseil",
         ] + deps,

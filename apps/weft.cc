@@ -26,6 +26,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/help.h"
+#include "weft/apps/printable.h"
 #include "weft/core/file.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
@@ -42,33 +43,18 @@ constexpr char kHelp[] = "help";
 constexpr char kAbout[] =
     "Weft trains and runs Transformers on CPUs. A model is a graph that is recorded, differentiated, compiled and run.";
 
-// Returns `text` with its control characters escaped, as in "\x1b", because a terminal obeys control characters. Those
-// of the set C1 take two bytes in UTF-8. A message can contain names from a hostile file. If a text has more than
-// kMaxHead + kMaxTail bytes, its middle is left out.
-std::string Printable(absl::string_view text) {
+// Returns a printable message. If it has more than kMaxHead + kMaxTail bytes, its middle is left out.
+std::string Shortened(absl::string_view text) {
   constexpr size_t kMaxHead = 3000, kMaxTail = 1000;  // bytes: a message fits on a large terminal
-  if (text.size() > kMaxHead + kMaxTail) {
-    return absl::StrCat(Printable(text.substr(0, kMaxHead)), " ... ", text.size() - kMaxHead - kMaxTail,
-                        " more bytes ... ", Printable(text.substr(text.size() - kMaxTail)));
-  }
-  std::string printable;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    const bool begins_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0;
-    const bool ends_c1 = byte >= 0x80 && byte < 0xA0 && i > 0 && static_cast<uint8_t>(text[i - 1]) == 0xC2;
-    if (byte < 0x20 || byte == 0x7F || begins_c1 || ends_c1) {
-      absl::StrAppendFormat(&printable, "\\x%02x", byte);
-    } else {
-      printable += text[i];
-    }
-  }
-  return printable;
+  if (text.size() <= kMaxHead + kMaxTail) return Printable(text);
+  return absl::StrCat(Printable(text.substr(0, kMaxHead)), " ... ", text.size() - kMaxHead - kMaxTail,
+                      " more bytes ... ", Printable(text.substr(text.size() - kMaxTail)));
 }
 
 // Prints an error and returns the exit code. An error without a message is not printed, because another rank prints it.
 int Report(const std::string& command, const absl::Status& status) {
   if (!status.ok() && !status.message().empty()) {
-    const std::string message = Printable(status.message());
+    const std::string message = Shortened(status.message());
     std::fflush(stdout);
     std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
   }

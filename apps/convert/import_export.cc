@@ -9,6 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/formats/convert.h"
 
@@ -65,7 +66,7 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   options.write = {.llama2c_version = static_cast<int>(flags.file_version), .published_classes_only = published};
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(WriteConverted(conversion));
-  std::printf("%s: %lld numbers%s\n", options.out.c_str(), static_cast<long long>(conversion.CountWeights()),
+  std::printf("%s: %lld numbers%s\n", Printable(options.out).c_str(), static_cast<long long>(conversion.CountWeights()),
               conversion.has_tokenizer() ? "" : ", and no tokenizer, as none lies beside the model");
   return absl::OkStatus();
 }

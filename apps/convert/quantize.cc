@@ -8,6 +8,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/dtype.h"
 #include "weft/core/program.h"
 #include "weft/core/status.h"
@@ -59,12 +60,12 @@ absl::Status Quantize(QuantizeFlags flags) {
     absl::string_view reason;
     const DType held = HeldDType(spec, *flags.weights, &reason);
     if (held == *flags.weights || spec.type.shape.rank() < 2) continue;
-    std::printf("%s: %s, because %s\n", spec.name.c_str(), std::string(Name(held)).c_str(),
+    std::printf("%s: %s, because %s\n", Printable(spec.name).c_str(), std::string(Name(held)).c_str(),
                 std::string(reason).c_str());
   }
   const auto numbers = static_cast<double>(conversion.CountWeights());
   const auto bytes = static_cast<double>(conversion.StoredBytes());
-  std::printf("%s: %.0f numbers in %.1f MB, %.2f bytes each\n", options.out.c_str(), numbers, bytes / 1e6,
+  std::printf("%s: %.0f numbers in %.1f MB, %.2f bytes each\n", Printable(options.out).c_str(), numbers, bytes / 1e6,
               bytes / numbers);
   return absl::OkStatus();
 }

@@ -15,6 +15,7 @@
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/memory_note.h"
+#include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/classifier.h"
@@ -280,9 +281,9 @@ void Print(const Figures& figures, bool as_json) {
   }
   for (const Figure& figure : figures) {
     if (figure.name.empty()) {
-      std::printf("%s", figure.text.c_str());
+      std::printf("%s", Printable(figure.text, "\n").c_str());
     } else if (!figure.text.empty()) {
-      std::printf("%-14s %s\n", figure.title.c_str(), figure.text.c_str());
+      std::printf("%-14s %s\n", figure.title.c_str(), Printable(figure.text, "\n").c_str());
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/inference/attention_weights.h"
 #include "weft/lab/reports/attention_report.h"
@@ -97,7 +98,7 @@ absl::Status Attention(AttentionFlags flags) {
     std::printf("%s\n", AttentionJson(weights).c_str());
   } else if (!flags.out.empty()) {
     WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, AttentionPage(weights, query.text)));
-    std::fprintf(SummaryStream(flags.out), "the page is %s\n", flags.out.c_str());
+    std::fprintf(SummaryStream(flags.out), "the page is %s\n", Printable(flags.out).c_str());
   } else {
     WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(AttentionText(weights, flags.layer, flags.head)));
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -9,6 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/run_reports.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/lab/schedule_report.h"
 
@@ -42,8 +43,8 @@ absl::Status ReportSchedule(const ReportFlags& flags) {
       .workers = step.threads(),
       .calibration = run.calibration ? &*run.calibration : nullptr};
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, ScheduleReport(step.graph(), step.tiles(), options)));
-  std::fprintf(SummaryStream(flags.out), "%s: %.2f ms on %d workers; the page is %s\n", run.name.c_str(),
-               step.seconds() * 1e3, step.threads(), flags.out.c_str());
+  std::fprintf(SummaryStream(flags.out), "%s: %.2f ms on %d workers; the page is %s\n", Printable(run.name).c_str(),
+               step.seconds() * 1e3, step.threads(), Printable(flags.out).c_str());
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/lab/reports/run_report.h"
 #include "weft/train/interrupt.h"
@@ -55,17 +56,18 @@ absl::Status ReportRuns(const std::vector<std::string>& folders, const RunReport
   const bool follows = flags.follow && report.going_on();
   const RunPageOptions first = {.reload_seconds = follows ? kReloadSeconds : 0};
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, report.Page(first)));
-  const std::string runs = folders.size() == 1 ? folders[0] : absl::StrCat(folders.size(), " runs");
+  const std::string runs = folders.size() == 1 ? Printable(folders[0]) : absl::StrCat(folders.size(), " runs");
   if (follows) {
     std::printf("%s: training goes on; %s is written again every %d seconds until the training ends, or until Ctrl-C\n",
-                runs.c_str(), flags.out.c_str(), static_cast<int>(kPause.count()));
+                runs.c_str(), Printable(flags.out).c_str(), static_cast<int>(kPause.count()));
     std::fflush(stdout);
     WEFT_RETURN_IF_ERROR(Follow(&report, flags.out));
   }
   const std::string steps = report.steps() == 0   ? "no training step is recorded yet"
                             : report.steps() == 1 ? "1 step"
                                                   : absl::StrCat(report.steps(), " steps");
-  std::fprintf(SummaryStream(flags.out), "%s: %s; the page is %s\n", runs.c_str(), steps.c_str(), flags.out.c_str());
+  std::fprintf(SummaryStream(flags.out), "%s: %s; the page is %s\n", runs.c_str(), steps.c_str(),
+               Printable(flags.out).c_str());
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
@@ -167,8 +168,8 @@ void PrintRow(const Prediction& prediction) {
 }
 
 void PrintHeading(const Totals& totals) {
-  std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n", totals.name.c_str(),
-              totals.tasks, totals.seconds * 1e3, totals.critical_path * 1e3);
+  std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n",
+              Printable(totals.name).c_str(), totals.tasks, totals.seconds * 1e3, totals.critical_path * 1e3);
   std::printf("%-23s %7s %12s %9s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "bound_ms", "speedup",
               "utilization", "measured_ms", "off");
 }

@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/printable.h"
 #include "weft/apps/train/read_job.h"
 #include "weft/core/json.h"
 #include "weft/core/parameters.h"
@@ -216,7 +217,7 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
     return absl::CancelledError(absl::StrCat(trained.message(), "; continue with --resume --out=", run->path()));
   }
   WEFT_RETURN_IF_ERROR(Failure(trained));
-  progress.Say(absl::StrCat("saved ", run->File("model.safetensors")));
+  progress.Say(absl::StrCat("saved ", Printable(run->File("model.safetensors"))));
   return OnFirst(ranks, [&]() -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &prepared.parameters)));
     if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
