@@ -135,7 +135,8 @@ absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, si
                                                                                   : count * idx.sizes.back();
   }
   idx.bytes = file.substr(4 + 4 * rank);
-  if (static_cast<int64_t>(idx.bytes.size()) == count && count > 0) return idx;
+  if (count == 0) return InvalidArgument(path, ": there are no ", rank == 3 ? "pictures" : "labels", " in it");
+  if (static_cast<int64_t>(idx.bytes.size()) == count) return idx;
   return InvalidArgument(path, ": its header asks for ", count, " bytes, but it has ", idx.bytes.size());
 }
 

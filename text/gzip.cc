@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -48,6 +49,11 @@ absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes) {
 
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  for (const auto& [beginning, kind] : {std::pair{"\x89PNG", "PNG"}, {"\xFF\xD8\xFF", "JPEG"}}) {
+    if (!absl::StartsWith(bytes, beginning)) continue;
+    return InvalidArgument(path, ": it is a picture in the format ", kind,
+                           "; wanted text, or pictures as CSV of their pixels or as MNIST's IDX");
+  }
   if (!IsGzip(bytes)) return bytes;
   absl::StatusOr<std::string> text = Gunzip(bytes, ReadLimit());
   return text.ok() ? text : Annotate(text.status(), path);
