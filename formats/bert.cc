@@ -17,7 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kRegression[] = "regression";  // Hugging Face's value of problem_type
+constexpr char kTokensClass[] = "BertForTokenClassification", kTextClass[] = "BertForSequenceClassification";
+constexpr std::pair<const char*, LabelScores> kProblemTypes[] = {
+    {"regression", LabelScores::kNumbers},
+    {"multi_label_classification", LabelScores::kSigmoid},
+    {"single_label_classification", LabelScores::kSoftmax}};
 constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
 
 template <class Keys, class Config>
@@ -54,7 +58,8 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
   }
   if (config.attention_dropout == config.dropout) config.attention_dropout.reset();
   keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
-  ReadUsualKeys(keys);
+  ReadUsualKeys(keys, {"BertModel", "BertForPreTraining", "BertForMaskedLM", "BertForNextSentencePrediction",
+                       kTextClass, kTokensClass});
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;
@@ -114,6 +119,20 @@ void AddLabels(const std::vector<std::string>& labels, Json* json) {
   (*json)["label2id"] = std::move(ids);
 }
 
+absl::StatusOr<LabelScores> LabelScoresFromJson(const Json& json, size_t labels) {
+  KeyReader keys(json);
+  LabelScores scores = LabelScores::kSoftmax;
+  keys.Choice("problem_type", Choices<LabelScores>(kProblemTypes), scores);
+  WEFT_RETURN_IF_ERROR(keys.Refused());
+  return labels == 1 && scores == LabelScores::kSoftmax ? LabelScores::kSigmoid : scores;
+}
+
+void AddLabelScores(LabelScores scores, Json* json) {
+  for (const auto& [name, value] : kProblemTypes) {
+    if (value == scores && scores != LabelScores::kSoftmax) (*json)["problem_type"] = name;
+  }
+}
+
 namespace {
 
 std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
@@ -161,10 +180,23 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   if (bert.labels.empty()) {
     for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
   }
-  if (!bert.weights.Has("pooler.dense.") && config->classifier_pooling == Pooling::kFirst) {
+  // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
+  const Json names = json.value("architectures", Json());
+  const bool poolable = bert.weights.Has("pooler.dense.") || config->classifier_pooling == Pooling::kMean;
+  if (names == Json{kTextClass} && !poolable) {
+    return InvalidArgument(ConfigPath(folder), ": architectures is ", kTextClass,
+                           ", but there is no pooler.dense.weight");
+  }
+  if (names == Json{kTokensClass} || !poolable) {
     bert.task = TextTask::kTokens;
-  } else if (classes == 1 || json.value("problem_type", Json()) == kRegression) {
-    bert.task = TextTask::kRegression;
+    WEFT_RETURN_IF_ERROR(bert.weights.Apply({{"pooler.#", {}}}));
+  } else {
+    absl::StatusOr<LabelScores> scores = LabelScoresFromJson(json, classes);
+    if (!scores.ok()) return Annotate(scores.status(), ConfigPath(folder));
+    bert.scores = *scores;
+    // Without a problem_type, Hugging Face trains one label as a number, and shows its sigmoid.
+    const bool one = classes == 1 && json.value("problem_type", Json()).is_null();
+    if (one || bert.scores == LabelScores::kNumbers) bert.task = TextTask::kRegression;
   }
   if (bert.labels.size() == classes) return PublishedModel(std::move(bert));
   return InvalidArgument(ConfigPath(folder), ": id2label has ", bert.labels.size(), " labels, but classifier.weight ",
@@ -184,15 +216,15 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
   }
   if (masked || next || classifier) {
     WEFT_RETURN_IF_ERROR(weights.Apply({{"cls.#", {"cls.#"}}, {"classifier.#", {"classifier.#"}}, {"#", {"bert.#"}}}));
-    const char* const name = masked && next                      ? "BertForPreTraining"
-                             : masked                            ? "BertForMaskedLM"
-                             : next                              ? "BertForNextSentencePrediction"
-                             : bert.weights.Has("pooler.dense.") ? "BertForSequenceClassification"
-                                                                 : "BertForTokenClassification";
+    const char* const name = masked && next                   ? "BertForPreTraining"
+                             : masked                         ? "BertForMaskedLM"
+                             : next                           ? "BertForNextSentencePrediction"
+                             : bert.task == TextTask::kTokens ? kTokensClass
+                                                              : kTextClass;
     json["architectures"] = {name};
   }
   if (classifier) AddLabels(bert.labels, &json);
-  if (classifier && bert.task == TextTask::kRegression) json["problem_type"] = kRegression;
+  if (bert.task != TextTask::kRegression || bert.scores == LabelScores::kNumbers) AddLabelScores(bert.scores, &json);
   return WriteModelFolder(folder, json, weights);
 }
 
@@ -215,6 +247,10 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   for (const auto& [name, task] : kTextTaskNames) {
     if (TextOf(run, "task") == name) bert.task = task;
   }
+  if (bert.task != TextTask::kTokens) {
+    WEFT_ASSIGN_OR_RETURN(bert.scores, LabelScoresFromJson(model, bert.labels.size()));
+  }
+  if (bert.task == TextTask::kRegression && !model.contains("problem_type")) bert.scores = LabelScores::kNumbers;
   bert.pairs = bert.task == TextTask::kPair || !TextOf(run, "text_pair_column").empty();
   const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
   Weights& heads = bert.weights;
@@ -236,6 +272,7 @@ absl::StatusOr<Json> ToRun(const PublishedModel& model) {
   const auto& bert = std::get<PublishedBert>(model);
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(bert.config));
   if (!bert.labels.empty()) AddLabels(bert.labels, &config);
+  AddLabelScores(bert.scores, &config);
   Json run = {{"model", std::move(config)}};
   for (const auto& [name, task] : kTextTaskNames) {
     if (task == bert.task) run["task"] = name;

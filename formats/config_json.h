@@ -20,6 +20,7 @@
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
+#include "weft/text/text_task.h"
 
 namespace weft {
 
@@ -41,6 +42,10 @@ absl::StatusOr<nlohmann::ordered_json> ToJson(const BertConfig& config);
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const nlohmann::ordered_json& json);
 // Sets the keys id2label and label2id.
 void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* json);
+// Reads problem_type as the pipelines of Hugging Face do for a classifier of `labels` labels.
+absl::StatusOr<LabelScores> LabelScoresFromJson(const nlohmann::ordered_json& json, size_t labels);
+// Sets problem_type, unless it is the default.
+void AddLabelScores(LabelScores scores, nlohmann::ordered_json* json);
 
 // Read and write the model_type vit. The number of classes is the number of names in id2label or, without names, 2 as
 // in Hugging Face.

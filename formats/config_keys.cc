@@ -2,6 +2,7 @@
 #include "weft/formats/config_keys.h"
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -104,7 +105,14 @@ absl::Status KeyReader::Finish() {
   return status_;
 }
 
-void ReadUsualKeys(KeyReader& keys, bool encoder_decoder) {
+void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes, bool encoder_decoder) {
+  if (const Json* const names = keys.Find("architectures"); names != nullptr) {
+    for (const Json& name : *names) {
+      if (!name.is_string() || !absl::c_linear_search(classes, name.get_ref<const std::string&>())) {
+        keys.Refuse("architectures", absl::StrJoin(classes, ", "));
+      }
+    }
+  }
   keys.Only("is_encoder_decoder", encoder_decoder);
   keys.Only("add_cross_attention", false);
   keys.Only("pruned_heads", Json::object());
@@ -113,7 +121,6 @@ void ReadUsualKeys(KeyReader& keys, bool encoder_decoder) {
                  "name_or_path",
                  "_commit_hash",
                  "transformers_version",
-                 "architectures",
                  "torch_dtype",
                  "dtype",
                  "return_dict",

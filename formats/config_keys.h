@@ -125,8 +125,9 @@ class KeyWriter {
 };
 
 // Accepts keys that any configuration of Hugging Face may have, such as those of text generation. is_encoder_decoder
-// must be `encoder_decoder`, add_cross_attention must be false, and pruned_heads must be empty.
-void ReadUsualKeys(KeyReader& keys, bool encoder_decoder = false);
+// must be `encoder_decoder`, add_cross_attention must be false, and pruned_heads must be empty. Each class in
+// architectures must be one of `classes`, because other classes compute other things from the same kind of tensors.
+void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes, bool encoder_decoder = false);
 
 // A property that a model may have, but that the keys of a model_type can't express.
 struct Inexpressible {

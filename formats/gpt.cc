@@ -157,7 +157,7 @@ absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
   } else {
     keys.Refuse("model_type", "gpt2, gpt-nano, llama or mistral");
   }
-  ReadUsualKeys(keys);
+  ReadUsualKeys(keys, {"GPT2LMHeadModel", "GPT2Model", "LlamaForCausalLM", "MistralForCausalLM"});
   keys.Harmless({"is_decoder"});
   WEFT_RETURN_IF_ERROR(keys.Finish());
   return CheckedGptConfig(std::move(config));

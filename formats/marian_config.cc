@@ -161,7 +161,7 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   keys.Only("force_bos_token_to_be_generated", false);  // forces the begin token
   keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
                  "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache"});
-  ReadUsualKeys(keys, /*encoder_decoder=*/true);
+  ReadUsualKeys(keys, {layout->architecture}, /*encoder_decoder=*/true);
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;

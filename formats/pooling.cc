@@ -1,5 +1,5 @@
-// This file reads the pooling of sentence-transformers (https://www.sbert.net). In a model's folder, modules.json lists
-// the modules that process a text, and names the folder of the pooling's config.json.
+// This file reads how sentence-transformers (https://www.sbert.net) makes one vector of a text. In a model's folder,
+// modules.json lists the modules that process a text, and names the folder of the pooling's config.json.
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -16,35 +16,99 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-absl::StatusOr<Pooling> PoolingFromJson(const Json& json, int64_t width) {
+// Reads an optional file of the folder. Returns an empty object if the file is missing.
+absl::StatusOr<Json> ReadIfThere(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return Json::object();
+  return ReadJsonFile(path);
+}
+
+// Old folders have a key for each kind of pooling, which pooling_mode replaces.
+absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format) {
   KeyReader keys(json);
-  bool mean = false, first = false, root = false;
+  bool mean = false, first = false, root = false, include_prompt = true;
   std::string mode;
-  keys.Field("pooling_mode", mode);  // newer folders have this key
+  keys.Field("pooling_mode", mode);
   keys.Field("pooling_mode_mean_tokens", mean);
   keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // has the same direction as the mean
   keys.Field("pooling_mode_cls_token", first);
-  mean = mean || root || mode == "mean" || mode == "mean_sqrt_len_tokens";
-  first = first || mode == "cls";
+  mean = mode.empty() ? mean || root : mode == "mean" || mode == "mean_sqrt_len_tokens";
+  first = mode.empty() ? first : mode == "cls";
   if (!mode.empty() && !mean && !first) keys.Refuse("pooling_mode", "mean or cls");
   keys.Only("word_embedding_dimension", width);
   keys.Only("embedding_dimension", width);
-  keys.Harmless({"include_prompt"});  // only for prompts, which are never added
+  keys.Field("include_prompt", include_prompt);
+  if (!include_prompt && !format->prompt.empty()) keys.Refuse("include_prompt", "true, because there is a prompt");
   WEFT_RETURN_IF_ERROR(keys.Finish());
-  if (mean != first) return mean ? Pooling::kMean : Pooling::kFirst;
-  return InvalidArgument("pooling must be the mean or the first token's vector, but both or none is set");
+  if (mean && first) return InvalidArgument("pooling must be the mean or the first token's vector, but both are set");
+  format->pooling = first ? Pooling::kFirst : Pooling::kMean;
+  return absl::OkStatus();
+}
+
+// Reads config_sentence_transformers.json. Without a `name`, the default prompt is used.
+absl::Status ReadPrompt(const Json& json, std::string name, SentenceFormat* format) {
+  KeyReader keys(json);
+  keys.Only("model_type", "SentenceTransformer");
+  keys.Only("truncate_dim", Json());
+  keys.Harmless({"__version__", "requirements", "similarity_fn_name"});  // an embedding does not depend on them
+  const Json* const prompts = keys.Find("prompts");
+  std::string usual;
+  keys.Field("default_prompt_name", usual);
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  if (name.empty()) name = usual;
+  if (name.empty()) return absl::OkStatus();
+  if (prompts != nullptr && prompts->is_object() && prompts->contains(name)) {
+    const Json& prompt = (*prompts)[name];
+    if (prompt.is_string()) format->prompt = prompt;
+    if (prompt.is_string() || prompt.is_null()) return absl::OkStatus();
+  }
+  return InvalidArgument("prompts has no text '", name, "'; it is ",
+                         prompts == nullptr ? "missing" : JsonLine(*prompts));
+}
+
+// Reads sentence_bert_config.json. Models of other families had other names for this file.
+absl::Status ReadTransformer(const Json& json, SentenceFormat* format) {
+  KeyReader keys(json);
+  keys.Field("max_seq_length", format->max_length);
+  keys.Field("do_lower_case", format->lower_case);
+  keys.Only("transformer_task", "feature-extraction");
+  keys.Only("module_output_name", "token_embeddings");
+  keys.Only("modality_config", {{"text", {{"method", "forward"}, {"method_output_name", "last_hidden_state"}}}});
+  keys.Harmless({"query_length", "document_length", "unpad_inputs"});  // for other kinds of encoders, or only for speed
+  return keys.Finish();
 }
 
 }  // namespace
 
-absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width) {
+absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, int64_t width, const std::string& prompt) {
+  SentenceFormat format;
+  const auto read = [&](const std::string& name, auto&& of_json) -> absl::Status {
+    const std::string file = absl::StrCat(folder, "/", name);
+    WEFT_ASSIGN_OR_RETURN(const Json json, ReadIfThere(file));
+    return Annotate(of_json(json), file);
+  };
+  WEFT_RETURN_IF_ERROR(read("tokenizer_config.json", [&](const Json& json) {
+    const Json length = json.value("model_max_length", Json());  // 1e30 if there is no limit
+    if (length.is_number_integer()) format.max_length = length;
+    return absl::OkStatus();
+  }));
   const std::string path = folder + "/modules.json";
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Pooling::kMean;
+  if (!std::filesystem::exists(path, error)) {
+    if (prompt.empty()) return format;
+    return InvalidArgument(folder, ": there is no prompt '", prompt, "', because modules.json is missing");
+  }
+  WEFT_RETURN_IF_ERROR(
+      read("config_sentence_transformers.json", [&](const Json& json) { return ReadPrompt(json, prompt, &format); }));
+  for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
+                           "sentence_distilbert_config.json", "sentence_albert_config.json"}) {
+    if (!std::filesystem::exists(absl::StrCat(folder, "/", name), error)) continue;
+    WEFT_RETURN_IF_ERROR(read(name, [&](const Json& json) { return ReadTransformer(json, &format); }));
+    break;
+  }
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   const absl::StatusOr<Json> parsed = ParseJsonObject(absl::StrCat("{\"modules\":", text, "}"));
   if (!parsed.ok()) return Annotate(parsed.status(), path);
-  Pooling pooling = Pooling::kMean;
   for (const Json& module : (*parsed)["modules"]) {
     std::string type, place;
     if (module.is_object()) {
@@ -55,17 +119,16 @@ absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width) {
     }
     const std::string name = type.substr(type.rfind('.') + 1);
     if (name == "Pooling") {
-      WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(absl::StrCat(folder, "/", place)));
-      const absl::StatusOr<Pooling> read = PoolingFromJson(json, width);
-      if (!read.ok()) return Annotate(read.status(), ConfigPath(absl::StrCat(folder, "/", place)));
-      pooling = *read;
+      const std::string pooling = absl::StrCat(folder, "/", place);
+      WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(pooling));
+      WEFT_RETURN_IF_ERROR(Annotate(ReadPooling(json, width, &format), ConfigPath(pooling)));
     } else if (name != "Normalize" && (name != "Transformer" || !place.empty())) {
       return InvalidArgument(path, ": the module ", module.dump(),
                              " is not supported; wanted a Transformer in the folder itself, "
                              "Pooling and Normalize");
     }
   }
-  return pooling;
+  return format;
 }
 
 }  // namespace weft

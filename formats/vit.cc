@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kMaskedClass[] = "ViTForMaskedImageModeling";
+constexpr char kClassifierClass[] = "ViTForImageClassification", kMaskedClass[] = "ViTForMaskedImageModeling";
 
 template <class Keys, class Config>
 void ListVit(Keys& keys, Config& config) {
@@ -59,7 +59,7 @@ absl::StatusOr<VitConfig> VitConfigFromJson(const Json& json) {
   ReadImageSize(&keys, &config);
   ListVit(keys, config);
   keys.Harmless({"id2label", "label2id"});
-  ReadUsualKeys(keys);
+  ReadUsualKeys(keys, {kClassifierClass, kMaskedClass});
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> labels, LabelsFromJson(json));
   if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
@@ -88,7 +88,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
                                 "activation_dropout differs from dropout"}}));
   KeyWriter keys;
   keys.Field("model_type", "vit");
-  keys.Field("architectures", std::vector<std::string>{"ViTForImageClassification"});
+  keys.Field("architectures", std::vector<std::string>{kClassifierClass});
   if (config.image_height == config.image_width) {
     keys.Field("image_size", config.image_height);
   } else {
@@ -127,6 +127,7 @@ std::vector<ParameterSpec> SpecsOf(const PublishedVit& vit) {
 absl::Status ReadTask(const Json& json, PublishedVit* vit) {
   if (json.value("architectures", Json()) != Json{kMaskedClass}) {
     WEFT_ASSIGN_OR_RETURN(vit->labels, VitLabelsFromJson(json));
+    WEFT_ASSIGN_OR_RETURN(vit->scores, LabelScoresFromJson(json, vit->labels.size()));
     return absl::OkStatus();
   }
   vit->task = VitTask::kMasked;
@@ -153,6 +154,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
   }
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(vit.config));
   if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &json);
+  AddLabelScores(vit.scores, &json);
   SetVitTask(vit.task, &json);
   return WriteModelFolder(folder, json, vit.weights);
 }
@@ -169,6 +171,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   }
   if (vit.task == VitTask::kClassify) {
     WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
+    WEFT_ASSIGN_OR_RETURN(vit.scores, LabelScoresFromJson(run.at("model"), vit.labels.size()));
   }
   return PublishedModel(std::move(vit));
 }
@@ -177,6 +180,7 @@ absl::StatusOr<Json> ToRun(const PublishedModel& model) {
   const auto& vit = std::get<PublishedVit>(model);
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(vit.config));
   if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &config);
+  AddLabelScores(vit.scores, &config);
   SetVitTask(vit.task, &config);
   Json run = {{"model", std::move(config)}};
   for (const auto& [name, task] : kVitTaskNames) {

@@ -119,8 +119,9 @@ struct PublishedBert {
   // cls.predictions., cls.seq_relationship. or classifier. Each head is complete or absent.
   Weights weights;
   std::vector<std::string> labels;      // the classifier's classes; empty without a classifier
-  TextTask task = TextTask::kSequence;  // of the classifier; without the pooler's weights it is one of tokens
-  bool pairs = false;                   // a run's texts are pairs; published models do not say so
+  TextTask task = TextTask::kSequence;  // of the classifier
+  LabelScores scores = LabelScores::kSoftmax;
+  bool pairs = false;  // a run's texts are pairs; published models do not say so
   static const ModelFamily kFamily;
 };
 // The special tokens of a translation model by their texts, as config.json of CTranslate2 names them.
@@ -138,7 +139,8 @@ struct PublishedTransformer {
 struct PublishedVit {
   VitConfig config;
   Weights weights;
-  std::vector<std::string> labels;    // the classifier's classes; empty without a classifier
+  std::vector<std::string> labels;  // the classifier's classes; empty without a classifier
+  LabelScores scores = LabelScores::kSoftmax;
   VitTask task = VitTask::kClassify;  // decides which head the weights have
   static const ModelFamily kFamily;
 };
@@ -174,10 +176,19 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
   return std::get<Model>(*std::move(model));
 }
 
-// Returns how a folder of sentence-transformers pools the vectors of a text's tokens, each of size `width`, to one
-// vector. modules.json names the folder of the pooling's config.json. If there is no modules.json, or no pooling in it,
-// returns Pooling::kMean. Returns InvalidArgument if the modules or the kind of pooling are not supported.
-absl::StatusOr<Pooling> ReadPooling(const std::string& folder, int64_t width);
+// How a folder of sentence-transformers makes one vector of a text.
+struct SentenceFormat {
+  Pooling pooling = Pooling::kMean;
+  std::string prompt;       // comes before each text
+  bool lower_case = false;  // texts are lowercased before they become tokens
+  int64_t max_length = 0;   // maximum number of tokens, special tokens included; 0: the context is the limit
+};
+// Reads modules.json, the files that it names, config_sentence_transformers.json, sentence_bert_config.json and
+// model_max_length of tokenizer_config.json. Missing files leave the defaults. `width`: size of a token's vector.
+// `prompt`: name of a prompt in the folder; "": the default prompt. Returns InvalidArgument for a module, kind of
+// pooling or key that is not supported, and for a missing prompt.
+absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, int64_t width,
+                                                  const std::string& prompt = "");
 
 // The next three functions leave unexpected tensors in Weights::extra.
 // Reads a folder with nanoGPT's model_args as config.json and its model's state as model.safetensors. If norms have no

@@ -5,12 +5,14 @@
 #include <bit>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
+#include "weft/text/unicode.h"
 
 namespace weft {
 
@@ -72,9 +74,14 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
 }
 
 absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
+  const SentenceFormat& format = options_.format;
+  std::string whole = absl::StrCat(format.prompt, text);
+  if (format.lower_case) whole = WithLowercase(whole);
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                        special ? tokenizer_->EncodeWithSpecial(text) : tokenizer_->Encode(text));
-  WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), config_.context, options_.truncate, &ids));
+                        special ? tokenizer_->EncodeWithSpecial(whole) : tokenizer_->Encode(whole));
+  const bool cut = format.max_length > 0 && format.max_length < config_.context;
+  WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), cut ? format.max_length : config_.context,
+                                  cut || options_.truncate, &ids));
   return ids;
 }
 
@@ -174,10 +181,16 @@ size_t TokensBefore(const Tokenizer& tokenizer) {
 
 Var HiddenStates(const Bert& bert, Var tokens, Var lengths) { return bert.Encode(tokens, {.lengths = lengths}); }
 
-absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path,
-                                                                 const BertEncoderOptions& options) {
+absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path, BertEncoderOptions options,
+                                                                 const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
-  WEFT_ASSIGN_OR_RETURN(const Pooling pooling, ReadPooling(path, bert.model.config.width));
+  WEFT_ASSIGN_OR_RETURN(options.format, ReadSentenceFormat(path, bert.model.config.width, prompt));
+  const auto special = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
+  if (const int64_t length = options.format.max_length; length != 0 && length < special) {
+    return InvalidArgument(path, ": the maximum number of tokens is ", length, ", but the special tokens are ",
+                           special);
+  }
+  const Pooling pooling = options.format.pooling;
   return BertEncoder::Create(std::move(bert), options, [pooling](const Bert& model, Var tokens, Var lengths) {
     return model.SentenceEmbedding(HiddenStates(model, tokens, lengths), lengths, pooling);
   });

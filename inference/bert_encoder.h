@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
+#include "weft/formats/weights.h"
 #include "weft/inference/open_model.h"
 #include "weft/models/bert.h"
 #include "weft/text/tokenizer.h"
@@ -34,6 +35,9 @@ struct BertEncoderOptions {
   int64_t threads = 0;    // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
+  // How texts become tokens. Texts that exceed format.max_length are cut, unless the context is smaller. The pooling is
+  // used by OpenSentenceEncoder only.
+  SentenceFormat format = {};
 };
 
 class BertEncoder {
@@ -52,7 +56,7 @@ class BertEncoder {
 
   // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
   // special tokens that are spelt out in the text, such as "[MASK]", get their ids. If the text does not fit the
-  // context, it is cut if `truncate` is set; otherwise returns InvalidArgument.
+  // context, it is cut if `truncate` is set; otherwise returns InvalidArgument. options.format applies.
   absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text, bool special = false) const;
   // Returns the recorded result for each of `texts`, which are ids from Tokens. If a result has a row for each token,
   // it includes rows for the special tokens around the text, and for padding at the end. Texts of similar lengths run
@@ -100,10 +104,10 @@ size_t TokensBefore(const Tokenizer& tokenizer);
 // Records the hidden states of the last layer: f32 [B, T, C].
 Var HiddenStates(const Bert& bert, Var tokens, Var lengths);
 
-// Opens a model as OpenBert does. The encoder's results are sentence embeddings [C] of norm 1, pooled as ReadPooling
-// says.
-absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path,
-                                                                 const BertEncoderOptions& options);
+// Opens a model as OpenBert does. The encoder's results are sentence embeddings [C] of norm 1. The format of texts is
+// that of ReadSentenceFormat with `prompt`.
+absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path, BertEncoderOptions options,
+                                                                 const std::string& prompt = "");
 
 }  // namespace weft
 

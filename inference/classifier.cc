@@ -17,7 +17,8 @@ namespace {
 
 class TextClassifier : public Classifier {
  public:
-  explicit TextClassifier(std::unique_ptr<TextHead> head) : Classifier(head->labels()), head_(std::move(head)) {}
+  explicit TextClassifier(std::unique_ptr<TextHead> head)
+      : Classifier(head->labels(), head->scores()), head_(std::move(head)) {}
 
   absl::string_view example() const override { return head_->pairs() ? "pair" : "text"; }
 
@@ -39,13 +40,25 @@ class TextClassifier : public Classifier {
 
 }  // namespace
 
-std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits) {
-  const std::vector<double> probabilities = Probabilities(logits);
+std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits,
+                                         LabelScores scores) {
+  std::vector<double> values(logits.begin(), logits.end());
+  if (scores == LabelScores::kSoftmax) values = Probabilities(logits);
+  if (scores == LabelScores::kSigmoid) {
+    for (double& value : values) value = 1 / (1 + std::exp(-value));
+  }
   std::vector<LabelProbability> ranked;
-  for (const int32_t i : Largest<double>(probabilities, probabilities.size())) {
-    ranked.push_back({labels[static_cast<size_t>(i)], probabilities[static_cast<size_t>(i)]});
+  for (const int32_t i : Largest<double>(values, values.size())) {
+    ranked.push_back({labels[static_cast<size_t>(i)], values[static_cast<size_t>(i)]});
   }
   return ranked;
+}
+
+absl::Status CheckOneLabel(LabelScores scores) {
+  if (scores == LabelScores::kSoftmax) return absl::OkStatus();
+  return InvalidArgument("the model's problem_type is ",
+                         scores == LabelScores::kSigmoid ? "multi_label_classification" : "regression",
+                         ", but the examples have one label each; wanted single_label_classification");
 }
 
 ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes) {

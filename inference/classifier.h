@@ -26,6 +26,7 @@
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/labelled_examples.h"
+#include "weft/text/text_task.h"
 
 namespace weft {
 
@@ -42,11 +43,12 @@ struct ClassifierOptions {
 
 struct LabelProbability {
   std::string label;
-  double probability;
+  double probability;  // or the number of a regression
 };
 
-// Returns all labels with their probabilities, most likely first. `logits`: one for each label.
-std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits);
+// Returns all labels with their scores, highest first. `logits`: one for each label.
+std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits,
+                                         LabelScores scores = LabelScores::kSoftmax);
 
 // The score of a model that chooses among classes.
 struct ClassScore {
@@ -56,6 +58,8 @@ struct ClassScore {
   ConfusionMatrix confusion = {};  // empty where classes are tokens
 };
 
+// Returns InvalidArgument unless `scores` is kSoftmax, because examples have one right label each.
+absl::Status CheckOneLabel(LabelScores scores);
 // Returns the score of examples with these logits and right classes.
 ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes);
 
@@ -65,7 +69,10 @@ class Classifier {
 
   virtual absl::string_view example() const = 0;  // "text", "pair" or "picture"
   const std::vector<std::string>& labels() const { return labels_; }
-  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const { return RankLabels(labels_, logits); }
+  LabelScores scores() const { return scores_; }
+  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const {
+    return RankLabels(labels_, logits, scores_);
+  }
 
   // Receives the logits of some examples, in order.
   using Take = absl::FunctionRef<void(absl::Span<const std::vector<float>> logits)>;
@@ -76,14 +83,15 @@ class Classifier {
 
   // Measures the classifier on files of labelled texts (text/labelled_examples.h), or on pictures with labels.
   // `labels`: for pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns
-  // InvalidArgument for a label that the model does not have.
+  // InvalidArgument for a label that the model does not have, or if CheckOneLabel does.
   virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
 
  protected:
-  explicit Classifier(std::vector<std::string> labels) : labels_(std::move(labels)) {}
+  Classifier(std::vector<std::string> labels, LabelScores scores) : labels_(std::move(labels)), scores_(scores) {}
 
  private:
   const std::vector<std::string> labels_;
+  const LabelScores scores_;
 };
 
 // Opens a BERT with a classifier (OpenBert) or a ViT (PictureClassifier). Returns Unimplemented if a BERT has no

@@ -9,7 +9,7 @@
 
 namespace weft {
 PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
-    : Classifier(vit.labels), config_(vit.config), batch_(batch) {
+    : Classifier(vit.labels, vit.scores), config_(vit.config), batch_(batch) {
   input_ = tape_.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
   logits_ = Vit(config_).Logits(input_);
 }
@@ -69,6 +69,7 @@ absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, 
 
 absl::StatusOr<ClassScore> PictureClassifier::Evaluate(const std::vector<std::string>& files,
                                                        const std::string& labels) {
+  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
   if (!labels.empty() && files.size() > 1) {
     return InvalidArgument("labels: they are of one file of pictures, but there are several");
   }

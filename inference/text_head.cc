@@ -17,7 +17,8 @@ TextHead::TextHead(const OpenedBert& bert, const ClassifierOptions& options)
     : options_(options),
       task_(bert.model.task),
       pairs_(bert.model.pairs || options.pairs),
-      labels_(bert.model.labels) {}
+      labels_(bert.model.labels),
+      scores_(bert.model.scores) {}
 
 absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, const ClassifierOptions& options) {
   auto head = std::unique_ptr<TextHead>(new TextHead(bert, options));
@@ -150,6 +151,7 @@ absl::StatusOr<LabelledExamples> TextHead::Read(const std::vector<std::string>& 
 }
 
 absl::StatusOr<ClassScore> TextHead::EvaluateClasses(const std::vector<std::string>& files) {
+  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores_));
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels_));
   WEFT_ASSIGN_OR_RETURN(std::vector<HeadResult> results, Run(examples));
@@ -186,6 +188,9 @@ absl::StatusOr<TaggingResult> TextHead::EvaluateTags(const std::vector<std::stri
 }
 
 absl::StatusOr<RegressionResult> TextHead::EvaluateNumbers(const std::vector<std::string>& files) {
+  if (labels_.size() > 1) {
+    return InvalidArgument("the model predicts ", labels_.size(), " numbers, but the examples have one each");
+  }
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
   WEFT_ASSIGN_OR_RETURN(const std::vector<float> numbers, LabelNumbers(examples));
   WEFT_ASSIGN_OR_RETURN(const std::vector<HeadResult> results, Run(examples));

@@ -30,7 +30,7 @@ namespace weft {
 // The result for a line of text.
 struct HeadResult {
   std::vector<std::string> words;  // only for the task tokens
-  // One row: the logits of the labels, or the number. For the task tokens: a row of logits for each word; a row is
+  // One row: the logits of the labels, or the numbers. For the task tokens: a row of logits for each word; a row is
   // empty if the word has no token, or if it was cut.
   std::vector<std::vector<float>> values;
 };
@@ -53,6 +53,7 @@ class TextHead {
   TextTask task() const { return task_; }
   bool pairs() const { return pairs_; }
   const std::vector<std::string>& labels() const { return labels_; }
+  LabelScores scores() const { return scores_; }
 
   using Take = absl::FunctionRef<void(absl::Span<const HeadResult> results)>;
   // Computes the result of each line of `files`, or of standard input if `files` is empty. A tab separates the texts of
@@ -62,7 +63,8 @@ class TextHead {
   // Computes the results of examples.
   absl::StatusOr<std::vector<HeadResult>> Run(const LabelledExamples& examples);
 
-  // Reads labelled examples, and computes their figures.
+  // Reads labelled examples, and computes their figures. Returns InvalidArgument if CheckOneLabel does, or if a
+  // regression has several numbers.
   absl::StatusOr<ClassScore> EvaluateClasses(const std::vector<std::string>& files);  // not for regression and tokens
   absl::StatusOr<TaggingResult> EvaluateTags(const std::vector<std::string>& files);  // for tokens
   absl::StatusOr<RegressionResult> EvaluateNumbers(const std::vector<std::string>& files);
@@ -79,6 +81,7 @@ class TextHead {
   TextTask task_;
   bool pairs_;
   std::vector<std::string> labels_;
+  LabelScores scores_;
   std::unique_ptr<BertEncoder> encoder_;
 };
 

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
@@ -152,6 +154,84 @@ TEST_F(ClassifyTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(
       Fails(Weft({"classify", "--model=mean", "long.txt"}), 2, "but the model's context is 32; truncate would"));
   EXPECT_EQ(Guesses(Weft({"classify", "--model=mean", "--truncate", "long.txt"})).size(), 1);
+}
+
+// The numbers of a line, which tabs separate.
+std::vector<double> Numbers(const std::string& line) {
+  std::vector<double> numbers;
+  for (const absl::string_view part : absl::StrSplit(line, '\t')) {
+    EXPECT_TRUE(absl::SimpleAtod(part, &numbers.emplace_back())) << line;
+  }
+  return numbers;
+}
+
+// transformers 5.24's pipelines choose the scores by problem_type: the logits, their sigmoids or their softmax. Of one
+// label, they show the sigmoid.
+TEST_F(ClassifyTest, ScoresFollowTheProblemType) {
+  WriteBert("bert");
+  const Bert bert({.vocabulary = 6, .context = 20, .layers = 2, .heads = 2, .width = 8, .feed_forward = 12});
+  const std::string config = Read("bert/config.json");
+  Write("texts.txt", "a ab\n");
+  const auto classify = [&](int64_t labels, const std::string& more, const Arguments& arguments = {}) {
+    Tape tape;
+    const Var tokens = tape.Input("tokens", {kI32, {1, 2}}, {.below = 6});
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {bert.ClassifyText(bert.Encode(tokens), {}, labels)}});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters({.seed = 5});
+    const Runner runner(*graph, &parameters);  // creates them
+    EXPECT_TRUE(parameters.Save(Path("bert/model.safetensors")).ok());
+    Write("bert/config.json", config.substr(0, config.size() - 1) + more + "}");
+    return Weft(Arguments{"classify", "--model=bert", "texts.txt"} + arguments);
+  };
+  const CommandResult regression = classify(3, R"(,"problem_type":"regression")");
+  ASSERT_TRUE(Works(regression));
+  const std::vector<double> logits = Numbers(LinesOf(regression.out)[0]);
+  ASSERT_EQ(logits.size(), 3);
+  EXPECT_EQ(Json::parse(classify(3, R"(,"problem_type":"regression")", {"--scores"}).out)["LABEL_1"], logits[1]);
+  const CommandResult several = classify(3, R"(,"problem_type":"multi_label_classification")", {"--scores"});
+  ASSERT_TRUE(Works(several));
+  const Json sigmoids = Json::parse(several.out), one = Json::parse(classify(3, "", {"--scores"}).out);
+  double sum = 0;
+  for (const double x : logits) sum += std::exp(x);
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string label = "LABEL_" + std::to_string(i);
+    EXPECT_NEAR(sigmoids[label], 1 / (1 + std::exp(-logits[i])), 1e-6);
+    EXPECT_NEAR(one[label], std::exp(logits[i]) / sum, 1e-6);
+  }
+  Write("labelled.tsv", "a\tLABEL_0\n");
+  const Arguments evaluate = {"evaluate", "--model=bert", "labelled.tsv"};
+  classify(3, R"(,"problem_type":"multi_label_classification")");
+  EXPECT_TRUE(Fails(Weft(evaluate), 2, "problem_type is multi_label_classification, but the examples have one label"));
+  Write("labelled.tsv", "a\t0.5\n");
+  classify(3, R"(,"problem_type":"regression")");
+  EXPECT_TRUE(Fails(Weft(evaluate), 2, "the model predicts 3 numbers, but the examples have one each"));
+  EXPECT_TRUE(Fails(classify(3, R"(,"problem_type":"else")"), 2, "problem_type is \"else\", which is not supported"));
+
+  const double number = Numbers(LinesOf(classify(1, R"(,"problem_type":"regression")").out)[0])[0];
+  const std::vector<Guess> single = Guesses(classify(1, ""));
+  EXPECT_EQ(single[0].label, "LABEL_0");
+  EXPECT_NEAR(single[0].probability, 1 / (1 + std::exp(-number)), 1e-6);
+
+  // A label that would break the line or reach the terminal is escaped.
+  const std::vector<Guess> escaped = Guesses(classify(2, R"(,"id2label":{"0":"a\tb\u001b","1":"a\nb\u001b"})"));
+  EXPECT_THAT(escaped[0].label, testing::MatchesRegex("a.x0[9a]b.x1b"));
+  for (const char* type : {"null", "\"regression\"", "\"multi_label_classification\""}) {
+    for (const int64_t labels : {1, 2}) {
+      const CommandResult original = classify(labels, absl::StrCat(",\"problem_type\":", type), {"--scores"});
+      ASSERT_TRUE(Works(Weft({"import", "--model=bert", "--overwrite", "--out=copy"})));
+      EXPECT_EQ(Weft({"classify", "--model=copy", "texts.txt", "--scores"}).out, original.out) << type;
+      ASSERT_TRUE(Works(Weft({"export", "--model=copy", "--overwrite", "--out=again"})));
+      EXPECT_EQ(Weft({"classify", "--model=again", "texts.txt", "--scores"}).out, original.out) << type;
+    }
+  }
+}
+
+TEST_F(ClassifyTest, OtherClassesAreRefused) {
+  WriteBert("bert");
+  const std::string config = Read("bert/config.json");
+  Write("bert/config.json", config.substr(0, config.size() - 1) + R"(,"architectures":["BertForMultipleChoice"]})");
+  EXPECT_TRUE(
+      Fails(Weft({"classify", "--model=bert"}), 2, "architectures is [\"BertForMultipleChoice\"], which is not"));
 }
 
 // A model of 7 tokens: [UNK] [CLS] [SEP] [PAD] [MASK] a ##b.

@@ -88,12 +88,52 @@ TEST_F(EmbedTest, PoolsAsTheFolderSays) {
   EXPECT_NE(first.out, mean.out);
   EXPECT_TRUE(Fails(embed("\"pooling_mode_max_tokens\":true,\"pooling_mode_mean_tokens\":true"), 2,
                     "model/1_Pooling/config.json: 'pooling_mode_max_tokens' is true, but no key that is known"));
-  EXPECT_TRUE(Fails(embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true"), 2, "both or none"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true"), 2, "both are set"));
   EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"max\""), 2, "pooling_mode is \"max\", which is not supported"));
   EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"cls\"", ",{\"path\":\"2\",\"type\":\"x.models.Dense\"}"), 2,
                     "model/modules.json: the module {\"path\":\"2\",\"type\":\"x.models.Dense\"} is not supported"));
   Write("model/modules.json", "[7]");
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model", "texts.txt"}), 2, "the module 7 is not supported"));
+}
+
+// sentence-transformers 6.2 puts the prompt before a text, lowercases both, and cuts the tokens.
+TEST_F(EmbedTest, PreparesTextsAsTheFolderSays) {
+  WriteBert("model");
+  Write("model/tokenizer_config.json", "{\"do_lower_case\":false}");
+  const auto embed = [&](const std::string& text, const Arguments& more = {}) {
+    Write("text.txt", text + "\n");
+    return Weft(Arguments{"embed", "--model=model", "text.txt"} + more);
+  };
+  const std::string one = embed("a").out, two = embed("a a").out, three = embed("ab a a").out, upper = embed("A").out;
+  const std::string lower = embed("ab").out;
+  Write("model/sentence_bert_config.json", R"({"max_seq_length":4,"do_lower_case":true})");
+  EXPECT_EQ(embed("ab a a").out, three) << "only folders with modules.json use the file";
+  Write("model/modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"}])");
+  EXPECT_EQ(embed("a a a a").out, two);
+  EXPECT_NE(upper, one);
+  EXPECT_EQ(embed("A").out, one);
+  EXPECT_EQ(embed("AB").out, lower);
+  Write("model/sentence_bert_config.json", R"({"max_seq_length":1})");
+  EXPECT_TRUE(Fails(embed("a"), 2, "model: the maximum number of tokens is 1, but the special tokens are 2"));
+  Write("model/sentence_bert_config.json", R"({"model_args":{"x":1}})");
+  EXPECT_TRUE(Fails(embed("a"), 2, "sentence_bert_config.json: 'model_args' is {\"x\":1}, but no key that is known"));
+  Write("model/sentence_bert_config.json", "{}");
+  Write("model/tokenizer_config.json", R"({"do_lower_case":false,"model_max_length":4})");
+  EXPECT_EQ(embed("a a a a").out, two);
+  Write("model/tokenizer_config.json", R"({"do_lower_case":false,"model_max_length":1e30})");
+  EXPECT_EQ(embed("ab a a").out, three);
+
+  const auto settings = [&](const std::string& json) { Write("model/config_sentence_transformers.json", json); };
+  settings(R"({"prompts":{"query":"ab ","document":"", "passage":null},"default_prompt_name":"query"})");
+  EXPECT_EQ(embed("a a").out, three);
+  EXPECT_EQ(embed("a a", {"--prompt-name=document"}).out, two);
+  EXPECT_EQ(embed("a a", {"--prompt-name=passage"}).out, two);
+  EXPECT_TRUE(Fails(embed("a", {"--prompt-name=other"}), 2, "prompts has no text 'other'; it is {\"query\":\"ab \","));
+  settings(R"({"prompts":{"query":"ab "},"default_prompt_name":null})");
+  EXPECT_EQ(embed("a a").out, two);
+  EXPECT_EQ(embed("a a", {"--prompt-name=query"}).out, three);
+  settings(R"({"truncate_dim":4})");
+  EXPECT_TRUE(Fails(embed("a"), 2, "config_sentence_transformers.json: truncate_dim is 4, which is not supported"));
 }
 
 TEST_F(EmbedTest, GivesMiniLmsEmbeddings) {
@@ -112,6 +152,16 @@ TEST_F(EmbedTest, GivesMiniLmsEmbeddings) {
     ASSERT_EQ(got.size(), wanted.size());
     for (size_t c = 0; c < got.size(); ++c) ASSERT_NEAR(got[c], wanted[c], 1e-4) << items[i]["text"];
   }
+  // Its max_seq_length is 256.
+  text.clear();
+  for (int i = 0; i < 400; ++i) absl::StrAppend(&text, "word", i % 7, " is here ");
+  Write("texts.txt", text);
+  const CommandResult cut = Weft({"embed", absl::StrCat("--model=", minilm), "texts.txt"});
+  ASSERT_TRUE(Works(cut));
+  const std::vector<double> got = Json::parse(cut.out);
+  const double wanted[] = {-0.052415, -0.047154, -0.032294, -0.058571,
+                           -0.003560, 0.031859,  0.033336,  -0.078519};  // sentence-transformers 6.2
+  for (size_t c = 0; c < std::size(wanted); ++c) EXPECT_NEAR(got[c], wanted[c], 1e-5);
 }
 
 }  // namespace

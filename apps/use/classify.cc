@@ -6,12 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
+#include "weft/apps/printable.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
@@ -63,15 +64,22 @@ Hyperparameters Table(ClassifyFlags* flags) {
   };
 }
 
-// Prints the first label, a tab and its probability or, with `scores`, all labels and probabilities as a JSON object.
-void Print(const std::vector<LabelProbability>& ranked, bool scores) {
+// Prints the first label, a tab and its probability or, with `scores`, all labels and probabilities as a JSON object. A
+// regression prints its numbers instead, in the order of the labels and with tabs between.
+void Print(absl::Span<const float> logits, const std::vector<std::string>& labels, LabelScores kind, bool scores) {
+  const std::vector<LabelProbability> ranked = RankLabels(labels, logits, kind);
+  if (!scores && kind == LabelScores::kNumbers) {
+    const auto number = [](std::string* out, float value) { absl::StrAppendFormat(out, "%.7g", value); };
+    std::printf("%s\n", absl::StrJoin(logits, "\t", number).c_str());
+    return;
+  }
   if (!scores) {
-    std::printf("%s\t%.6f\n", ranked[0].label.c_str(), ranked[0].probability);
+    std::printf("%s\t%.6f\n", Printable(ranked[0].label).c_str(), ranked[0].probability);
     return;
   }
   std::string line;
   for (const auto& [label, probability] : ranked) {
-    absl::StrAppendFormat(&line, "%s%s:%.7g", line.empty() ? "{" : ",", nlohmann::json(label).dump(), probability);
+    absl::StrAppendFormat(&line, "%s%s:%.7g", line.empty() ? "{" : ",", JsonLine(label), probability);
   }
   std::printf("%s}\n", line.c_str());
 }
@@ -83,28 +91,31 @@ void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labe
   for (size_t i = 0; i < sentence.words.size(); ++i) {
     const std::vector<float>& logits = sentence.values[i];
     const LabelProbability best = logits.empty() ? LabelProbability{"_", 0} : RankLabels(labels, logits)[0];
-    if (!scores) std::printf("%s\t%s\n", sentence.words[i].c_str(), best.label.c_str());
+    if (!scores) std::printf("%s\t%s\n", sentence.words[i].c_str(), Printable(best.label).c_str());
     json.push_back({{"word", sentence.words[i]}, {"label", best.label}, {"score", best.probability}});
   }
   std::printf("%s\n", scores ? JsonLine(json).c_str() : "");
 }
 
-// Labels the words of each line or, for a regression, prints the number of each text.
-absl::Status RunHead(TextHead* head, const ClassifyFlags& flags) {
+absl::Status ClassifyTexts(const ClassifyFlags& flags) {
+  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
+  const absl::StatusOr<std::unique_ptr<TextHead>> opened = TextHead::Create(std::move(bert), flags.options);
+  if (absl::IsUnimplemented(opened.status())) {
+    return InvalidArgument(opened.status().message(), "; weft train classify --init=", flags.model, " adds one");
+  }
+  if (!opened.ok()) return UsageError(opened.status());
+  TextHead& head = **opened;
   const auto print = [&](absl::Span<const HeadResult> results) {
     for (const HeadResult& result : results) {
-      if (head->task() == TextTask::kTokens) {
-        PrintWords(result, head->labels(), flags.scores);
-      } else if (flags.scores) {
-        std::printf("{%s:%.7g}\n", nlohmann::json(head->labels()[0]).dump().c_str(),
-                    static_cast<double>(result.values[0][0]));
+      if (head.task() == TextTask::kTokens) {
+        PrintWords(result, head.labels(), flags.scores);
       } else {
-        std::printf("%.7g\n", static_cast<double>(result.values[0][0]));
+        Print(result.values[0], head.labels(), head.scores(), flags.scores);
       }
     }
     if (ReadsStandardInput(flags.files)) std::fflush(stdout);
   };
-  return InputError(head->Run(flags.files, print), flags.files);
+  return InputError(head.Run(flags.files, print), flags.files);
 }
 
 absl::Status Classify(ClassifyFlags flags) {
@@ -112,36 +123,15 @@ absl::Status Classify(ClassifyFlags flags) {
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
-  absl::StatusOr<std::unique_ptr<Classifier>> opened;
-  if (family == &PublishedBert::kFamily) {
-    WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
-    const TextTask task = bert.model.task;
-    if (task == TextTask::kTokens || task == TextTask::kRegression) {
-      WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), flags.options)));
-      return RunHead(head.get(), flags);
-    }
-    opened = ClassifierOf(std::move(bert), flags.options);
-  } else {
-    opened = OpenClassifier(flags.model, flags.options);
-  }
-  if (absl::IsUnimplemented(opened.status())) {
-    return InvalidArgument(opened.status().message(), "; weft train classify --init=", flags.model, " adds one");
-  }
-  if (!opened.ok()) return UsageError(opened.status());
-  Classifier& classifier = **opened;
-  const bool texts = classifier.example() != "picture";
-  if ((flags.options.truncate || flags.options.pairs) && !texts) {
+  if (family != &PublishedVit::kFamily) return ClassifyTexts(flags);
+  WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(OpenClassifier(flags.model, flags.options)));
+  if (flags.options.truncate || flags.options.pairs) {
     return InvalidArgument("--", flags.options.truncate ? "truncate" : "pairs", " has no use in classifying pictures");
   }
-  if (!texts) {
-    for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
-  }
-  const auto print = [&](absl::Span<const std::vector<float>> logits) {
-    for (const std::vector<float>& each : logits) Print(classifier.Rank(each), flags.scores);
-    if (ReadsStandardInput(flags.files)) std::fflush(stdout);
-  };
-  const absl::Status status = classifier.Classify(flags.files, print);
-  return texts ? InputError(status, flags.files) : UsageError(status);
+  for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
+  return UsageError(classifier->Classify(flags.files, [&](absl::Span<const std::vector<float>> logits) {
+    for (const std::vector<float>& each : logits) Print(each, classifier->labels(), classifier->scores(), flags.scores);
+  }));
 }
 
 }  // namespace
@@ -152,7 +142,7 @@ Command ClassifyCommand(CLI::App* weft) {
       weft, "classify",
       "Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
       "text, a tab and a second text. A model that labels words prints each word, a tab and its label, and an empty "
-      "line after each line of text; a regression prints a number a line. With a ViT, the files have "
+      "line after each line of text; a regression prints its numbers. With a ViT, the files have "
       "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "
       "ignored.");
   AddFlags(app, Table(flags.get()), &flags->given);

@@ -18,6 +18,7 @@ namespace {
 
 struct EmbedFlags {
   std::string model;
+  std::string prompt_name;
   BertEncoderOptions encoder;
   std::vector<std::string> files;
   GivenFlags given;
@@ -33,6 +34,11 @@ Hyperparameters Table(EmbedFlags* flags) {
        "cut lines that are longer than the model's context, instead of failing",
        &flags->encoder.truncate,
        {.group = "Data"}},
+      {"prompt-name",
+       "name of the text in config_sentence_transformers.json that comes before each line; without it, the folder's "
+       "default_prompt_name",
+       &flags->prompt_name,
+       {.group = "Data", .type = "NAME"}},
       WeightsRow(&flags->encoder.weights),
       {"threads",
        "number of threads; 0: one for each core. Results do not depend on it",
@@ -45,7 +51,8 @@ absl::Status Embed(EmbedFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(const auto encoder, UsageError(OpenSentenceEncoder(flags.model, flags.encoder)));
+  WEFT_ASSIGN_OR_RETURN(const auto encoder,
+                        UsageError(OpenSentenceEncoder(flags.model, flags.encoder, flags.prompt_name)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const TokenIds ids, encoder->Tokens(line));
     WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> embeddings, Failure(encoder->Run({ids})));
