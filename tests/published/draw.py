@@ -1,0 +1,224 @@
+"""Writes tests/published: tiny models of transformers, and what each key of their config.json changes.
+
+A folder holds the config.json and the model.safetensors of a model with random weights. cases.json.gz holds, for each
+model, its inputs and some of its outputs; then a row for each variation of a key: [key, value, result]. The result is
+"same" if the outputs stay, "error" if the class can't be loaded or computed, or else the other outputs. The keys are
+those of config.to_dict(), and those of older versions. A value is changed by its type.
+
+    python3 -m pip install torch transformers==5.24.0
+    python3 tests/published/draw.py
+"""
+import copy
+import gzip
+import json
+import os
+import shutil
+import tempfile
+import types
+import warnings
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+import transformers as t
+from transformers.pipelines.text_classification import TextClassificationPipeline
+
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore")
+t.logging.set_verbosity(50)
+t.logging.disable_progress_bar()
+HERE = os.path.dirname(os.path.abspath(__file__))
+ABSENT = "(absent)"
+OUTPUTS = 12  # numbers of a model's outputs that are kept, at equal distances
+
+TOKENS = [1, 5, 9, 2, 7, 11, 3, 8]
+SEGMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
+TARGETS = [2, 6, 4, 10, 12]
+
+GPT2 = dict(vocab_size=30, n_positions=16, n_embd=16, n_layer=2, n_head=2)
+LLAMA = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=16)
+BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+            max_position_embeddings=16)
+VIT = dict(image_size=8, patch_size=4, num_channels=1, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+           intermediate_size=24, num_labels=3, attention_probs_dropout_prob=0.0)
+SEQUENCES = dict(vocab_size=30, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
+                 decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=16,
+                 pad_token_id=0, eos_token_id=2, bos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=2)
+MODELS = {
+    "gpt2": (t.GPT2LMHeadModel, GPT2),
+    "llama": (t.LlamaForCausalLM, LLAMA),
+    "llama_tied": (t.LlamaForCausalLM, {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True}),
+    "mistral": (t.MistralForCausalLM, {**LLAMA, "sliding_window": 4}),
+    "bert": (t.BertModel, BERT),
+    "bert_masked": (t.BertForMaskedLM, BERT),
+    "bert_next": (t.BertForNextSentencePrediction, BERT),
+    "bert_both": (t.BertForPreTraining, BERT),
+    "bert_text": (t.BertForSequenceClassification, {**BERT, "num_labels": 3}),
+    "bert_number": (t.BertForSequenceClassification, {**BERT, "num_labels": 1}),
+    "bert_words": (t.BertForTokenClassification, {**BERT, "num_labels": 3}),
+    "vit": (t.ViTForImageClassification, VIT),
+    "marian": (t.MarianMTModel, {**SEQUENCES, "scale_embedding": True}),
+    "pegasus": (t.PegasusForConditionalGeneration, SEQUENCES),
+    "blenderbot": (t.BlenderbotForConditionalGeneration, SEQUENCES),
+}
+
+# Keys that older versions wrote, with the values that published files have.
+OLD = {
+    "torch_dtype": "float32", "use_cache": True, "tie_encoder_decoder": False, "pruned_heads": {}, "torchscript": False,
+    "use_bfloat16": False, "is_decoder": False, "add_cross_attention": False, "finetuning_task": "sst2", "prefix": None,
+    "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}, "gradient_checkpointing": False,
+    "output_past": True, "xla_device": None, "tf_legacy_loss": False, "_num_labels": 3, "num_labels": 3, "num_beams": 4,
+    "max_length": 20, "min_length": 0, "do_sample": False, "early_stopping": False, "temperature": 1.0, "top_k": 50,
+    "top_p": 1.0, "typical_p": 1.0, "repetition_penalty": 1.0, "length_penalty": 1.0, "no_repeat_ngram_size": 0,
+    "encoder_no_repeat_ngram_size": 0, "bad_words_ids": [[3]], "num_return_sequences": 1, "num_beam_groups": 1,
+    "diversity_penalty": 0.0, "output_scores": False, "return_dict_in_generate": False, "remove_invalid_values": False,
+    "forced_bos_token_id": None, "exponential_decay_length_penalty": None, "suppress_tokens": None,
+    "begin_suppress_tokens": None, "sep_token_id": None, "tokenizer_class": None, "use_return_dict": True,
+    "position_embedding_type": "absolute", "n_ctx": 16, "rope_theta": 10000.0, "rope_scaling": None, "pretraining_tp": 1,
+    "directionality": "bidi", "pooler_fc_size": 768, "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3,
+    "pooler_size_per_head": 128, "pooler_type": "first_token_transform", "classif_dropout": 0.0,
+    "num_hidden_layers": 2, "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
+    "static_position_embeddings": True, "add_bias_logits": False, "extra_pos_embeddings": 1, "n_special": 0,
+    "force_bos_token_to_be_generated": False, "predict_special_tokens": True, "function_to_apply": "none",
+}
+# Further values of keys whose values are names.
+NAMES = {
+    "problem_type": ["regression", "multi_label_classification", "single_label_classification", "other"],
+    "position_embedding_type": ["relative_key"],
+    "rope_scaling": [{"type": "linear", "factor": 2.0}, {"rope_type": "dynamic", "factor": 2.0}],
+    "rope_parameters": [{"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}],
+    "architectures": [["BertForMultipleChoice"], ["BertForQuestionAnswering"], ["GPT2DoubleHeadsModel"],
+                      ["LlamaForSequenceClassification"], ["MarianForCausalLM"]],
+    "torch_dtype": ["float16"],
+}
+ACTIVATIONS = ["relu", "gelu_new", "silu", "gelu_pytorch_tanh", "quick_gelu", "tanh"]
+SKIPPED = {"model_type", "transformers_version"}  # the first names another family
+
+
+def variations(key, value):
+    """Returns the other values that a key gets."""
+    if isinstance(value, bool):
+        values = [not value]
+    elif isinstance(value, int):
+        values = [value + 1, value // 2]
+    elif isinstance(value, float):
+        values = [2 * value if value >= 1 else value + 0.25]
+    elif isinstance(value, str):
+        values = ACTIVATIONS if key.endswith(("_act", "activation_function")) else [value + "x"]
+    elif isinstance(value, list):
+        values = [[], value + ["x"]]
+    elif isinstance(value, dict):
+        values = [{}] + [{**value, name: other} for name in value for other in variations(name, value[name])]
+    else:
+        values = [True, 1, 0.5, "x"]
+    values = values + NAMES.get(key, [])
+    return [v for v in values + ([] if value is None else [None]) if v != value or type(v) is not type(value)]
+
+
+def inputs(model):
+    kind = model.config.model_type
+    ids = torch.tensor([TOKENS])
+    if kind == "vit":
+        pixels = torch.sin(torch.arange(64, dtype=torch.float32)).reshape(1, 1, 8, 8)
+        return {"pixel_values": pixels}
+    if kind == "bert":
+        return {"input_ids": ids, "token_type_ids": torch.tensor([SEGMENTS])}
+    if kind in ("gpt2", "llama", "mistral"):
+        return {"input_ids": ids}
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": torch.tensor([TARGETS])}
+
+
+def outputs(model):
+    """Returns the outputs as a list: scores of a text's or a picture's labels, or else logits."""
+    with torch.no_grad():
+        out = model.eval().float()(**inputs(model), return_dict=True)
+    name = type(model).__name__
+    if name in ("BertForSequenceClassification", "ViTForImageClassification"):
+        # The pipelines of texts and of pictures choose in the same way.
+        scores = TextClassificationPipeline.postprocess(types.SimpleNamespace(model=model), {"logits": out.logits},
+                                                        _legacy=True, top_k=None)
+        return [each["score"] for each in scores]
+    if name == "BertForPreTraining":
+        parts = [out.prediction_logits, out.seq_relationship_logits]
+    elif name == "BertModel":
+        parts = [out.last_hidden_state, out.pooler_output]
+    else:
+        parts = [out.logits]
+    return torch.cat([part.flatten() for part in parts]).tolist()
+
+
+def kept(values):
+    return [round(values[i * len(values) // min(OUTPUTS, len(values))], 6) for i in range(min(OUTPUTS, len(values)))]
+
+
+def result(model_class, folder, config, base):
+    """Returns what the class makes of the folder with this config.json."""
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(config, file)
+    try:
+        model, info = model_class.from_pretrained(folder, output_loading_info=True, attn_implementation="eager",
+                                                  dtype=torch.float32)
+        if info["missing_keys"] or info["mismatched_keys"] or info["error_msgs"]:
+            return "error"  # the class draws random weights
+        values = outputs(model)
+    except Exception:
+        return "error"
+    if not all(map(lambda x: x == x and abs(x) < 1e30, values)):
+        return "error"
+    if len(values) == len(base) and max(abs(a - b) for a, b in zip(values, base)) < 1e-5:
+        return "same"
+    return kept(values)
+
+
+def draw(name):
+    model_class, settings = MODELS[name]
+    torch.manual_seed(len(name) + 7)
+    config = model_class.config_class(**settings)
+    config._attn_implementation = "eager"
+    model = model_class(config)
+    for parameter in model.parameters():  # the initial weights are too small to make differences
+        with torch.no_grad():
+            parameter.normal_(0.0, 0.4)
+    if hasattr(model, "final_logits_bias"):
+        model.final_logits_bias.normal_(0.0, 0.4)
+    model.tie_weights()
+    folder = os.path.join(HERE, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    for extra in ("generation_config.json",):
+        if os.path.exists(os.path.join(folder, extra)):
+            os.remove(os.path.join(folder, extra))
+    full = {**model.config.to_dict(), "architectures": [model_class.__name__], "model_type": config.model_type}
+    full = json.loads(json.dumps(full))
+    full.pop("transformers_version", None)
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(full, file)
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copy(os.path.join(folder, "model.safetensors"), scratch)
+        read, _ = model_class.from_pretrained(folder, output_loading_info=True, attn_implementation="eager",
+                                              dtype=torch.float32)
+        base = outputs(read)
+        assert result(model_class, scratch, full, base) == "same", name
+        rows = []
+        for key, value in {**OLD, **full}.items():
+            if key in SKIPPED:
+                continue
+            changes = [value] if key not in full else []
+            changes += variations(key, value)
+            for other in changes:
+                rows.append([key, other, result(model_class, scratch, {**copy.deepcopy(full), key: other}, base)])
+            if key in full:
+                without = {k: v for k, v in full.items() if k != key}
+                rows.append([key, ABSENT, result(model_class, scratch, without, base)])
+    print(name, len(rows), {k: sum(r[2] == k for r in rows) for k in ("same", "error")}, flush=True)
+    return {"outputs": kept(base), "count": len(base), "rows": rows}
+
+
+def main():
+    cases = {name: draw(name) for name in MODELS}
+    with open(os.path.join(HERE, "cases.json.gz"), "wb") as file:
+        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+            packed.write(json.dumps(cases, separators=(",", ":")).encode())
+
+
+main()
