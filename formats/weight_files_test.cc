@@ -219,5 +219,9 @@ TEST_F(WeightFilesTest, AConversionKeepsWhatBelongsToTheModelAndRefusesGarbage) 
               HasSubstr("element 1 of 'wte.weight' f32[29,8] is NaN"));
 }
 
+TEST(ReadLlama2cTest, AModelIsNoDevice) {
+  EXPECT_THAT(std::string(ReadLlama2c("/dev/zero").status().message()), HasSubstr("it is not a regular file"));
+}
+
 }  // namespace
 }  // namespace weft

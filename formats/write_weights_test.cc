@@ -160,10 +160,6 @@ TEST(WriteWeightsTest, Llama2cOfBothVersions) {
   EXPECT_THAT(std::string(WriteLlama2c("x.bin", SmallGpt2(), 0).message()), HasSubstr("that the model is GPT-2's"));
 }
 
-TEST(WriteWeightsTest, AModelIsNoDevice) {
-  EXPECT_THAT(std::string(ReadLlama2c("/dev/zero").status().message()), HasSubstr("it is not a regular file"));
-}
-
 TEST(WriteWeightsTest, Stories260kIsItselfAgain) {
   const std::string data = Data("stories260K");
   if (data.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
