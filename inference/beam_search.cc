@@ -53,15 +53,15 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
   if (done()) return;
   const size_t each = tokens.size() / live_.size(), beam = static_cast<size_t>(options_.beam);
   const bool last = length_ + 1 == max_tokens_;
-  const std::optional<int32_t> forced = last && options_.forced_end ? options_.forced_end
-                                        : length_ == 0              ? options_.forced_begin
-                                                                    : std::nullopt;
+  const bool ends = last && options_.forced_end.has_value();
+  const bool forced = ends || (length_ == 0 && options_.forced_begin.has_value());
+  const int32_t only = (ends ? options_.forced_end : options_.forced_begin).value_or(0);
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const double before = live_[i / each].log_probability, sum = before + static_cast<double>(log_probabilities[i]);
     if (!(sum > -std::numeric_limits<double>::infinity())) continue;
-    if (forced.has_value()) {
-      if (i % each == 0) candidates.push_back({before, i / each, *forced});
+    if (forced) {
+      if (i % each == 0) candidates.push_back({before, i / each, only});
       continue;
     }
     const bool too_early = options_.IsEnd(tokens[i]) && length_ < options_.min_length;

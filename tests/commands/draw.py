@@ -212,7 +212,7 @@ def draw_cases(cases):
                    library={"eos_token_id": fourth})
     cases.generate("tokenizer_config.json has an object",
                    files=config(eos_token_id=...) | {"tokenizer_config.json": {"eos_token": {
-                       "__type": "AddedToken", "content": text(sixth)}}}, library={"eos_token_id": sixth})
+                       "__type": "AddedToken", "content": text(fourth)}}}, library={"eos_token_id": fourth})
     cases.generate("--end-token overrides the files", files=config(eos_token_id=second),
                    more=[f"--end-token={fourth}"], library={"eos_token_id": fourth})
     cases.generate("special tokens in a prompt", prompt=chat)
