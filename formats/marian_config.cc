@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/marian.h"
@@ -135,17 +136,20 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   config.pre_norm = layout->pre_norm;
   config.positions = layout->stores_positions ? Positions::kLearned : Positions::kSinusoidal;
   ListMarian(keys, config);
+  if (keys.IsNull("scale_embedding")) keys.Refuse("scale_embedding", "true or false");
   config.target_vocabulary = config.source_vocabulary;
   if (layout->separate_tables) {
     keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
-    keys.Field("decoder_vocab_size", config.target_vocabulary);
+    // The classes read the key only if the tables are separate.
+    int64_t unused = 0;
+    keys.Field("decoder_vocab_size", config.shared_embeddings ? unused : config.target_vocabulary);
   }
   if (config.shared_embeddings) keys.Only("tie_word_embeddings", true);
   // A missing key has the class's default, not the encoder's value.
   const auto same = [&](const char* key, int64_t usual, int64_t encoder) {
     int64_t decoder = usual;
     keys.Field(key, decoder);
-    const std::string wanted = absl::StrCat(encoder, ", as in the encoder");
+    const std::string wanted = absl::StrCat(encoder, ", as encoder", absl::StripPrefix(key, "decoder"));
     if (decoder == encoder) return;
     keys.Refuse(key, keys.Find(key) != nullptr ? wanted : absl::StrCat(wanted, "; a missing key means ", usual));
   };

@@ -85,10 +85,12 @@ std::vector<size_t> WordVectors::Positions(absl::Span<const int32_t> ids) const 
   return positions;
 }
 
-// Reports whether the word ends before the piece `next`: "bank" ends before "of", but not before "##ing".
+// Reports whether the word ends before the piece `next`: "bank" ends before "of" and ".", but not before "##ing". Only
+// a piece within a word loses its mark behind another piece.
 bool WordVectors::WordEndsBefore(int32_t next) const {
   const auto text = [this](std::vector<int32_t> ids) { return *encoder_->tokenizer().DecodeWithSpecial(ids); };
-  return text({pieces_.back(), next}) != absl::StrCat(text({pieces_.back()}), text({next}));
+  const std::string both = text({pieces_.back(), next}), last = text({pieces_.back()}), alone = text({next});
+  return both == absl::StrCat(last, " ", alone) || both == absl::StrCat(last, alone);
 }
 
 double Cosine(absl::Span<const float> a, absl::Span<const float> b) {

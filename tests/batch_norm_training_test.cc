@@ -49,7 +49,7 @@ TEST_F(BatchNormTrainingTest, GeneratesAndTranslates) {
 }
 
 TEST_F(BatchNormTrainingTest, SaysWhatItExcludes) {
-  EXPECT_TRUE(Fails(Train(kBatchNorm + Arguments{"--out=m", "--micro-batches=2"}), 2, "micro_batches is 2, but"));
+  EXPECT_TRUE(Fails(Train(kBatchNorm + Arguments{"--out=m", "--micro-batches=2"}), 2, "--micro-batches is 2, but"));
   EXPECT_TRUE(
       Fails(Train(kBatchNorm + Arguments{"--out=l", "--lora-rank=2"}), 2, "adapters are saved without statistics"));
   MakeRun("run", kBatchNorm);

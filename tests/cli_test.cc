@@ -232,7 +232,6 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
       {"translate", "--model=DIR is missing"},
       {"translate --model=nowhere", "cannot find nowhere: No such file"},
-      {"translate --model=nowhere --beam=2 --n-best=3", "--n-best: 3 is more than the 2 of --beam"},
       {"tokenize", "--tokenizer=FILE_OR_FOLDER is missing"},
       {"tokenize --tokenizer=nowhere", "cannot find nowhere: No such file"},
       {"tokenize --tokenizer=text.txt text.txt", "text.txt: the vocabulary does not have '[UNK]'"},

@@ -15,6 +15,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "command": "train gpt",
   "data": "",
   "validation": "",
+  "special_tokens": true,
   "tokenizer": "",
   "vocabulary": 8000,
   "documents": "across",

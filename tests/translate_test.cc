@@ -75,6 +75,7 @@ TEST_F(TranslateTest, HalfALineHoldsUpNoAnswer) {
 
 TEST_F(TranslateTest, PrintsAsManyAsWereAskedFor) {
   Write("lines.txt", "abc\n\nde\n");
+  EXPECT_TRUE(Fails(Translate({"--beam=2", "--n-best=3"}), 2, "--n-best: 3 is more than the 2 of --beam"));
   const std::vector<std::string> lines =
       absl::StrSplit(Translated({"--n-best=3", "--beam=4", "--scores", "--max-length=6", "lines.txt"}), '\n');
   ASSERT_EQ(lines.size(), 3 * 3 + 1);
@@ -194,7 +195,8 @@ TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {
   }
   ASSERT_TRUE(WriteSafetensors(Path("model/model.safetensors"), tensors).ok());
   Write("lines.txt", "abc\n");
-  const char* const wanted = "the model's probabilities are not numbers";
+  const char* const wanted =
+      "the model's results are not finite, because its weights are too large; the first NaN is from";
   for (const char* beam : {"--beam=1", "--beam=3"}) {
     const CommandResult result = Translate({beam, "lines.txt"});
     EXPECT_TRUE(Fails(result, 1, wanted));

@@ -197,9 +197,7 @@ TEST(OptimizerUpdateTest, FrozenWeightsHaveNeitherGradientsNorStates) {
   Tape tape;
   const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Constant(4)),
             b = tape.Parameter("b", {kF32, {2}}, Constant(2));
-  const Optimizer optimizer = AdamW({.groups = {{.pattern = "?", .frozen = true}}});
   const Optimizer half = AdamW({.groups = {{.pattern = "b"}, {.pattern = "*", .frozen = true}}});
-  EXPECT_TRUE(optimizer.TrainedWeights(&tape).empty());
   const Var loss = Sum(Square(w)) + Sum(Square(b));
   const Minimized step = half.Minimize(loss, rate, {.average_decay = 0.5});
   const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .update = {step}});

@@ -95,7 +95,8 @@ TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
   EXPECT_EQ(rows, 2);
   const CommandResult apart = Weft(Words("simulate --graph=towers --workers=64 --runs=1 --no-reuse"));
   EXPECT_TRUE(Works(apart));
-  EXPECT_TRUE(Fails(Weft(Words("simulate --graph=towers --overwrite")), 2, "--overwrite is for --save-tasks"));
+  EXPECT_TRUE(Fails(Weft(Words("simulate --graph=towers --overwrite")), 2,
+                    "--overwrite: it has no effect unless save-tasks is set"));
 }
 
 TEST_F(SchedulingTest, SaysWhatIsWrong) {

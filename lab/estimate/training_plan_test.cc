@@ -32,9 +32,8 @@ void WriteData() {
     for (int j = 0; j < i % 9; ++j) absl::StrAppend(&words, " ", std::string(1, static_cast<char>('k' + i % 5)));
     absl::StrAppend(&text, words, "\n");
     absl::StrAppend(&labelled, words, "\t", i % 2, "\n");
-    absl::StrAppend(&pictures, i % 2);
-    for (int pixel = 0; pixel < 16; ++pixel) absl::StrAppend(&pictures, ",", 1 + i * pixel % 9);
-    pictures += "\n";
+    for (int pixel = 0; pixel < 16; ++pixel) absl::StrAppend(&pictures, 1 + i * pixel % 9, ",");
+    absl::StrAppend(&pictures, i % 2, "\n");
   }
   for (const auto& [name, contents] : {std::pair{"text", text}, {"labelled", labelled}, {"pictures", pictures}}) {
     ASSERT_TRUE(WriteFile(Path(name), {contents}).ok());

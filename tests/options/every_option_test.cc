@@ -151,6 +151,7 @@ TEST_P(EveryOptionTest, TrainsFromFlagsAndAConfigurationAndResumes) {
   const Settings settings = With(SmallSettings(training), option.with);
   Settings changed = settings;
   changed[option.flag] = option.value;
+  if (option.flag == "init") changed.erase("vocabulary");  // the initial weights come with a tokenizer
 
   static auto* const kWeightsWithout = new std::map<std::pair<std::string, std::string>, std::string>;
   std::string& without = (*kWeightsWithout)[{training, option.with}];
