@@ -147,7 +147,7 @@ TEST_F(WeightFilesTest, ExtraTensorsAreLeftOutOnlyIfAskedFor) {
   WriteWeights();
   MakeUnread("counts");
   EXPECT_THAT(Error(), HasSubstr("unexpected 'counts' U32[3]; unexpected 'score.weight' f32[2,8]; the option "
-                                 "ignore_extra_tensors of weft import leaves such tensors out"));
+                                 "`weft import --ignore-extra-tensors` leaves such tensors out"));
   const absl::StatusOr<PublishedModel> model = Read(/*ignore=*/true);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(WeightsOf(*model).extra(), ElementsAre("'counts' U32[3]", "'score.weight' f32[2,8]"));

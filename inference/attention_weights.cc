@@ -230,7 +230,7 @@ absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const At
   target.insert(target.end(), produced.begin(), produced.end());
   WEFT_RETURN_IF_ERROR(Fit(query, "the translation", config.context, config.target_vocabulary, &target));
   produced.assign(target.begin() + 1, target.end());
-  produced.push_back(search.end.front());
+  if (!search.end.empty()) produced.push_back(search.end.front());
 
   Reading reading(query);
   Transformer(config).Logits(reading.Ids("source", source, config.source_vocabulary),

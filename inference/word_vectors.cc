@@ -38,7 +38,7 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
   }
   vectors.pieces_ = *std::move(pieces);
   const absl::StatusOr<std::vector<int32_t>> twice = encoder.tokenizer().Encode(absl::StrCat(word, " ", word));
-  if (!twice.ok() || vectors.Positions(*twice).size() != 2) {
+  if (!twice.ok() || twice->size() != 2 * vectors.pieces_.size() || vectors.Positions(*twice).size() != 2) {
     return InvalidArgument(
         path,
         ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "

@@ -178,14 +178,15 @@ absl::Status Generate(GenerateFlags flags) {
     for (const char* const flag : kNotWithBeam) {
       if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use with --beam");
     }
-  } else if (flags.given.contains("length-penalty")) {
-    return InvalidArgument("--length-penalty needs --beam");
   }
   if (flags.given.contains("prompt") && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(kName, flags.model, flags.given, /*beams=*/true, &flags.options));
+  if (flags.options.beam == 0 && flags.given.contains("length-penalty")) {
+    return InvalidArgument("--length-penalty needs --beam");
+  }
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Create(std::move(gpt), flags.options)));
   WEFT_RETURN_IF_ERROR(Continue(generator.get(), flags));
   PrintFullNote(kName, *generator);

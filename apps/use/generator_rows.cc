@@ -156,7 +156,8 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::
   }
   if (beams) used.push_back("max_length");  // a conversation has no total length
   const int64_t wanted = settings.num_beams.value_or(1);
-  const bool searches = beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true && !any(kNotWithBeam);
+  const bool searches = beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true &&
+                        !any(absl::MakeConstSpan(kNotWithBeam).first(kTextFlags));
   if (wanted > 1 && searches && !given.contains("beam")) options->beam = wanted;
   if (options->beam > 0 || given.contains("beam")) used.push_back("num_beams");
   if (options->beam > 0) {

@@ -19,12 +19,14 @@ namespace weft {
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
 
-// The flags that have no use with --beam. If one is given, the model's files can't ask for a beam search. If one of the
-// first kSamplingFlags is given, they can't ask for the most likely token either.
-inline constexpr size_t kSamplingFlags = 5;
-inline constexpr const char* kNotWithBeam[] = {"temperature", "top-k",      "top-p", "min-p",    "typical-p",
-                                               "seed",        "logit-bias", "draft", "logprobs", "repetition-penalty",
-                                               "draft-model", "batch"};
+// The flags that have no use with --beam. If one of the first kTextFlags is given, which change the text or what is
+// printed of it, the model's files can't ask for a beam search. If one of the first kSamplingFlags is given, they can't
+// ask for the most likely token either.
+inline constexpr size_t kSamplingFlags = 5, kTextFlags = 9;
+inline constexpr const char* kNotWithBeam[] = {"temperature",        "top-k", "top-p",    "min-p",
+                                               "typical-p",          "seed",  "logprobs", "logit-bias",
+                                               "repetition-penalty", "draft", "batch",    "draft-model"};
+// flags of the execution
 
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
 // Prints a note on stderr for each setting in these files that `command` does not use. `beams`: whether the command has
