@@ -146,7 +146,7 @@ TEST_F(WeightFilesTest, ExtraTensorsAreLeftOutOnlyIfAskedFor) {
   ASSERT_TRUE(weights_.Add("counts", {kF32, {3}}).ok());
   WriteWeights();
   MakeUnread("counts");
-  EXPECT_THAT(Error(), HasSubstr("unexpected 'counts' U32[3]; unexpected 'score.weight' f32[2,8]; the option "
+  EXPECT_THAT(Error(), HasSubstr("unexpected 'counts' U32[3]; unexpected 'score.weight' f32[2,8]; "
                                  "`weft import --ignore-extra-tensors` leaves such tensors out"));
   const absl::StatusOr<PublishedModel> model = Read(/*ignore=*/true);
   ASSERT_TRUE(model.ok()) << model.status();

@@ -110,12 +110,12 @@ TEST_F(TranslatorsTest, KeysThatChangeTheModelAreRefused) {
   Write("lines.txt", "runs\n");
   for (const std::string model : {"marian", "pegasus", "blenderbot"}) {
     const std::string usual = model == "blenderbot" ? "32" : "16", hidden = model == "blenderbot" ? "10240" : "4096";
-    refused(
-        model, {{"decoder_attention_heads", nullptr}},
-        "decoder_attention_heads is null, which is not supported; wanted 2, as in the encoder; a missing key means " +
-            usual);
+    refused(model, {{"decoder_attention_heads", nullptr}},
+            "decoder_attention_heads is null, which is not supported; wanted 2, as encoder_attention_heads; a missing "
+            "key means " +
+                usual);
     refused(model, {{"decoder_attention_heads", 4}}, "decoder_attention_heads is 4, which is not supported; wanted 2");
-    refused(model, {{"decoder_ffn_dim", nullptr}}, "wanted 24, as in the encoder; a missing key means " + hidden);
+    refused(model, {{"decoder_ffn_dim", nullptr}}, "wanted 24, as encoder_ffn_dim; a missing key means " + hidden);
   }
   const std::string ctranslate2 = "ctranslate2_plain";
   refused(ctranslate2, {{"multi_query_attention", true}}, "multi_query_attention is true");
