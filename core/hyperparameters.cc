@@ -130,7 +130,7 @@ struct Get {
   nlohmann::ordered_json operator()(const Hyperparameter::Text& value) const { return value.get(); }
 };
 
-// Reports whether an option has a value that turns on what it stands for.
+// Reports whether an option is on. Empty texts, none, false and 0 are off, and so is 1 if it is the minimum.
 bool IsSet(const Hyperparameter& row) {
   const std::string text = row.text();
   double number = 1;

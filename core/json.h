@@ -22,8 +22,8 @@ absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text);
 // order of the text and takes quadratic time in an object's keys: seconds for 50,000. It refuses more than 100,000
 // keys.
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text);
-// Reads a file that holds a JSON object. Errors begin with `path`. Returns InvalidArgument if the file, or what a pipe
-// or device gives, has more than kMaxJsonFile bytes.
+// Reads a JSON object from a file, pipe or device. Errors begin with `path`. Returns InvalidArgument if there are more
+// than kMaxJsonFile bytes.
 inline constexpr size_t kMaxJsonFile = 64'000'000;
 absl::StatusOr<nlohmann::ordered_json> ReadJsonFile(const std::string& path);
 // Parses any JSON value. Returns a discarded value (nlohmann's is_discarded) if `text` is not JSON.

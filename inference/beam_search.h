@@ -7,9 +7,9 @@
 //   }
 //   search.Best()
 //
-// Extend ranks the 2·beam most likely continuations. If a continuation among the first `beam` ends in the end token, it
-// is finished, and the next continuation without an end token takes its place. At `max_tokens`, the first `beam` are
-// all finished. BeamStop says when the search is done.
+// Extend ranks the max(2, 1 + number of end tokens)·beam most likely continuations. If a continuation among the first
+// `beam` ends in the end token, it is finished, and the next continuation without an end token takes its place. At
+// `max_tokens`, the first `beam` are all finished. BeamStop says when the search is done.
 #ifndef WEFT_INFERENCE_BEAM_SEARCH_H_
 #define WEFT_INFERENCE_BEAM_SEARCH_H_
 

@@ -1,7 +1,8 @@
-// An EvalRunner runs a model's graph in mode kEval, and refuses results that are NaN or infinity.
+// An EvalRunner runs a model's graph in mode kEval, and refuses results that are NaN or +infinity.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner::Create(tape, {.fetch = {logits}}, &parameters,
-//   /*threads=*/0)); WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, ids}}));
+//   WEFT_ASSIGN_OR_RETURN(const auto runner,
+//                         EvalRunner::Create(tape, {.fetch = {logits}}, &parameters, /*threads=*/0));
+//   WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, ids}}));
 #ifndef WEFT_INFERENCE_EVAL_RUNNER_H_
 #define WEFT_INFERENCE_EVAL_RUNNER_H_
 

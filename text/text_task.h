@@ -1,4 +1,4 @@
-// A TextTask is what a classifier's head computes from a text. LabelScores is how the head's logits become scores.
+// A TextTask names the kind of result of a classifier's head. LabelScores names the function from logits to scores.
 #ifndef WEFT_TEXT_TEXT_TASK_H_
 #define WEFT_TEXT_TEXT_TASK_H_
 
@@ -14,7 +14,8 @@ enum class TextTask : uint8_t {
   kRegression,  // a number for the text or the pair of texts
 };
 
-// What a classifier's logits become. Hugging Face's pipelines choose it by problem_type and the number of labels.
+// The function that turns logits into scores. problem_type and the number of labels choose it, as in Hugging Face's
+// pipelines.
 enum class LabelScores : uint8_t {
   kSoftmax,  // probabilities of all labels, whose sum is 1
   kSigmoid,  // a probability of its own for each label

@@ -22,8 +22,9 @@ namespace weft {
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 
-// Reads what a tokenizer_config.json says of any kind of tokenizer. As in transformers, `special_tokens_map`, the
-// contents of special_tokens_map.json, goes before the roles of `json` unless `json` has "added_tokens_decoder".
+// Reads the settings in a tokenizer_config.json that every kind of tokenizer has. As in transformers,
+// `special_tokens_map`, the contents of special_tokens_map.json, goes before the roles of `json` unless `json` has
+// "added_tokens_decoder".
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& json,
                                                         const nlohmann::json& special_tokens_map);
 // Returns the model of a vocab.txt with the settings of a tokenizer_config.json, such as "do_lower_case".

@@ -172,7 +172,7 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::
     used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens"});
     if (!settings.excluded.empty()) used.push_back("bad_words_ids");
   }
-  // A beam search ends when it has as many texts as hypotheses, which early_stopping asks for.
+  // The beam search always stops early: it ends as soon as it has as many finished texts as hypotheses.
   if (settings.early_stopping == "true") used.push_back("early_stopping");
   for (const std::string& note : settings.Unused(used)) {
     std::fprintf(stderr, "%s: %s\n", command.c_str(), absl::Utf8SafeCHexEscape(note).c_str());

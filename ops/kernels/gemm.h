@@ -1,9 +1,8 @@
 // Gemm computes a matrix product, or a batch of them, in f32. Operands are f32 or bf16, and so is the result of bf16.
 //
-// The bits of an element of A' B' depend on its row of A' and its column of B', on the dtypes and on the instruction
-// set: on nothing else. So a product has the same bits in tiles of any rows and columns, alone and in a batch, whether
-// operands are transposed or packed, with any gaps between rows, and at any address. Compilers of graphs and users of
-// kernels rely on that. gemm_search looks for exceptions.
+// The bits of an element of A' B' depend only on its row of A', its column of B', the dtypes and the instruction set.
+// They do not depend on the tile's rows and columns, the batch, transposition, packing, gaps between rows, or
+// addresses. The compiler relies on this when it cuts products into tiles. gemm_search looks for exceptions.
 //
 // Terms are added in the order of the inner dimension, in blocks whose sizes are constants of the instruction set. If
 // C is added to, the product is added to it block by block; with AMX, as a whole.

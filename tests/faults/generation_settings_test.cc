@@ -1,4 +1,4 @@
-// The commands follow what a model's files say about generation. The model is a random Llama that transformers made,
+// Commands follow the settings of generation in a model's files. The model is a random Llama that transformers made,
 // with the end tokens 7 and 210 in its generation_config.json. The tokens are those of transformers 5.24, greedily.
 #include <filesystem>
 #include <fstream>
