@@ -1,6 +1,7 @@
 // C is computed in panels of a few vectors of columns, from one block of terms after the other. The part of B that a
 // panel needs is copied to the workspace, where it stays in the L1 cache while all rows of A are multiplied by it.
-// Edges are computed like whole panels, so all elements of C are sums of the same terms in the same order.
+// Where a copy has the order of B, the first rows are multiplied by B itself, and copy it on the way. Edges are
+// computed like whole panels, so all elements of C are sums of the same terms in the same order.
 #include "weft/ops/kernels/gemm.h"
 
 #include <algorithm>
@@ -28,16 +29,17 @@ namespace HWY_NAMESPACE {
 namespace {
 
 constexpr int64_t kLanes = hn::MaxLanes(D<float>()), kWidth = kVectorsAtOnce * kLanes;  // columns of a panel
-constexpr int64_t kFewRows = 8;      // with fewer rows, copying B costs more than it saves
-constexpr int64_t kRowsOfCall = 32;  // rows that are multiplied between two prefetches: two tiles of AMX
+constexpr int64_t kRowsInPlace = 8;  // this many rows are multiplied by B where it is: a copy costs more than it saves
+constexpr int64_t kSmall = 1 << 18;  // operands of this many elements stay in the L2 cache, and are not prefetched
 
 // Operands are multiplied in words: an f32 number, or two bf16 numbers that are neighbours along the inner dimension. A
 // kind of product says which, and how words are multiplied. kTerms: terms that are added before the sum is added to C.
-// A copied panel of B takes 32 KB with AVX-512, 16 KB with AVX2, and less otherwise, so that it stays in the L1 cache.
-// With AMX it takes 64 KB, because a product reads half of it at a time.
+// kRows: rows of A that are copied at once; with AMX, two tiles. A copied panel of B takes 32 KB with AVX-512, 16 KB
+// with AVX2, and less otherwise, so that it stays in the L1 cache. With AMX it takes 64 KB; half of it is read at a
+// time.
 struct F32 {
   using T = float;
-  static constexpr int64_t kPerWord = 1, kTerms = kWidth > 16 ? 128 : 256;
+  static constexpr int64_t kPerWord = 1, kTerms = kWidth > 16 ? 128 : 256, kRows = 96;
   static constexpr bool kAmx = false;
   using Step = MultiplyAdd;
 };
@@ -47,12 +49,12 @@ struct WidenedBF16 : F32 {
 #if HWY_TARGET <= HWY_AVX3
 struct PairsOfBF16 {
   using T = BF16;
-  static constexpr int64_t kPerWord = 2, kTerms = 256;
+  static constexpr int64_t kPerWord = 2, kTerms = 256, kRows = 96;
   static constexpr bool kAmx = false;
   using Step = MultiplyAddPairs;
 };
 struct TilesOfBF16 : PairsOfBF16 {
-  static constexpr int64_t kTerms = 512;
+  static constexpr int64_t kTerms = 512, kRows = 32;
   static constexpr bool kAmx = true;
 };
 #endif
@@ -63,16 +65,13 @@ constexpr int64_t kWords = Kind::kTerms / Kind::kPerWord;  // rows of a copied p
 template <class Kind>
 constexpr int64_t kRowOfA = kWords<Kind> + 16;
 
-// Reports whether all rows of A are copied. If they are close together, or few panels of B need them, the kernel reads
-// them where they are. Rows that are far apart need many pages, and rows that are whole pages apart share sets of the
-// caches. A word of bf16 must begin at an even element.
+// Reports whether all rows of A are copied, because the kernel cannot read them where they are, or because rows that
+// are whole pages apart (of 1,024 elements) share sets of the caches. A word of bf16 must begin at an even element.
 template <class Kind>
 bool CopiesA(const GemmShape& shape) {
-  constexpr int64_t kFar = 512, kPage = 1024, kFewPanels = 4;  // elements, and panels
   if (shape.transpose_a) return true;
   if (Kind::kPerWord == 2) return shape.a_stride % 2 != 0;
-  return shape.in == kBF16 ||
-         (shape.a_stride > kFar && (shape.cols > kFewPanels * kWidth || shape.a_stride % kPage == 0));
+  return shape.in == kBF16 || shape.a_stride % 1024 == 0;
 }
 
 // Reports whether C is computed in the workspace: to be rounded, or to be added at the end of a sum.
@@ -87,43 +86,37 @@ struct Space {
   float *a, *b, *edge, *columns, *c;
 
   Space(const GemmShape& shape, SpaceTaker* space)
-      : a(space->Take<float>(RoundUp(Kind::kPerWord == 2 || CopiesA<Kind>(shape) ? shape.rows : 0, kRowsOfCall) *
+      : a(space->Take<float>(RoundUp(Kind::kPerWord == 2 || CopiesA<Kind>(shape) ? shape.rows : 0, Kind::kRows) *
                              kRowOfA<Kind>)),
         b(space->Take<float>(kWords<Kind> * kWidth)),
-        edge(space->Take<float>(kRowsOfCall * kWidth)),
-        columns(space->Take<float>(Kind::kPerWord > 1 && shape.transpose_a ? kWords<Kind> * kRowsOfCall : 0)),
+        edge(space->Take<float>(Kind::kRows * kWidth)),
+        columns(space->Take<float>(Kind::kPerWord > 1 && shape.transpose_a ? kWords<Kind> * Kind::kRows : 0)),
         c(space->Take<float>(BuffersC<Kind>(shape) ? shape.rows * shape.cols : 0)) {}
 };
 
-// Prefetches a part of a matrix to the L2 cache, one cache line after the other.
+// Prefetches a part of a matrix to the L2 cache, a few whole rows at a time.
 class Prefetcher {
  public:
   // `first`: first element of the part, which has `count` elements of each of `rows` rows.
   template <class T>
   Prefetcher(const T* first, int64_t stride, int64_t rows, int64_t count)
-      : row_(reinterpret_cast<const std::byte*>(first)),
+      : first_(reinterpret_cast<const std::byte*>(first)),
         stride_(stride * static_cast<int64_t>(sizeof(T))),
-        bytes_(count * static_cast<int64_t>(sizeof(T))),
-        rows_(bytes_ > 0 ? rows : 0) {}
+        rows_(rows),
+        bytes_(count * static_cast<int64_t>(sizeof(T))) {}
 
-  // Returns the number of lines for each of `calls` calls.
-  int64_t Lines(int64_t calls) const { return (rows_ * ((bytes_ + kLine - 1) / kLine) + calls - 1) / calls; }
-  void Prefetch(int64_t lines) {
-    for (; rows_ > 0 && lines > 0; --lines) {
-      __builtin_prefetch(row_ + at_, /*rw=*/0, /*locality=*/2);
-      at_ += kLine;
-      if (at_ < bytes_) continue;
-      at_ = 0;
-      row_ += stride_;
-      --rows_;
+  // Prefetches the next of `parts` equal parts.
+  void PrefetchPart(int64_t parts) {
+    for (const int64_t end = std::min(row_ + (rows_ + parts - 1) / parts, rows_); row_ < end; ++row_) {
+      for (int64_t at = 0; at < bytes_; at += 64) {
+        __builtin_prefetch(first_ + row_ * stride_ + at, /*rw=*/0, /*locality=*/2);
+      }
     }
   }
 
  private:
-  static constexpr int64_t kLine = 64;  // bytes
-
-  const std::byte* row_;
-  int64_t stride_, bytes_, rows_, at_ = 0;
+  const std::byte* first_;
+  int64_t stride_, rows_, bytes_, row_ = 0;
 };
 
 // Copies `terms` rows of `width` elements to rows of words. Fills up to `words` rows with zeros.
@@ -168,7 +161,7 @@ HWY_INLINE void TransposeToWords(Matrix<const typename Kind::T> from, int64_t te
 }
 
 // Computes one product in f32. A and B are copied just before they are needed. Memory that is needed later is
-// prefetched between multiplications.
+// prefetched in small portions between multiplications.
 template <class Kind>
 class Product {
   using T = typename Kind::T;
@@ -189,41 +182,41 @@ class Product {
 
   // Adds `terms` terms from `k` on.
   void RunBlock(int64_t k, int64_t terms) const {
-    const int64_t calls = (shape_.rows + kRowsOfCall - 1) / kRowsOfCall;  // for each panel
+    const bool small = shape_.rows * (shape_.inner + shape_.cols) + shape_.inner * shape_.cols <= kSmall;
+    const int64_t groups = (shape_.rows + kRowsAtOnce - 1) / kRowsAtOnce;  // for each panel
     const int64_t next_k = k + terms, next_terms = std::min(Kind::kTerms, shape_.inner - next_k);
-    Prefetcher next_a = PartOfA(0, shape_.rows, next_k, next_terms);
-    const int64_t a_lines = next_a.Lines(calls * ((shape_.cols + kWidth - 1) / kWidth));
+    Prefetcher next_a = PartOfA(next_k, next_terms);
     for (int64_t j = 0; j < shape_.cols; j += kWidth) {
       const int64_t cols = std::min(kWidth, shape_.cols - j), next_j = j + kWidth;
-      const Matrix<const float> panel = PanelOfB(j, cols, k, terms);
-      Prefetcher next_b = next_j < shape_.cols ? PartOfB(next_j, std::min(kWidth, shape_.cols - next_j), k, terms)
-                                               : PartOfB(0, std::min(kWidth, shape_.cols), next_k, next_terms);
-      const int64_t b_lines = next_b.Lines(calls);
-      for (int64_t i = 0; i < shape_.rows; i += kRowsOfCall) {
-        const int64_t rows = std::min(kRowsOfCall, shape_.rows - i);
+      Matrix<const float> panel = PanelOfB(j, cols, k, terms);
+      Prefetcher next_b = next_j < shape_.cols ? PartOfB(next_j, k, terms) : PartOfB(0, next_k, next_terms);
+      for (int64_t i = 0; i < shape_.rows; i += Kind::kRows) {
+        const int64_t rows = std::min(Kind::kRows, shape_.rows - i);
         const bool copies = copies_a_ || (Kind::kAmx ? rows % 16 != 0 || terms % 32 != 0 : terms % Kind::kPerWord != 0);
         if (j == 0 && copies) CopyRowsOfA(i, rows, k, terms);
         const Factor<float> a = copies ? Factor<float>{space_.a + i * kRowOfA<Kind>, kRowOfA<Kind>, 1}
                                        : Factor<float>{reinterpret_cast<const float*>(a_ + i * shape_.a_stride + k),
                                                        shape_.a_stride / Kind::kPerWord, 1};
-        next_a.Prefetch(a_lines);
-        next_b.Prefetch(b_lines);
-        if (i + rows < shape_.rows) {
-          Prefetcher(c_[i + rows] + j, c_.stride, std::min(kRowsOfCall, shape_.rows - i - rows), cols)
-              .Prefetch(kRowsOfCall * kWidth);
-        }
-        Multiply(a, panel, {c_[i] + j, c_.stride}, rows, cols, Words(terms),
-                 (shape_.accumulate && !BuffersC<Kind>(shape_)) || k > 0);
+        const Matrix<float> c = {c_[i] + j, c_.stride};
+        Multiply(a, &panel, c, rows, cols, Words(terms), (shape_.accumulate && !BuffersC<Kind>(shape_)) || k > 0,
+                 [&](int64_t next) {
+                   if (small) return;
+                   next_a.PrefetchPart(groups * ((shape_.cols + kWidth - 1) / kWidth));
+                   next_b.PrefetchPart(groups);
+                   for (int64_t r = next; r < std::min(next + kRowsAtOnce, shape_.rows - i); ++r) {
+                     for (int64_t x = 0; x < cols; x += 16) __builtin_prefetch(c[r] + x, /*rw=*/0, /*locality=*/2);
+                   }
+                 });
       }
     }
   }
 
-  Prefetcher PartOfA(int64_t i, int64_t rows, int64_t k, int64_t terms) const {
-    return shape_.transpose_a ? Prefetcher(a_ + k * shape_.a_stride + i, shape_.a_stride, terms, rows)
-                              : Prefetcher(a_ + i * shape_.a_stride + k, shape_.a_stride, rows, terms);
+  Prefetcher PartOfA(int64_t k, int64_t terms) const {
+    return shape_.transpose_a ? Prefetcher(a_ + k * shape_.a_stride, shape_.a_stride, terms, shape_.rows)
+                              : Prefetcher(a_ + k, shape_.a_stride, shape_.rows, terms);
   }
-  Prefetcher PartOfB(int64_t j, int64_t cols, int64_t k, int64_t terms) const {
-    if (shape_.packed_b) return {b_, 0, 0, 0};  // a panel is read in the order of its memory
+  Prefetcher PartOfB(int64_t j, int64_t k, int64_t terms) const {
+    const int64_t cols = shape_.packed_b ? 0 : std::min(kWidth, shape_.cols - j);  // packed: in the order of memory
     return shape_.transpose_b ? Prefetcher(b_ + j * shape_.b_stride + k, shape_.b_stride, cols, terms)
                               : Prefetcher(b_ + k * shape_.b_stride + j, shape_.b_stride, terms, cols);
   }
@@ -234,7 +227,7 @@ class Product {
     if constexpr (Kind::kPerWord == 2) {
       const int64_t words = Words(terms);
       if (shape_.transpose_a) {
-        const Matrix<float> columns = {space_.columns, kRowsOfCall};
+        const Matrix<float> columns = {space_.columns, Kind::kRows};
         CopyToWords<Kind>({from, shape_.a_stride}, terms, rows, words, columns);
         Transpose<float, float>(
             words, rows, [&](int64_t w) { return columns[w]; },
@@ -252,8 +245,8 @@ class Product {
     }
   }
 
-  // Returns a panel of B, [kWords, kWidth]: a copy, unless B is packed or serves few rows. Columns from `cols` on are
-  // undefined, and their products are never copied to C.
+  // Returns a panel of B, [kWords, kWidth]: a copy, a part of packed B, or a part of B where Multiply makes the copy.
+  // Columns from `cols` on are undefined, and their products are never copied to C.
   Matrix<const float> PanelOfB(int64_t j, int64_t cols, int64_t k, int64_t terms) const {
     const Matrix<float> to = {space_.b, kWidth};
     if (shape_.packed_b) {
@@ -266,16 +259,18 @@ class Product {
       TransposeToWords<Kind>({b_ + j * shape_.b_stride + k, shape_.b_stride}, terms, cols, Words(terms), to);
     } else {
       if constexpr (std::is_same_v<Kind, F32>) {
-        if (shape_.rows <= kFewRows && cols % kLanes == 0) return {b_ + k * shape_.b_stride + j, shape_.b_stride};
+        if (cols % kLanes == 0) return {b_ + k * shape_.b_stride + j, shape_.b_stride};
       }
       CopyToWords<Kind>({b_ + k * shape_.b_stride + j, shape_.b_stride}, terms, cols, Words(terms), to);
     }
     return {space_.b, kWidth};
   }
 
-  // Multiplies rows of A by the panel of B. Where C has no whole vectors or tiles, computes in a copy of it.
-  void Multiply(Factor<float> a, Matrix<const float> panel, Matrix<float> c, int64_t rows, int64_t cols, int64_t words,
-                bool add) const {
+  // Multiplies rows of A by the panel of B, and calls `before` before each few of them. If the panel is a part of B
+  // itself, and many rows follow, makes it a copy. Where C has no whole vectors or tiles, computes in a copy of it.
+  template <class Before>
+  void Multiply(Factor<float> a, Matrix<const float>* panel, Matrix<float> c, int64_t rows, int64_t cols, int64_t words,
+                bool add, const Before& before) const {
     const bool whole = cols % kLanes == 0 && !(Kind::kAmx && rows % 16 != 0);
     const Matrix<float> to = whole ? c : Matrix<float>{space_.edge, kWidth};
     const auto copy = [&](Matrix<float> from, Matrix<float> into) {
@@ -286,9 +281,15 @@ class Product {
     };
     if (!whole && add) copy(c, to);
     if constexpr (Kind::kAmx) {
-      MultiplyAmx({a.data, a.row, panel.data, to.data, to.stride, (rows + 15) / 16, (cols + 15) / 16, words / 16}, add);
+      for (int64_t r = 0; r < rows; r += kRowsAtOnce) before(r + kRowsAtOnce);
+      MultiplyAmx({a.data, a.row, panel->data, to.data, to.stride, (rows + 15) / 16, (cols + 15) / 16, words / 16},
+                  add);
+    } else if (std::is_same_v<Kind, F32> && panel->stride != kWidth && shape_.rows > kRowsInPlace) {
+      HWY_NAMESPACE::Multiply<float, MultiplyAdd, true>(a, *panel, to, rows, cols, words, add, space_.b, before);
+      *panel = {space_.b, kWidth};
     } else {
-      HWY_NAMESPACE::Multiply<float, typename Kind::Step>(a, panel, to, rows, RoundUp(cols, kLanes), words, add);
+      HWY_NAMESPACE::Multiply<float, typename Kind::Step, false>(a, *panel, to, rows, RoundUp(cols, kLanes), words, add,
+                                                                 nullptr, before);
     }
     if (!whole) copy(to, c);
   }

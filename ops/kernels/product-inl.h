@@ -51,20 +51,32 @@ struct MultiplyAddPairs {
 #endif
 
 // Computes kRows rows and kVectors vectors of columns of c = a b or, if `add`, of c += a b. `Step` multiplies and adds.
-template <int kRows, int kVectors, class Step, class W>
-HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner, bool add) {
+// If kCopies, also copies b to `panel`. The arguments are numbers, because GCC loads a structure from the stack in one
+// piece, which waits until all earlier stores, here of c, have reached the cache.
+template <int kRows, int kVectors, class Step, bool kCopies, class W>
+HWY_NOINLINE void Panel(const W* a, int64_t a_row, int64_t a_col, const W* b, int64_t b_stride, W* c, int64_t c_stride,
+                        int64_t inner, bool add, W* panel) {
+  constexpr int64_t kAhead = 32;  // rows of b from a prefetch to its use
   const D<W> d;
   const int64_t lanes = hn::Lanes(d);
   V<W> sums[kRows][kVectors] = {};
   // Three rows share a pointer, so that few registers hold addresses.
-  const W *upper = a.data, *lower = kRows > 3 ? a.data + 3 * a.row : a.data, *next = b.data;
-  for (int64_t k = 0; k < inner; ++k, upper += a.col, lower += a.col, next += b.stride) {
+  const W *upper = a, *lower = kRows > 3 ? a + 3 * a_row : a;
+  for (int64_t k = 0; k < inner; ++k, upper += a_col, lower += a_col, b += b_stride) {
     V<W> row[kVectors];
     HWY_UNROLL(4)
-    for (int j = 0; j < kVectors; ++j) row[j] = hn::LoadU(d, next + j * lanes);
+    for (int j = 0; j < kVectors; ++j) row[j] = hn::LoadU(d, b + j * lanes);
+    if constexpr (kCopies) {
+      HWY_UNROLL(4)
+      for (int j = 0; j < kVectors; ++j) {
+        __builtin_prefetch(b + kAhead * b_stride + j * lanes);
+        hn::StoreU(row[j], d, panel + j * lanes);
+      }
+      panel += kVectorsAtOnce * lanes;
+    }
     HWY_UNROLL(6)
     for (int i = 0; i < kRows; ++i) {
-      const V<W> factor = hn::Set(d, i < 3 ? upper[i * a.row] : lower[(i - 3) * a.row]);
+      const V<W> factor = hn::Set(d, i < 3 ? upper[i * a_row] : lower[(i - 3) * a_row]);
       HWY_UNROLL(4)
       for (int j = 0; j < kVectors; ++j) sums[i][j] = Step()(factor, row[j], sums[i][j]);
     }
@@ -73,19 +85,21 @@ HWY_INLINE void Panel(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t inner
   for (int i = 0; i < kRows; ++i) {
     HWY_UNROLL(4)
     for (int j = 0; j < kVectors; ++j) {
-      W* const to = c[i] + j * lanes;
+      W* const to = c + i * c_stride + j * lanes;
       hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sums[i][j]) : sums[i][j], d, to);
     }
   }
 }
 
 // Computes all columns of kRows rows.
-template <int kRows, class Step, class W>
-HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add) {
+template <int kRows, class Step, bool kCopies, class W>
+HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t cols, int64_t inner, bool add,
+                           W* panel) {
   const int64_t lanes = hn::Lanes(D<W>());
   int64_t j = 0;
   const auto next = [&](auto vectors) {
-    Panel<kRows, vectors(), Step, W>(a, {b.data + j, b.stride}, {c.data + j, c.stride}, inner, add);
+    Panel<kRows, vectors(), Step, kCopies, W>(a.data, a.row, a.col, b.data + j, b.stride, c.data + j, c.stride, inner,
+                                              add, kCopies ? panel + j : nullptr);
     j += vectors() * lanes;
   };
   while (j + kVectorsAtOnce * lanes <= cols) next(std::integral_constant<int, kVectorsAtOnce>());
@@ -94,18 +108,34 @@ HWY_INLINE void AllColumns(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t 
 }
 
 // Computes c = a b or, if `add`, c += a b. `cols` is whole vectors. Adds the terms of an element in the order k = 0 ..
-// inner - 1. Reads all of b for each group of kRowsAtOnce rows, so b should fit in the L1 cache.
-template <class W, class Step = MultiplyAdd>
-void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
+// inner - 1. Reads all of b for each group of rows, so b should fit in the L1 cache. If kCopies, the first group copies
+// up to kVectorsAtOnce vectors of columns to `panel`, which the other groups read. Calls before(i) before each group,
+// where i is the first row behind it.
+template <class W, class Step, bool kCopies, class Before>
+void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add,
+              W* panel, const Before& before) {
   int64_t i = 0;
   const auto next = [&](auto count) {
-    AllColumns<count(), Step, W>({a.data + i * a.row, a.row, a.col}, b, {c[i], c.stride}, cols, inner, add);
+    before(i + count());
+    const Factor<W> group = {a.data + i * a.row, a.row, a.col};
+    if (kCopies && i == 0) {
+      AllColumns<count(), Step, kCopies, W>(group, b, c, cols, inner, add, panel);
+      b = {panel, static_cast<int64_t>(kVectorsAtOnce * hn::Lanes(D<W>()))};
+    } else {
+      AllColumns<count(), Step, false, W>(group, b, {c[i], c.stride}, cols, inner, add, nullptr);
+    }
     i += count();
   };
   // Four rows are as efficient as six, but two are not, so eight rows are four and four.
   while (i + kRowsAtOnce <= rows && rows - i != 8) next(std::integral_constant<int, kRowsAtOnce>());
   while (i + 4 <= rows) next(std::integral_constant<int, 4>());
   while (i < rows) next(std::integral_constant<int, 1>());
+}
+
+// Computes a product in one piece.
+template <class W>
+void Multiply(Factor<W> a, Matrix<const W> b, Matrix<W> c, int64_t rows, int64_t cols, int64_t inner, bool add) {
+  Multiply<W, MultiplyAdd, false>(a, b, c, rows, cols, inner, add, nullptr, [](int64_t) {});
 }
 
 // Copies rows begin .. begin + count - 1 of `from`, and fills the end of each row of `to` with zeros.
