@@ -7,7 +7,7 @@
 //   Rect    a rectangle of a value seen as a matrix [rows, cols], whose columns are the last axis. A node's tiles are
 //           rectangles of one operand, its domain. OpDef::access gives the rectangle that a tile uses of each operand.
 //   Kernel  computes one tile. It cannot fail and opens no parallel loop. Its bits may depend on the tiling only if the
-//           op has OpDef::prepare.
+//           op has OpDef::workspace.
 //
 //   constexpr OpDef kScale = {.name = "scale", .infer = InferSame, .kernels = {Kernel<float>, Kernel<double>},
 //                             .cut = Cut::kBoth, .in_place = 0, .gradient = Gradient, .reference = Reference,
@@ -19,7 +19,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -134,8 +133,7 @@ struct OpArgs {
 struct KernelArgs {
   const Attrs& attrs;
   absl::Span<const Tensor> inputs, outputs;
-  const void* prepared = nullptr;  // Prepared::state
-  std::byte* workspace = nullptr;  // Prepared::workspace bytes, which belong to this worker
+  std::byte* workspace = nullptr;  // OpDef::workspace bytes, which belong to this worker
   RandomStream random;             // seed and step; a random op's attributes hold its stream number
 
   template <class T>
@@ -184,12 +182,6 @@ enum class Autocast : uint8_t {
   kFirst,       // input 0 keeps its dtype, the others are f32: for ops that read bf16 but compute in f32
 };
 
-// The result of OpDef::prepare, which runs at compile time for the exact tiles of one node.
-struct Prepared {
-  std::shared_ptr<const void> state;
-  size_t workspace = 0;  // bytes that each worker needs while it runs a tile
-};
-
 struct Cost {
   double flops = 0, bytes = 0;
 };
@@ -227,7 +219,8 @@ struct OpDef {
   // Kernels by dtype: f32, f64, bf16, i32, bool. The dtype of input 0 or, without inputs, of output 0 selects one. A
   // bf16 kernel computes in f32 and rounds once. If `infer` allows it, its other operands may be f32.
   std::array<KernelFunction, kDTypeCount> kernels = {};
-  Prepared (*prepare)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
+  // Returns the bytes that each worker needs while it runs one of these tiles. Null: 0.
+  size_t (*workspace)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
   int domain = -1;  // index of the input that tiles cut; -1: they cut output 0
   Cut cut = Cut::kNone;

@@ -1,5 +1,4 @@
-// Compile runs the passes, cuts nodes into tiles, groups them, prepares kernels, plans memory, and makes the tasks that
-// executors run.
+// Compile runs the passes, cuts nodes into tiles, groups them, plans memory, and makes the tasks that executors run.
 #include "weft/graph/compile.h"
 
 #include <algorithm>
@@ -70,18 +69,16 @@ ParameterKind WrittenKind(const Program& program, const Node& node) {
   return program.parameter(source).kind;
 }
 
-// Calls OpDef::prepare, if there is one, with the tiles of each kernel call. Also finds whether the graph updates
-// parameters other than caches.
-void Prepare(CompiledGraph* graph) {
+// Finds the size of a worker's workspace, and whether the graph updates parameters other than caches.
+void FindWorkspaceAndUpdates(CompiledGraph* graph) {
   const Program& program = graph->program;
   for (uint32_t s = 0; s < graph->calls.size(); ++s) {
-    KernelCall& call = graph->calls[s];
-    const Node& node = program.node(call.node);
+    const Node& node = program.node(graph->calls[s].node);
     graph->updates = graph->updates || (node.op->writes > 0 && WrittenKind(program, node) != ParameterKind::kCache);
-    if (node.op->prepare == nullptr) continue;
+    if (node.op->workspace == nullptr) continue;
     const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-    call.prepared = node.op->prepare({node.attrs, inputs, outputs}, graph->tiles_of(s));
-    graph->workspace_bytes = std::max(graph->workspace_bytes, call.prepared.workspace);
+    const size_t bytes = node.op->workspace({node.attrs, inputs, outputs}, graph->tiles_of(s));
+    graph->workspace_bytes = std::max(graph->workspace_bytes, bytes);
   }
 }
 
@@ -96,7 +93,7 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
   MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
-  Prepare(graph.get());
+  FindWorkspaceAndUpdates(graph.get());
   graph->memory.budget = options.memory_budget;
   MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots, options.reuse_messages));
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / graph->seconds();

@@ -54,14 +54,13 @@ void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inpu
   for (const Tensor& t : outputs) output_types.push_back(t.type);
   const OpArgs args = {attrs, input_types, output_types};
   const std::vector<Rect> tiles = Tiles(op, args);
-  const Prepared prepared = op.prepare != nullptr ? op.prepare(args, tiles) : Prepared{};
   Arena arena;
-  const KernelArgs kernel_args = {.attrs = attrs,
-                                  .inputs = inputs,
-                                  .outputs = outputs,
-                                  .prepared = prepared.state.get(),
-                                  .workspace = prepared.workspace > 0 ? arena.Allocate(prepared.workspace) : nullptr,
-                                  .random = random};
+  const KernelArgs kernel_args = {
+      .attrs = attrs,
+      .inputs = inputs,
+      .outputs = outputs,
+      .workspace = op.workspace != nullptr ? arena.Allocate(op.workspace(args, tiles)) : nullptr,
+      .random = random};
   const KernelFunction kernel = KernelFor(op, input_types, output_types);
   for (const Rect& tile : tiles) kernel(kernel_args, tile);
 }

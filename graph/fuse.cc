@@ -1,6 +1,6 @@
 // The fuser walks the nodes that have kernels in program order and puts each into a group. This is the latest group
 // that produces one of its inputs, a group of small updates, or a new group. A joining node takes the group's tiles or,
-// if its own tiles are fixed (OpDef::prepare), may give them to the group. At the end, the groups are written out as
+// if its own tiles are fixed (OpDef::workspace), may give them to the group. At the end, the groups are written out as
 // kernel calls.
 #include "weft/graph/fuse.h"
 
@@ -152,7 +152,7 @@ class Fuser {
     if (node(group.members[0]).op->messages != nullptr) return false;
     Member& member = members_[m];
     const size_t tiles = member.tiles.size();
-    const double seconds = group.seconds + member.seconds, fixed = n.op->prepare == nullptr ? 0 : member.seconds;
+    const double seconds = group.seconds + member.seconds, fixed = n.op->workspace == nullptr ? 0 : member.seconds;
     const auto short_enough = [&](size_t count) {
       return seconds <= std::max(count * kMaxTaskSeconds, kMaxGrowth * std::max(group.fixed_seconds, fixed));
     };
@@ -161,10 +161,10 @@ class Fuser {
       return n.op->writes == 0 && seconds <= kMaxDelaySeconds;  // other groups wait for this one, too
     }
     if (group.tile_count > 1 && short_enough(group.tile_count) &&
-        ((n.op->prepare == nullptr && TakesTilesOf(m, g)) || (tiles == group.tile_count && Follows(m, g)))) {
+        ((n.op->workspace == nullptr && TakesTilesOf(m, g)) || (tiles == group.tile_count && Follows(m, g)))) {
       return true;
     }
-    return n.op->prepare != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
+    return n.op->workspace != nullptr && tiles >= group.tile_count && short_enough(tiles) && GivesTilesTo(m, g);
   }
 
   // Reports whether member `m` is a write of one tile that joins `batch_`, the latest group of such writes. So many
@@ -266,7 +266,7 @@ class Fuser {
     member.call.group = g;
     group.writes = group.writes && n.op->writes > 0 && group.tile_count == 1;
     group.seconds += member.seconds;
-    if (n.op->prepare != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
+    if (n.op->workspace != nullptr) group.fixed_seconds = std::max(group.fixed_seconds, member.seconds);
     for (ValueId value : n.outputs()) group.readers += readers_[value];
     ForEachRead(n, [&](ValueId value) {
       uint32_t& last = last_reader_[value];

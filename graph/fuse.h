@@ -2,8 +2,8 @@
 //
 // A node can join the latest group that makes one of its inputs, if tile i of the node reads only those values of the
 // group that tile i wrote. So groups stay in a serial order, and each task finds its values in cache. An op that
-// prepares for its tiles (OpDef::prepare) keeps them, because the bits of its results depend on them. Other ops take
-// the tiles of their group.
+// has a workspace for its tiles (OpDef::workspace) keeps them, because the bits of its results depend on them. Other
+// ops take the tiles of their group.
 #ifndef WEFT_GRAPH_FUSE_H_
 #define WEFT_GRAPH_FUSE_H_
 

@@ -34,7 +34,6 @@ struct KernelCall {
   NodeId node = kNoNode;
   KernelFunction kernel = nullptr;
   std::vector<Message> messages;
-  Prepared prepared;
   uint32_t group = 0;
   uint32_t first_tile = 0, tile_count = 0;
   double seconds = 0;  // of all tiles on one core, by the cost model

@@ -181,7 +181,6 @@ struct Runner::State {
     compiled().calls[call].kernel({.attrs = node(call).attrs,
                                    .inputs = inputs(call),
                                    .outputs = outputs(call),
-                                   .prepared = compiled().calls[call].prepared.state.get(),
                                    .workspace = workspaces[worker],
                                    .random = random},
                                   tile);

@@ -38,7 +38,7 @@ std::vector<ValueId> StorageRoots(const Program& program) {
   return roots;
 }
 
-bool IsElementwise(const OpDef& op) { return op.cut == Cut::kBoth && op.prepare == nullptr; }
+bool IsElementwise(const OpDef& op) { return op.cut == Cut::kBoth && op.workspace == nullptr; }
 
 bool MayOverwrite(const Program& program, const Node& node, absl::Span<const ValueId> roots) {
   if (node.op->in_place < 0) return false;

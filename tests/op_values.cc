@@ -104,8 +104,8 @@ std::vector<Rect> SmallestTiles(const NodeCase& node) {
 class TileRunner {
  public:
   TileRunner(const NodeCase& node, std::vector<Rect> tiles, int workers = 1) : node_(node), tiles_(std::move(tiles)) {
-    if (node.op->prepare != nullptr) prepared_ = node.op->prepare(node.args(), tiles_);
-    for (int i = 0; i < workers; ++i) workspaces_.push_back(arena_.Allocate(prepared_.workspace));
+    const size_t bytes = node.op->workspace != nullptr ? node.op->workspace(node.args(), tiles_) : 0;
+    for (int i = 0; i < workers; ++i) workspaces_.push_back(arena_.Allocate(bytes));
   }
 
   absl::Span<const Rect> tiles() const { return tiles_; }
@@ -118,12 +118,8 @@ class TileRunner {
     for (const Buffer& output : outputs) out.push_back(output.tensor());
     for (int i = 0; i < node_.op->writes; ++i) in[i].data = out[i].data;
     if (in_place >= 0) in[in_place].data = out[0].data;
-    const KernelArgs args = {.attrs = node_.attrs,
-                             .inputs = in,
-                             .outputs = out,
-                             .prepared = prepared_.state.get(),
-                             .workspace = workspaces_[worker],
-                             .random = kExampleRandom};
+    const KernelArgs args = {
+        .attrs = node_.attrs, .inputs = in, .outputs = out, .workspace = workspaces_[worker], .random = kExampleRandom};
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
   }
   // Returns outputs whose bytes are all `fill`, except outputs that replace state: these hold the values of the state.
@@ -139,7 +135,6 @@ class TileRunner {
  private:
   const NodeCase& node_;
   std::vector<Rect> tiles_;
-  Prepared prepared_;
   Arena arena_;
   std::vector<std::byte*> workspaces_;
 };

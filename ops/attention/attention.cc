@@ -175,9 +175,9 @@ void Kernel(const KernelArgs& args, Rect tile) {
   }
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
+size_t Workspace(const OpArgs& args, absl::Span<const Rect>) {
   const AttentionSizes sizes(args.attrs, args.inputs);
-  return {.workspace = AttentionWorkspace(args.inputs[0].dtype, sizes.key_width, sizes.value_width)};
+  return AttentionWorkspace(args.inputs[0].dtype, sizes.key_width, sizes.value_width);
 }
 
 int64_t Quantum(const OpArgs& args) {
@@ -331,7 +331,7 @@ constexpr OpDef kAttention = {.name = "attention",
                               .infer = Infer,
                               .outputs = 2,
                               .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
-                              .prepare = Prepare,
+                              .workspace = Workspace,
                               .cut = Cut::kBoth,
                               .quantum = Quantum,
                               .column_quantum = ColumnQuantum,

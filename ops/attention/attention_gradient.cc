@@ -76,10 +76,9 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
           column + groups.end * heads * width};
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
+size_t Workspace(const OpArgs& args, absl::Span<const Rect>) {
   const AttentionSizes sizes(args.attrs, args.inputs);
-  return {.workspace =
-              AttentionGradientWorkspace(args.inputs[0].dtype, sizes.sources, sizes.key_width, sizes.value_width)};
+  return AttentionGradientWorkspace(args.inputs[0].dtype, sizes.sources, sizes.key_width, sizes.value_width);
 }
 
 template <class T>
@@ -203,7 +202,7 @@ constexpr OpDef kAttentionGradient = {.name = "attention_gradient",
                                       .infer = Infer,
                                       .outputs = 3,
                                       .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
-                                      .prepare = Prepare,
+                                      .workspace = Workspace,
                                       .cut = Cut::kBoth,
                                       .quantum = Quantum,
                                       .column_quantum = ColumnQuantum,

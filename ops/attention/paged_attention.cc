@@ -139,9 +139,9 @@ void Kernel(const KernelArgs& args, Rect tile) {
   }
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect>) {
+size_t Workspace(const OpArgs& args, absl::Span<const Rect>) {
   const AttentionAttrs a = args.attrs.as<AttentionAttrs>();
-  return {.workspace = AttentionWorkspace(args.inputs[0].dtype, a.key_width, a.value_width)};
+  return AttentionWorkspace(args.inputs[0].dtype, a.key_width, a.value_width);
 }
 
 int64_t Quantum(const OpArgs& args) {
@@ -276,7 +276,7 @@ constexpr OpExample kExamples[] = {
 constexpr OpDef kPagedAttention = {.name = "paged_attention",
                                    .infer = Infer,
                                    .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
-                                   .prepare = Prepare,
+                                   .workspace = Workspace,
                                    .cut = Cut::kBoth,
                                    .quantum = Quantum,
                                    .column_quantum = ColumnQuantum,

@@ -160,15 +160,13 @@ GemmShape WithTypes(GemmShape shape, DType in, DType out) {
   return shape;
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
   const DType in = args.inputs[0].dtype, out = args.outputs[0].dtype;
-  if (in == kF64) return {};
+  if (in == kF64) return 0;
   const Layout layout(args);
-  Prepared prepared;
-  for (const Rect& tile : tiles) {
-    prepared.workspace = std::max(prepared.workspace, GemmWorkspace(WithTypes(layout.Of(tile), in, out)));
-  }
-  return prepared;
+  size_t bytes = 0;
+  for (const Rect& tile : tiles) bytes = std::max(bytes, GemmWorkspace(WithTypes(layout.Of(tile), in, out)));
+  return bytes;
 }
 
 void Kernel(const KernelArgs& args, Rect tile) {
@@ -333,7 +331,7 @@ Attrs AttrsOf(const MatMulOptions& options) {
 // Fills in the fields that both ops share.
 constexpr OpDef Product(OpDef op) {
   op.kernels = {Kernel, KernelF64, Kernel};
-  op.prepare = Prepare;
+  op.workspace = Workspace;
   op.cut = Cut::kBoth;
   op.quantum = Quantum;
   op.column_quantum = ColumnQuantum;

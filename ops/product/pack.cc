@@ -72,11 +72,11 @@ bool StoresWords(DType stored, const PanelShape& panels) {
   return stored == kBF16 && panels.dtype == kBF16 && panels.rows() == panels.inner;
 }
 
-Prepared PreparePack(const OpArgs& args, absl::Span<const Rect>) {
-  if (args.inputs[0].dtype == kF32 || args.inputs[0].dtype == kF64) return {};
-  if (StoresWords(args.inputs[0].dtype, ShapeOf(args.attrs, args.inputs[0].shape))) return {};
+size_t PackWorkspace(const OpArgs& args, absl::Span<const Rect>) {
   const PanelShape shape = ShapeOf(args.attrs, args.inputs[0].shape);
-  return {.workspace = static_cast<size_t>(shape.width * std::min(kSlice, shape.inner)) * sizeof(float)};
+  const DType stored = args.inputs[0].dtype;
+  if (stored == kF32 || stored == kF64 || StoresWords(stored, shape)) return 0;
+  return static_cast<size_t>(shape.width * std::min(kSlice, shape.inner)) * sizeof(float);
 }
 
 // Packs a weight that is stored by rows in bf16 or a block format. A bf16 weight moves to bf16 panels as it is. Of
@@ -187,15 +187,14 @@ void ForEachProduct(const TensorType& a, const TensorType& y, Rect tile, Run run
   }
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
-  if (args.inputs[0].dtype == kF64) return {};
-  Prepared prepared;
+size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
+  if (args.inputs[0].dtype == kF64) return 0;
+  size_t bytes = 0;
   for (const Rect& tile : tiles) {
-    ForEachProduct(args.inputs[0], args.outputs[0], tile, [&](int64_t, const GemmShape& shape) {
-      prepared.workspace = std::max(prepared.workspace, GemmWorkspace(shape));
-    });
+    ForEachProduct(args.inputs[0], args.outputs[0], tile,
+                   [&](int64_t, const GemmShape& shape) { bytes = std::max(bytes, GemmWorkspace(shape)); });
   }
-  return prepared;
+  return bytes;
 }
 
 void ProductKernel(const KernelArgs& args, Rect tile) {
@@ -282,7 +281,7 @@ constexpr OpDef kPack = {
     .name = "pack",
     .infer = InferPack,
     .kernels = {PackKernel, PackKernelF64, PackStoredKernel, nullptr, nullptr, PackStoredKernel, PackStoredKernel},
-    .prepare = PreparePack,
+    .workspace = PackWorkspace,
     .cut = Cut::kRows,
     .quantum = PackQuantum,
     .access = PackAccess,
@@ -296,7 +295,7 @@ Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs:
 constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .infer = InferProduct,
                                  .kernels = {ProductKernel, ProductKernelF64, ProductKernel},
-                                 .prepare = Prepare,
+                                 .workspace = Workspace,
                                  .cut = Cut::kBoth,
                                  .quantum = ProductQuantum,
                                  .column_quantum = ColumnQuantum,

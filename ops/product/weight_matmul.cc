@@ -47,10 +47,10 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   return Types{y};
 }
 
-Prepared Prepare(const OpArgs& args, absl::Span<const Rect> tiles) {
+size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
   int64_t rows = 0;
   for (const Rect& tile : tiles) rows = std::max(rows, tile.rows());
-  return {.workspace = WeightRowsWorkspace(args.inputs[1].dtype, rows, args.inputs[0].shape.dim(-1))};
+  return WeightRowsWorkspace(args.inputs[1].dtype, rows, args.inputs[0].shape.dim(-1));
 }
 
 void Kernel(const KernelArgs& args, Rect tile) {
@@ -115,7 +115,7 @@ bool FastWithManyRows(DType weight) { return IsBlockFormat(weight) && HasByteDot
 constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .infer = Infer,
                                  .kernels = {Kernel},
-                                 .prepare = Prepare,
+                                 .workspace = Workspace,
                                  .cut = Cut::kBoth,
                                  .quantum = Quantum,
                                  .column_quantum = ColumnQuantum,
