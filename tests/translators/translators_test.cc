@@ -1,5 +1,5 @@
 // Translates with tiny models of transformers and CTranslate2, and compares with what these libraries translate.
-// translators/make.py wrote the models and the right values with transformers 5.24 and CTranslate2 4.8.5.
+// translators/draw.py wrote the models and the right values with transformers 5.24 and CTranslate2 4.8.5.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 """Writes tiny translation models of transformers and CTranslate2, and translations.json: what these libraries translate.
 
-  python3 tests/translators/make.py      # transformers 5.24, tokenizers, sentencepiece and ctranslate2 4.8.5
+  python3 tests/translators/draw.py      # transformers 5.24, tokenizers, sentencepiece and ctranslate2 4.8.5
 
 A case of translations.json names a model of this folder, changes of its generation_config.json or config.json, flags of
 `weft translate`, and the translations of LINES with their log-probabilities.
