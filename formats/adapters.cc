@@ -11,7 +11,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
@@ -83,6 +85,21 @@ void CheckInitial(KeyReader& keys) {
               "path_initial_model_for_weight_conversion");
 }
 
+// Reads a list of values. `single`: whether one value stands for a list. Otherwise it is a regular expression or
+// "all-linear", which is not checked against the file's tensors, and `list` stays unset.
+template <class T>
+void ReadList(const char* key, bool single, KeyReader& keys, std::optional<std::vector<T>>& list) {
+  const Json* const json = keys.Find(key);
+  if (json == nullptr || json->empty() || (!json->is_array() && !single)) return;
+  list.emplace();
+  for (const Json& each : json->is_array() ? *json : Json::array({*json})) {
+    if (std::is_same_v<T, std::string> ? !each.is_string() : !WholeNumber(each)) {
+      return keys.Refuse(key, std::is_same_v<T, std::string> ? "texts" : "whole numbers");
+    }
+    list->push_back(each.get<T>());
+  }
+}
+
 absl::StatusOr<AdapterConfig> FromJson(const std::string& folder, const Json& json) {
   KeyReader keys(json);
   AdapterConfig config;
@@ -110,9 +127,12 @@ absl::StatusOr<AdapterConfig> FromJson(const std::string& folder, const Json& js
     const Json* const value = keys.Find(key);
     if (value != nullptr && *value != false && !value->empty()) keys.Refuse(key, "plain LoRA without it");
   }
-  // The file's tensors tell which layers have adapters or biases, and have both tensors if two layers are tied.
-  keys.Harmless({"target_modules", "exclude_modules", "layers_to_transform", "layers_pattern", "bias",
-                 "ensure_weight_tying", "fan_in_fan_out"});
+  ReadList("target_modules", /*single=*/false, keys, config.targets);
+  ReadList("exclude_modules", /*single=*/false, keys, config.excluded);
+  ReadList("layers_to_transform", /*single=*/true, keys, config.layer_numbers);
+  ReadList("layers_pattern", /*single=*/true, keys, config.blocks);
+  // The file's tensors tell which layers have biases, and have both tensors if two layers are tied.
+  keys.Harmless({"bias", "ensure_weight_tying", "fan_in_fan_out"});
   // These concern training, initial values that the file replaces, or the way in which PEFT finds and runs the model.
   keys.Harmless({"lora_dropout", "inference_mode", "eva_config", "corda_config", "loftq_config", "lora_ga_config",
                  "qalora_group_size", "megatron_config", "megatron_core", "runtime_config", "auto_mapping",
@@ -182,6 +202,22 @@ double AdapterConfig::ScaleOf(absl::string_view layer) const {
 
 bool AdapterConfig::Saves(absl::string_view layer) const {
   return absl::c_any_of(saved, [&](const std::string& end) { return absl::EndsWith(layer, end); });
+}
+
+bool AdapterConfig::Targets(absl::string_view layer) const {
+  const auto ends = [&](const std::string& name) {
+    return layer == name || absl::EndsWith(layer, absl::StrCat(".", name));
+  };
+  if (excluded && absl::c_any_of(*excluded, ends)) return false;
+  if (!targets || absl::c_linear_search(*targets, layer)) return true;
+  if (!absl::c_any_of(*targets, ends)) return false;
+  const std::vector<absl::string_view> parts = absl::StrSplit(layer, '.');
+  for (size_t i = 2; layer_numbers && i + 1 < parts.size(); ++i) {
+    int64_t number = 0;
+    const bool named = !blocks || absl::c_linear_search(*blocks, parts[i - 1]);
+    if (named && absl::SimpleAtoi(parts[i], &number)) return absl::c_linear_search(*layer_numbers, number);
+  }
+  return !layer_numbers;
 }
 
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder) {

@@ -10,6 +10,7 @@
 #define WEFT_FORMATS_ADAPTERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,10 +38,15 @@ struct AdapterConfig {
   bool rank_stabilized = false;  // whether adapters are multiplied by alpha / sqrt(rank), not by alpha / rank
   Pattern rank_pattern, alpha_pattern;
   std::vector<std::string> saved;  // ends of the names of layers that the adapter replaces
+  // Ends of the names of layers that have low-rank adapters, and that have none; unset: any.
+  std::optional<std::vector<std::string>> targets, excluded;
+  std::optional<std::vector<int64_t>> layer_numbers;  // only layers in blocks of these numbers, unless named in full
+  std::optional<std::vector<std::string>> blocks;     // names before these numbers, such as "h"
 
   int64_t RankOf(absl::string_view layer) const;
   double ScaleOf(absl::string_view layer) const;
   bool Saves(absl::string_view layer) const;
+  bool Targets(absl::string_view layer) const;  // whether the file says that the layer has a low-rank adapter
 };
 // Returns InvalidArgument if the adapter is not LoRA, or if base_model_name_or_path is no path. A key that is unknown,
 // or that changes the computation in a way that is not supported, is InvalidArgument, too. A relative path starts at

@@ -150,6 +150,22 @@ TEST_F(AdapterFilesTest, TheTensorsMustBeThoseOfTheKeys) {
               HasSubstr("'transformer.h.0.attn.c_attn.lora_A.weight' is f32[2,8], but the rank is 4"));
   EXPECT_THAT(error(R"("r": 2, "rank_pattern": {"c_attn": 1}, "modules_to_save": ["wte"])"),
               HasSubstr("but the rank is 1"));
+  // PEFT would leave the tensors of layers out that these keys do not name.
+  const std::string saved = R"("r": 2, "modules_to_save": ["wte"], )", other = "is not of the target_modules and";
+  for (const char* const right :
+       {R"("target_modules": ["c_attn"])", R"("target_modules": "all-linear")",
+        R"("target_modules": ["c_attn", "c_fc"], "layers_to_transform": [1, 0])",
+        R"("target_modules": ["c_attn"], "layers_to_transform": [0, 1], "layers_pattern": "h")",
+        R"("target_modules": ["attn.c_attn"], "exclude_modules": ["c_fc"])"}) {
+    EXPECT_EQ(error(saved + right), "") << right;
+  }
+  for (const char* const wrong :
+       {R"("target_modules": ["c_fc", "attn"])", R"("target_modules": ["c_attn"], "layers_to_transform": 0)",
+        R"("target_modules": ["c_attn"], "layers_to_transform": [0], "layers_pattern": ["layers"])",
+        R"("target_modules": ["c_attn"], "exclude_modules": ["c_attn"])"}) {
+    EXPECT_THAT(error(saved + wrong), HasSubstr(other)) << wrong;
+  }
+  EXPECT_THAT(error(saved + R"("target_modules": [1])"), HasSubstr("target_modules is [1], which is not supported"));
 }
 
 TEST(AdaptersTest, SaysWhatDoesNotFit) {

@@ -101,6 +101,10 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
     const bool a = absl::EndsWith(name, kLoraA), b = absl::EndsWith(name, kLoraB), saves = config.Saves(layer);
     if (a || b || saves) changed.emplace(LayerOf(name));
     if (a && tensor.type.shape.dim(0) != config.RankOf(layer)) {
+    if ((a || b) && !config.Targets(layer)) {
+      return InvalidArgument("'", published, "' is not of the target_modules and layers_to_transform in ",
+                             kAdapterConfig);
+    }
       return InvalidArgument("'", published, "' is ", ToString(tensor.type), ", but the rank is ",
                              config.RankOf(layer));
     }
