@@ -37,12 +37,12 @@ void ListBert(Keys& keys, Config& config) {
   keys.Field("max_position_embeddings", config.context);
   keys.Field("type_vocab_size", config.segments);
   keys.Field("layer_norm_eps", config.norm.epsilon);
-  keys.Only("position_embedding_type", "absolute");
   keys.Only("is_decoder", false);
   keys.Only("tie_word_embeddings", true);
-  // Google's own checkpoints have these keys, but no code reads them.
+  // Google's own checkpoints have these keys, but no code reads them. Nor does transformers 5 read the last: tensors of
+  // relative positions, which it ignores, are refused.
   keys.Harmless({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-                 "pooler_size_per_head", "pooler_type"});
+                 "pooler_size_per_head", "pooler_type", "position_embedding_type"});
 }
 
 }  // namespace
@@ -91,8 +91,11 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
 }
 
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
+  constexpr int64_t kMaxLabels = 1'000'000;
   const auto found = json.find("id2label");
-  if (found == json.end() || found->is_null()) return std::vector<std::string>();
+  const Json number = json.value("num_labels", Json());
+  if (found == json.end() || found->is_null())
+    return UsualLabels(std::min(WholeNumber(number).value_or(0), kMaxLabels));
   const auto error = [&](absl::string_view what) { return InvalidArgument("id2label ", what); };
   if (!found->is_object()) return error("is not an object");
   std::vector<std::string> labels(found->size());
@@ -106,6 +109,13 @@ absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
     labels[id] = label.get<std::string>();
     given[id] = true;
   }
+  if (number.is_null() || number == labels.size()) return labels;
+  return InvalidArgument("num_labels is ", number.dump(), ", but id2label has ", labels.size(), " labels");
+}
+
+std::vector<std::string> UsualLabels(int64_t count) {
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < count; ++i) labels.push_back(absl::StrCat("LABEL_", i));
   return labels;
 }
 
@@ -177,9 +187,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   if (!labels.ok()) return Annotate(labels.status(), ConfigPath(folder));
   bert.labels = *std::move(labels);
   const size_t classes = static_cast<size_t>(classifier->type.shape.dim(0));
-  if (bert.labels.empty()) {
-    for (size_t i = 0; i < classes; ++i) bert.labels.push_back(absl::StrCat("LABEL_", i));
-  }
+  if (bert.labels.empty()) bert.labels = UsualLabels(classifier->type.shape.dim(0));
   // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
   const Json names = json.value("architectures", Json());
   const bool poolable = bert.weights.Has("pooler.dense.") || config->classifier_pooling == Pooling::kMean;

@@ -37,9 +37,11 @@ absl::StatusOr<nlohmann::ordered_json> ToNanoGptJson(const GptConfig& config);
 // For the model_type bert.
 absl::StatusOr<BertConfig> BertConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const BertConfig& config);
-// Returns the names of a classifier's classes 0, 1, ... from the key id2label, or no names if the key is missing or
-// null.
+// Returns the names of a classifier's classes 0, 1, ... from the key id2label or, if that is missing or null,
+// UsualLabels of num_labels; without both keys, none. Returns InvalidArgument if the keys disagree.
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const nlohmann::ordered_json& json);
+// Returns "LABEL_0", "LABEL_1" and so on, the names of `count` classes without names.
+std::vector<std::string> UsualLabels(int64_t count);
 // Sets the keys id2label and label2id.
 void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* json);
 // Reads problem_type as the pipelines of Hugging Face do for a classifier of `labels` labels.

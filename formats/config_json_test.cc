@@ -90,7 +90,7 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
       {kLlama, "pretraining_tp", "2", nullptr},
       {kLlama, "sliding_window", "7", "'sliding_window' is 7"},
       {kLlama, "num_key_value_heads", "3", "heads 4 is not a multiple of key_value_heads 3"},
-      {kBert, "position_embedding_type", "\"relative_key\"", "position_embedding_type is \"relative_key\""},
+      {kBert, "position_embedding_type", "\"relative_key\"", nullptr},
       {kBert, "is_decoder", "true", "is_decoder is true"},
       {kBert, "tie_word_embeddings", "false", "tie_word_embeddings is false, which is not supported; wanted true"},
       {kBert, "pooler_type", "\"first_token_transform\"", nullptr},
@@ -304,6 +304,9 @@ TEST(ConfigJsonTest, LabelsStandInTheOrderOfTheirIds) {
        {R"({"0": "a", "2": "b"})", R"({"x": "a"})", R"({"0": 1})", "[]", R"({"0": "a", "00": "b"})"}) {
     EXPECT_FALSE(LabelsFromJson(Json{{"id2label", Json::parse(bad)}}).ok()) << bad;
   }
+  json["num_labels"] = 3;
+  EXPECT_EQ(LabelsFromJson(json).status().message(), "num_labels is 3, but id2label has 2 labels");
+  EXPECT_THAT(*LabelsFromJson({{"num_labels", 2}}), ElementsAre("LABEL_0", "LABEL_1"));
 }
 
 TEST(ConfigJsonTest, TransformerIsReadAsItWasWritten) {

@@ -12,6 +12,7 @@
 #include "weft/core/arena.h"
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"
+#include "weft/formats/config_json.h"
 #include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
 
@@ -100,11 +101,11 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
     const absl::string_view layer = LayerOf(published);
     const bool a = absl::EndsWith(name, kLoraA), b = absl::EndsWith(name, kLoraB), saves = config.Saves(layer);
     if (a || b || saves) changed.emplace(LayerOf(name));
-    if (a && tensor.type.shape.dim(0) != config.RankOf(layer)) {
     if ((a || b) && !config.Targets(layer)) {
       return InvalidArgument("'", published, "' is not of the target_modules and layers_to_transform in ",
                              kAdapterConfig);
     }
+    if (a && tensor.type.shape.dim(0) != config.RankOf(layer)) {
       return InvalidArgument("'", published, "' is ", ToString(tensor.type), ", but the rank is ",
                              config.RankOf(layer));
     }
@@ -151,8 +152,7 @@ void NameLabels(PublishedBert* bert) {
   if (classifier == nullptr || classifier->type.shape.rank() != 2) return;
   const auto classes = static_cast<size_t>(classifier->type.shape.dim(0));
   if (bert->labels.size() == classes) return;
-  bert->labels.clear();
-  for (size_t i = 0; i < classes; ++i) bert->labels.push_back(absl::StrCat("LABEL_", i));
+  bert->labels = UsualLabels(classifier->type.shape.dim(0));
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {

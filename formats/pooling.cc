@@ -1,6 +1,8 @@
 // This file reads how sentence-transformers (https://www.sbert.net) makes one vector of a text. In a model's folder,
 // modules.json lists the modules that process a text, and names the folder of the pooling's config.json.
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/published.h"
+#include "weft/formats/run_folder.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
@@ -55,9 +58,12 @@ absl::Status ReadPrompt(const Json& json, std::string name, SentenceFormat* form
   std::string usual;
   keys.Field("default_prompt_name", usual);
   WEFT_RETURN_IF_ERROR(keys.Finish());
+  if (prompts != nullptr ? !prompts->is_object() : keys.IsNull("prompts")) {
+    return InvalidArgument("prompts is ", prompts == nullptr ? "null" : JsonLine(*prompts), ", wanted an object");
+  }
   if (name.empty()) name = usual;
   if (name.empty()) return absl::OkStatus();
-  if (prompts != nullptr && prompts->is_object() && prompts->contains(name)) {
+  if (prompts != nullptr && prompts->contains(name)) {
     const Json& prompt = (*prompts)[name];
     if (prompt.is_string()) format->prompt = prompt;
     if (prompt.is_string() || prompt.is_null()) return absl::OkStatus();
@@ -74,22 +80,29 @@ absl::Status ReadTransformer(const Json& json, SentenceFormat* format) {
   keys.Only("transformer_task", "feature-extraction");
   keys.Only("module_output_name", "token_embeddings");
   keys.Only("modality_config", {{"text", {{"method", "forward"}, {"method_output_name", "last_hidden_state"}}}});
+  for (const char* const key : {"model_args", "model_kwargs"}) {
+    Json rest = keys.Find(key) == nullptr ? Json() : *keys.Find(key);
+    if (rest.is_object()) rest.erase("attn_implementation");  // which changes no embedding
+    if (!rest.empty()) keys.Refuse(key, "at most attn_implementation");
+  }
   keys.Harmless({"query_length", "document_length", "unpad_inputs"});  // for other kinds of encoders, or only for speed
   return keys.Finish();
 }
 
 }  // namespace
 
-absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, int64_t width, const std::string& prompt) {
+absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, const BertConfig& config,
+                                                  const std::string& prompt) {
   SentenceFormat format;
+  if (!IsRun(folder)) format.max_length = config.context;
   const auto read = [&](const std::string& name, auto&& of_json) -> absl::Status {
     const std::string file = absl::StrCat(folder, "/", name);
     WEFT_ASSIGN_OR_RETURN(const Json json, ReadIfThere(file));
     return Annotate(of_json(json), file);
   };
   WEFT_RETURN_IF_ERROR(read("tokenizer_config.json", [&](const Json& json) {
-    const Json length = json.value("model_max_length", Json());  // 1e30 if there is no limit
-    if (length.is_number_integer()) format.max_length = length;
+    const std::optional<int64_t> length = WholeNumber(json.value("model_max_length", Json()));  // 1e30: no limit
+    if (length) format.max_length = std::min(*length, config.context);
     return absl::OkStatus();
   }));
   const std::string path = folder + "/modules.json";
@@ -121,7 +134,7 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, int
     if (name == "Pooling") {
       const std::string pooling = absl::StrCat(folder, "/", place);
       WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(pooling));
-      WEFT_RETURN_IF_ERROR(Annotate(ReadPooling(json, width, &format), ConfigPath(pooling)));
+      WEFT_RETURN_IF_ERROR(Annotate(ReadPooling(json, config.width, &format), ConfigPath(pooling)));
     } else if (name != "Normalize" && (name != "Transformer" || !place.empty())) {
       return InvalidArgument(path, ": the module ", module.dump(),
                              " is not supported; wanted a Transformer in the folder itself, "

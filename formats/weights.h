@@ -181,13 +181,14 @@ struct SentenceFormat {
   Pooling pooling = Pooling::kMean;
   std::string prompt;       // comes before each text
   bool lower_case = false;  // texts are lowercased before they become tokens
-  int64_t max_length = 0;   // maximum number of tokens, special tokens included; 0: the context is the limit
+  int64_t max_length = 0;   // number of tokens, special ones included, to which texts are cut; 0: none are cut
 };
 // Reads modules.json, the files that it names, config_sentence_transformers.json, sentence_bert_config.json and
-// model_max_length of tokenizer_config.json. Missing files leave the defaults. `width`: size of a token's vector.
-// `prompt`: name of a prompt in the folder; "": the default prompt. Returns InvalidArgument for a module, kind of
-// pooling or key that is not supported, and for a missing prompt.
-absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, int64_t width,
+// model_max_length of tokenizer_config.json. Missing files leave the defaults. Without a length in these files, texts
+// are cut to the context of `config`, unless `folder` is a run. `prompt`: name of a prompt in the folder; "": the
+// default prompt. Returns InvalidArgument for a module, kind of pooling or key that is not supported, and for a missing
+// prompt.
+absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, const BertConfig& config,
                                                   const std::string& prompt = "");
 
 // The next three functions leave unexpected tensors in Weights::extra.

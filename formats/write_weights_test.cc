@@ -282,7 +282,7 @@ TEST(WriteWeightsTest, ModulesOfTheWrongKindAreNamed) {
   for (const char* key : {"type", "path"}) {
     ASSERT_TRUE(WriteFile(folder + "/modules.json", {"[{\"", key, "\": 5}]"}).ok());
     EXPECT_THAT(
-        std::string(ReadSentenceFormat(folder, 4).status().message()),
+        std::string(ReadSentenceFormat(folder, {.width = 4}).status().message()),
         HasSubstr(absl::StrCat(folder, "/modules.json: ", key, " is 5, which is not supported; wanted a text")));
   }
 }

@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text,
   if (format.lower_case) whole = WithLowercase(whole);
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                         special ? tokenizer_->EncodeWithSpecial(whole) : tokenizer_->Encode(whole));
-  const bool cut = format.max_length > 0 && format.max_length < config_.context;
+  const bool cut = format.max_length > 0 && format.max_length <= config_.context;
   WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), cut ? format.max_length : config_.context,
                                   cut || options_.truncate, &ids));
   return ids;
@@ -184,7 +184,7 @@ Var HiddenStates(const Bert& bert, Var tokens, Var lengths) { return bert.Encode
 absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path, BertEncoderOptions options,
                                                                  const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
-  WEFT_ASSIGN_OR_RETURN(options.format, ReadSentenceFormat(path, bert.model.config.width, prompt));
+  WEFT_ASSIGN_OR_RETURN(options.format, ReadSentenceFormat(path, bert.model.config, prompt));
   const auto special = static_cast<int64_t>(bert.tokenizer->Wrap({}).ids.size());
   if (const int64_t length = options.format.max_length; length != 0 && length < special) {
     return InvalidArgument(path, ": the maximum number of tokens is ", length, ", but the special tokens are ",

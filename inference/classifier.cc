@@ -49,7 +49,7 @@ std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, a
   }
   std::vector<LabelProbability> ranked;
   for (const int32_t i : Largest<double>(values, values.size())) {
-    ranked.push_back({labels[static_cast<size_t>(i)], values[static_cast<size_t>(i)]});
+    ranked.push_back({labels[static_cast<size_t>(i)], values[static_cast<size_t>(i)], i});
   }
   return ranked;
 }

@@ -44,6 +44,7 @@ struct ClassifierOptions {
 struct LabelProbability {
   std::string label;
   double probability;  // or the number of a regression
+  int32_t id;          // of the label
 };
 
 // Returns all labels with their scores, highest first. `logits`: one for each label.

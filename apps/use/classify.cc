@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -78,8 +80,9 @@ void Print(absl::Span<const float> logits, const std::vector<std::string>& label
     return;
   }
   std::string line;
-  for (const auto& [label, probability] : ranked) {
-    absl::StrAppendFormat(&line, "%s%s:%.7g", line.empty() ? "{" : ",", JsonLine(label), probability);
+  for (const auto& [label, probability, id] : ranked) {  // labels of the same name get their ids
+    const std::string key = absl::c_count(labels, label) > 1 ? absl::StrCat(label, " (", id, ")") : label;
+    absl::StrAppendFormat(&line, "%s%s:%.7g", line.empty() ? "{" : ",", JsonLine(key), probability);
   }
   std::printf("%s}\n", line.c_str());
 }
@@ -90,7 +93,7 @@ void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labe
   auto json = nlohmann::ordered_json::array();
   for (size_t i = 0; i < sentence.words.size(); ++i) {
     const std::vector<float>& logits = sentence.values[i];
-    const LabelProbability best = logits.empty() ? LabelProbability{"_", 0} : RankLabels(labels, logits)[0];
+    const LabelProbability best = logits.empty() ? LabelProbability{"_", 0, -1} : RankLabels(labels, logits)[0];
     if (!scores) std::printf("%s\t%s\n", sentence.words[i].c_str(), Printable(best.label).c_str());
     json.push_back({{"word", sentence.words[i]}, {"label", best.label}, {"score", best.probability}});
   }

@@ -106,10 +106,8 @@ absl::StatusOr<std::vector<double>> OutputsOf(const std::string& folder) {
   }
   if (recorded.labels.empty()) return values;
   const std::vector<float> logits(values.begin(), values.end());
-  for (const auto& [label, score] : RankLabels(recorded.labels, logits, recorded.scores)) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (recorded.labels[i] == label) values[i] = score;
-    }
+  for (const auto& [label, score, id] : RankLabels(recorded.labels, logits, recorded.scores)) {
+    values[static_cast<size_t>(id)] = score;
   }
   return values;
 }
