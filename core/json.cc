@@ -124,6 +124,12 @@ nlohmann::json ParseJson(absl::string_view text) {
 std::optional<int64_t> WholeNumber(const nlohmann::json& json) { return ToWholeNumber(json); }
 std::optional<int64_t> WholeNumber(const nlohmann::ordered_json& json) { return ToWholeNumber(json); }
 
+std::optional<int32_t> TokenId(const nlohmann::ordered_json& json) {
+  const std::optional<int64_t> number = WholeNumber(json);
+  return number == static_cast<int32_t>(number.value_or(0)) ? std::optional(static_cast<int32_t>(*number))
+                                                            : std::nullopt;
+}
+
 std::string JsonLine(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -32,6 +32,8 @@ nlohmann::json ParseJson(absl::string_view text);
 // Returns `json` if it is a whole number from -2^63 to 2^63 - 1. nlohmann's get<int64_t> would let larger ones wrap.
 std::optional<int64_t> WholeNumber(const nlohmann::json& json);
 std::optional<int64_t> WholeNumber(const nlohmann::ordered_json& json);
+// Returns `json` if it is a whole number from -2^31 to 2^31 - 1, as the id of a token is.
+std::optional<int32_t> TokenId(const nlohmann::ordered_json& json);
 
 // Returns `json` on one line. Bytes of its strings that are not UTF-8 become U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& json);

@@ -81,6 +81,11 @@ TEST(JsonTest, WholeNumbersDoNotWrap) {
   EXPECT_EQ(WholeNumber(ParseJson("9223372036854775808")), std::nullopt);
   EXPECT_EQ(WholeNumber(ParseJson("18446744073709551615")), std::nullopt);
   EXPECT_EQ(WholeNumber(ParseJson("2.0")), std::nullopt);
+  EXPECT_EQ(TokenId(ParseJson("2147483647")), 2147483647);
+  EXPECT_EQ(TokenId(ParseJson("-1")), -1);
+  for (const char* text : {"2147483648", "4294967303", "-2147483649", "18446744073709551615", "7.0", "true"}) {
+    EXPECT_EQ(TokenId(ParseJson(text)), std::nullopt) << text;
+  }
 }
 
 TEST(JsonTest, AnEndlessFileIsRefusedSoon) {

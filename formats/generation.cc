@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -46,7 +45,7 @@ constexpr struct {
 } kCounts[] = {
     {"top_k", &Settings::top_k, 0, 0},
     {"num_beams", &Settings::num_beams, 1, 1},
-    {"max_new_tokens", &Settings::max_new_tokens, 0, -1},
+    {"max_new_tokens", &Settings::max_new_tokens, 1, -1},
     {"max_length", &Settings::max_length, 0, -1},
     {"min_length", &Settings::min_length, 0, 0},
     {"no_repeat_ngram_size", &Settings::no_repeat_ngram_size, 0, 0},
@@ -96,7 +95,8 @@ absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
   if (FindModelType(config) == nullptr) return sources;
   Source rest = {.path = ConfigPath(folder)};
   for (const char* const key : kGenerationKeys) {
-    const bool special = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_");
+    const bool special = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_") &&
+                         key != absl::string_view("eos_token_id");
     const bool counts = !exists || (special && sources[0].keys.value(key, Json()).is_null());
     const auto found = config.find(key);
     if (counts && found != config.end()) rest.keys[key] = *found;
@@ -110,9 +110,9 @@ void ReadTokens(KeyReader& keys, const char* key, std::vector<int32_t>* tokens) 
   const Json* const json = keys.Find(key);
   if (json == nullptr) return;
   for (const Json& each : json->is_array() ? *json : Json::array({*json})) {
-    const bool fits = each.is_number_integer() && each <= std::numeric_limits<int32_t>::max();
-    if (!fits) return keys.Refuse(key, "a token's number, or a list of them");
-    tokens->push_back(std::max(each.get<int32_t>(), -1));  // a negative number is no token
+    const std::optional<int32_t> token = TokenId(each);
+    if (!token) return keys.Refuse(key, "a token's number, or a list of them");
+    tokens->push_back(*token);
   }
 }
 
@@ -129,8 +129,8 @@ void ReadToken(KeyReader& keys, const char* key, int64_t vocabulary, std::option
 // Reads a token that the model may never need. It is unset if it is not in the vocabulary.
 void ReadUnneeded(KeyReader& keys, const char* key, int64_t vocabulary, std::optional<int32_t>* token) {
   const Json* const json = keys.Find(key);
-  const bool fits = json != nullptr && json->is_number_integer() && *json >= 0 && *json < vocabulary;
-  if (fits) *token = json->get<int32_t>();
+  const std::optional<int32_t> id = json == nullptr ? std::nullopt : TokenId(*json);
+  if (id >= 0 && id < vocabulary) *token = id;
 }
 
 // Reads the lists of single tokens in bad_words_ids. If a list has several tokens, the key is not used.
@@ -139,9 +139,9 @@ void ReadBadWords(KeyReader& keys, Settings* settings) {
   if (json == nullptr || !json->is_array()) return;
   std::vector<int32_t> tokens;
   for (const Json& each : *json) {
-    if (!each.is_array() || each.size() != 1 || !each[0].is_number_unsigned()) return;
-    const int32_t token = each[0].get<int32_t>();
-    if (!absl::c_linear_search(settings->end, token)) tokens.push_back(token);
+    const std::optional<int32_t> token = each.is_array() && each.size() == 1 ? TokenId(each[0]) : std::nullopt;
+    if (!token) return;
+    if (!absl::c_linear_search(settings->end, *token)) tokens.push_back(*token);
   }
   settings->excluded.insert(settings->excluded.end(), tokens.begin(), tokens.end());
 }
@@ -191,7 +191,7 @@ std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view t
     if (token.text == text) return token.id;
   }
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
-    if (tokenizer.DecodeWithSpecial({id}).value_or("") == text) return id;
+    if (tokenizer.TokenText(id) == text) return id;
   }
   return std::nullopt;
 }
@@ -206,14 +206,14 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& mod
     Read(keys, vocabulary, &settings);
     if (!keys.Refused().ok()) return Annotate(keys.Refused(), path);
     for (const auto& [key, value] : json.items()) {
-      const bool token =
-          absl::EndsWith(key, "_token_id") && (key != "eos_token_id" || absl::c_none_of(settings.end, unknown));
+      const bool token = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_") &&
+                         (key != "eos_token_id" || absl::c_none_of(settings.end, unknown));
       if (token || IsOff(key, value) || absl::c_linear_search(kHarmless, key)) continue;
       settings.given.push_back(
           {fs::path(path).filename().string(), key, value.dump(-1, ' ', false, Json::error_handler_t::replace)});
     }
   }
-  if (settings.end.empty()) {
+  if (settings.end.empty() && (sources.empty() || sources[0].path == ConfigPath(BaseOf(model)))) {
     const SpecialTokens& special = tokenizer.special_tokens();
     if (special.end.has_value()) settings.end.push_back(*special.end);
     // A model without such files may separate texts with a begin token.

@@ -6,8 +6,9 @@
 //   for (const std::string& note : settings.Unused({"temperature", "top_k"})) std::cerr << note << "\n";
 //
 // Each value comes from the first of these that has it: generation_config.json, config.json, the tokenizer. If
-// generation_config.json exists, config.json gives only special tokens, as in the package transformers. A training run
-// and a file of llama2.c have neither, so their end tokens come from the tokenizer.
+// generation_config.json exists, it alone gives the end tokens, as in the package transformers: without any, a text has
+// no end. config.json then gives only other special tokens. A training run and a file of llama2.c have neither file, so
+// their end tokens come from the tokenizer.
 #ifndef WEFT_FORMATS_GENERATION_H_
 #define WEFT_FORMATS_GENERATION_H_
 
@@ -47,7 +48,7 @@ struct GenerationSettings {
   };
   std::vector<Given> given;
   // Returns "FILE: KEY is VALUE, which is not used" for each given key that is not in `used`. Special tokens are
-  // not in the result, except end tokens outside the vocabulary.
+  // not in the result, except forced ones and end tokens outside the vocabulary.
   std::vector<std::string> Unused(absl::Span<const absl::string_view> used) const;
 };
 

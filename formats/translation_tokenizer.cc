@@ -35,7 +35,7 @@ Json EndAfterText(const std::string& end, int32_t id) {
 std::optional<int32_t> FirstToken(const Json& json, const char* key) {
   Json token = json.value(key, Json());
   if (token.is_array() && !token.empty()) token = token.front();
-  return token.is_number_integer() ? std::optional(token.get<int32_t>()) : std::nullopt;
+  return TokenId(token);
 }
 
 }  // namespace

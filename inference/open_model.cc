@@ -150,9 +150,10 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
   // max_length counts `begin`, too.
   const int64_t longest = settings.max_new_tokens.value_or(settings.max_length.value_or(1) - 1);
   opened->translate.max_length = std::clamp<int64_t>(longest, 0, config.context);
-  std::vector<absl::string_view> used = {"num_beams",  "length_penalty", "min_length",     "early_stopping",
-                                         "max_length", "max_new_tokens", "suppress_tokens"};
+  std::vector<absl::string_view> used = {"num_beams",  "length_penalty", "min_length",      "early_stopping",
+                                         "max_length", "max_new_tokens", "suppress_tokens", "forced_bos_token_id"};
   if (!search.excluded.empty()) used.emplace_back("bad_words_ids");
+  if (settings.forced_end.size() == 1) used.emplace_back("forced_eos_token_id");
   opened->notes = settings.Unused(used);
   return absl::OkStatus();
 }

@@ -80,6 +80,8 @@ class Tokenizer {
   // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
   // Like Decode, before CleanUpSpaces, which Decode calls if cleans_up().
+  // Returns the text of one token, also of a special one, or "" if `id` is not in the vocabulary.
+  std::string TokenText(int32_t id) const { return DecodeWithSpecial({id}).value_or(""); }
   absl::StatusOr<std::string> DecodeUncleaned(absl::Span<const int32_t> ids) const;
   bool cleans_up() const { return clean_up_; }
   // Reports whether Decode leaves `id` out.

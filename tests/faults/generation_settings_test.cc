@@ -61,8 +61,10 @@ TEST_F(GenerationSettingsTest, EndTokens) {
       {R"({"eos_token_id": 203})", R"({"eos_token_id": 258})", "", {}, before_203},
       {"", R"({"eos_token_id": 258})", R"({"eos_token": "<x>"})", {}, before_258},
       {"", R"({"eos_token_id": [203, 258]})", "", {}, before_203},
-      // Neither file names an end token, so the tokenizer's files do.
-      {"{}", R"({"eos_token_id": null})", R"({"eos_token": "0"})", {}, before_0},
+      // If generation_config.json exists, it alone names end tokens.
+      {"{}", R"({"eos_token_id": 258})", R"({"eos_token": "0"})", {}, kEndless},
+      // config.json names none, so the tokenizer's files do.
+      {"", R"({"eos_token_id": null})", R"({"eos_token": "0"})", {}, before_0},
       {"", R"({"eos_token_id": null})", R"({"eos_token": {"content": "0"}})", {}, before_0},
       {"", R"({"eos_token_id": null})", "", {}, kEndless},
       // A model never writes a token outside its vocabulary.
@@ -132,7 +134,7 @@ TEST_F(GenerationSettingsTest, WrongSettingsAreNamedWithTheirFile) {
   } rows[] = {
       {R"({"eos_token_id": "7"})", "{}", "generation_config.json: eos_token_id is \"7\""},
       {R"({"eos_token_id": [7, true]})", "{}", "generation_config.json: eos_token_id is [7,true]"},
-      {"{}", R"({"eos_token_id": 1.5})", "config.json: eos_token_id is 1.5"},
+      {"", R"({"eos_token_id": 1.5})", "config.json: eos_token_id is 1.5"},
       {R"({"temperature": "hot"})", "{}", "generation_config.json: temperature is \"hot\""},
       {R"({"top_p": 1.5})", "{}", "llama, settings of generation: top-p: 1.5 is not a number in [0, 1]"},
       {R"({"max_length": 2.5})", "{}", "generation_config.json: max_length is 2.5"},
