@@ -93,6 +93,21 @@ Hyperparameter WeightsRow(std::optional<DType>* weights) {
           {.choices = {"f32", "bf16", "q8_0", "q4_0"}, .group = "Run"}};
 }
 
+Hyperparameter ThreadsRow(int64_t* threads) {
+  return {"threads",
+          "number of threads; 0: one for each core. Results do not depend on it",
+          threads,
+          {.low = 0, .high = 1024, .group = "Run"}};
+}
+
+Hyperparameter SpecialTokensRow(std::optional<bool>* special, const char* group) {
+  return {"special-tokens",
+          "read texts of special tokens, such as <|endoftext|> or [MASK], as these tokens; false: as ordinary text. "
+          "Default: true, unless tokenizer_config.json has split_special_tokens",
+          special,
+          {.group = group}};
+}
+
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given) {
   std::set<std::string> taken = NamesOf(*app, table);
   for (const Hyperparameter& parameter : table) {

@@ -7,6 +7,7 @@
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,8 +54,11 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds words to the command `app` that are no flags, under `name`.
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type = "TEXT");
-// Returns the row of the flag --weights: the format in which the weights are held in memory.
+// Return the rows of the flags --weights, the format in which the weights are held in memory, and --threads.
 Hyperparameter WeightsRow(std::optional<DType>* weights);
+Hyperparameter ThreadsRow(int64_t* threads);
+// Returns the row of the flag --special-tokens, for Tokenizer::ReadSpecial.
+Hyperparameter SpecialTokensRow(std::optional<bool>* special, const char* group = "");
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);

@@ -145,8 +145,9 @@ absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedG
     WEFT_ASSIGN_OR_RETURN(ids, ParseIds(query.text));
   } else {
     WEFT_ASSIGN_OR_RETURN(OpenedGpt opened, OpenGpt(path, ""));
+    opened.tokenizer->ReadSpecial(query.special_tokens);
+    WEFT_ASSIGN_OR_RETURN(ids, PromptTokens(opened, query.text));
     tokenizer = std::move(opened.tokenizer);
-    WEFT_ASSIGN_OR_RETURN(ids, PromptTokens(*tokenizer, query.text, {.special_tokens = query.special_tokens}));
   }
   WEFT_RETURN_IF_ERROR(Fit(query, "the text", gpt.config.context, gpt.config.vocabulary, &ids));
   Reading reading(query);
@@ -173,9 +174,10 @@ absl::StatusOr<AttentionWeights> OfBert(const std::string& path, const Published
   } else {
     WEFT_ASSIGN_OR_RETURN(OpenedBert opened, OpenBert(path));
     tokenizer = std::move(opened.tokenizer);
-    WEFT_ASSIGN_OR_RETURN(Ids ids, tokenizer->EncodeWithSpecial(query.text));
+    tokenizer->ReadSpecial(query.special_tokens);
+    WEFT_ASSIGN_OR_RETURN(Ids ids, tokenizer->Encode(query.text));
     if (query.second) {
-      WEFT_ASSIGN_OR_RETURN(const Ids second, tokenizer->EncodeWithSpecial(*query.second));
+      WEFT_ASSIGN_OR_RETURN(const Ids second, tokenizer->Encode(*query.second));
       WEFT_ASSIGN_OR_RETURN(input, tokenizer->WrapPair(ids, second));
     } else {
       WEFT_RETURN_IF_ERROR(FitContext(tokenizer->Wrap({}).ids.size(), bert.config.context, query.truncate, &ids));
@@ -210,7 +212,8 @@ absl::StatusOr<Ids> Translate(const std::string& path, const OpenedTransformer& 
 absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const AttentionQuery& query) {
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer opened, OpenTransformer(path));
   const TransformerConfig& config = opened.model.config;
-  const auto encode = [&](const std::string& text, const Tokenizer& tokenizer) {
+  const auto encode = [&](const std::string& text, Tokenizer& tokenizer) {
+    tokenizer.ReadSpecial(query.special_tokens);
     return query.ids ? ParseIds(text) : tokenizer.Encode(text);
   };
   WEFT_ASSIGN_OR_RETURN(Ids source, encode(query.text, *opened.source));

@@ -52,11 +52,11 @@ struct AttentionQuery {
   // True: `text` and `second` are token ids, separated by white space or commas, to which nothing is added. The model
   // then needs no tokenizer, and ids are the texts of tokens. Not for ViT.
   bool ids = false;
-  int64_t picture = 0;         // the index of the picture in its file
-  bool special_tokens = true;  // GPT: whether the texts of special tokens in `text` become these tokens
-  bool truncate = false;       // true: cuts texts that exceed the context; false: they are errors
-  bool raise = true;           // false: compiles without the op `attention`, to compare
-  int64_t threads = 0;         // 0: one for each core
+  int64_t picture = 0;                      // the index of the picture in its file
+  std::optional<bool> special_tokens = {};  // Tokenizer::ReadSpecial
+  bool truncate = false;                    // true: cuts texts that exceed the context; false: they are errors
+  bool raise = true;                        // false: compiles without the op `attention`, to compare
+  int64_t threads = 0;                      // 0: one for each core
 };
 
 // The maximum number of weights in one result: 2^28 in f32 take 1 GiB.

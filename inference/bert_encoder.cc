@@ -73,12 +73,11 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
   return encoder;
 }
 
-absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text, bool special) const {
+absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text) const {
   const SentenceFormat& format = options_.format;
   std::string whole = absl::StrCat(format.prompt, text);
   if (format.lower_case) whole = WithLowercase(whole);
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                        special ? tokenizer_->EncodeWithSpecial(whole) : tokenizer_->Encode(whole));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(whole));
   const bool cut = format.max_length > 0 && format.max_length <= config_.context;
   WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), cut ? format.max_length : config_.context,
                                   cut || options_.truncate, &ids));
@@ -190,6 +189,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::stri
     return InvalidArgument(path, ": the maximum number of tokens is ", length, ", but the special tokens are ",
                            special);
   }
+  bert.tokenizer->ReadSpecial(options.special_tokens);
   const Pooling pooling = options.format.pooling;
   return BertEncoder::Create(std::move(bert), options, [pooling](const Bert& model, Var tokens, Var lengths) {
     return model.SentenceEmbedding(HiddenStates(model, tokens, lengths), lengths, pooling);

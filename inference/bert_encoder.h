@@ -35,9 +35,10 @@ struct BertEncoderOptions {
   int64_t threads = 0;    // 0: one for each core
   // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
   std::optional<DType> weights;
-  // How texts become tokens. Texts that exceed format.max_length are cut, unless the context is smaller. The pooling is
-  // used by OpenSentenceEncoder only.
+  // How texts become tokens. Texts that exceed format.max_length are cut, unless the context is smaller. The pooling
+  // and `special_tokens`, for Tokenizer::ReadSpecial, are used by OpenSentenceEncoder only.
   SentenceFormat format = {};
+  std::optional<bool> special_tokens = {};
 };
 
 class BertEncoder {
@@ -54,10 +55,9 @@ class BertEncoder {
                                                                      RecordPairs record);
   ~BertEncoder();
 
-  // Returns the ids of a text, without the special tokens that the model's format puts around it. If `special` is set,
-  // special tokens that are spelt out in the text, such as "[MASK]", get their ids. If the text does not fit the
-  // context, it is cut if `truncate` is set; otherwise returns InvalidArgument. options.format applies.
-  absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text, bool special = false) const;
+  // Returns the ids of a text, without the special tokens that the model's format puts around it. If the text does not
+  // fit the context, it is cut if `truncate` is set; otherwise returns InvalidArgument. options.format applies.
+  absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text) const;
   // Returns the recorded result for each of `texts`, which are ids from Tokens. If a result has a row for each token,
   // it includes rows for the special tokens around the text, and for padding at the end. Texts of similar lengths run
   // together.

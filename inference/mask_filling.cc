@@ -29,10 +29,10 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
 }
 
 absl::StatusOr<std::vector<int32_t>> MaskFiller::Encode(absl::string_view text) const {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> all, encoder_->tokenizer().EncodeWithSpecial(text));
-  WEFT_ASSIGN_OR_RETURN(const std::string mask, encoder_->tokenizer().DecodeWithSpecial({mask_}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> all, encoder_->tokenizer().Encode(text));
+  const std::string mask = encoder_->tokenizer().TokenText(mask_);
   if (absl::c_count(all, mask_) == 0) return InvalidArgument("there is no ", mask, " in it");
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encoder_->Tokens(text, /*special=*/true));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encoder_->Tokens(text));
   if (absl::c_count(ids, mask_) == absl::c_count(all, mask_)) return ids;
   return InvalidArgument("it has ", encoder_->tokenizer().Wrap(all).ids.size(),
                          " tokens, and truncate would cut away a ", mask, ": the model's context is ",
@@ -74,9 +74,8 @@ absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<in
   std::vector<MaskCandidate> candidates;
   for (const int32_t token : Largest(known, top_k_)) {
     ids[position] = token;
-    WEFT_ASSIGN_OR_RETURN(std::string text, tokenizer.DecodeWithSpecial({token}));
     WEFT_ASSIGN_OR_RETURN(std::string sequence, several ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids));
-    candidates.push_back({known[static_cast<size_t>(token)], token, std::move(text), std::move(sequence)});
+    candidates.push_back({known[static_cast<size_t>(token)], token, tokenizer.TokenText(token), std::move(sequence)});
   }
   return candidates;
 }

@@ -41,8 +41,8 @@ absl::StatusOr<Model> Open(const std::string& path) {
 }
 
 // Reads the tokens of one side, "source" or "target", from CTranslate2's lists. Returns null if there is no list.
-absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenList(const std::string& folder, const std::string& side,
-                                                               const std::string& unknown) {
+absl::StatusOr<std::shared_ptr<Tokenizer>> ReadTokenList(const std::string& folder, const std::string& side,
+                                                         const std::string& unknown) {
   std::error_code error;
   for (const std::string& name : {side, std::string("shared")}) {
     for (const char* const ending : {".json", ".txt"}) {
@@ -62,7 +62,7 @@ bool HasTokensOf(const std::string& folder, const Tokenizer& list) {
   const absl::StatusOr<std::vector<std::string>> texts = TokenTexts(folder);
   if (!texts.ok() || static_cast<int64_t>(texts->size()) > list.vocabulary_size()) return false;
   for (size_t id = 0; id < texts->size(); ++id) {
-    if (list.DecodeWithSpecial({static_cast<int32_t>(id)}).value_or("") != (*texts)[id]) return false;
+    if (list.TokenText(static_cast<int32_t>(id)) != (*texts)[id]) return false;
   }
   return true;
 }
@@ -208,17 +208,30 @@ absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer,
   return std::vector<int32_t>{0};
 }
 
-absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt,
-                                                  const PromptOptions& options) {
-  const bool special = options.special_tokens && !tokenizer.special_token_list().empty();
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
-                        special ? tokenizer.EncodeWithSpecial(prompt) : tokenizer.Encode(prompt));
-  if (ids.empty()) return BeginningOfText(tokenizer, options.begin);
+absl::StatusOr<std::vector<int32_t>> EndTokens(const Tokenizer& tokenizer, absl::Span<const std::string> texts) {
+  std::vector<int32_t> ends;
+  for (const std::string& text : texts) {
+    int32_t number = -1;
+    const std::optional<int32_t> found = absl::SimpleAtoi(text, &number) ? number : FindToken(tokenizer, text);
+    if (found.value_or(-1) < 0 || *found >= tokenizer.vocabulary_size()) {
+      return InvalidArgument("end-token: '", text, "' is neither the text of a token nor a number from 0 to ",
+                             tokenizer.vocabulary_size() - 1);
+    }
+    ends.push_back(*found);
+  }
+  return ends;
+}
+
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::string_view prompt) {
+  const Tokenizer& tokenizer = *gpt.tokenizer;
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
+  if (ids.empty()) return BeginningOfText(tokenizer, gpt.settings.begin);
   constexpr int32_t kText = -1;
   const std::vector<int32_t> around = tokenizer.Wrap({kText}).ids;
   ids = tokenizer.Wrap(ids).ids;
-  // The text goes on, so the end token that the format adds is dropped. One that the prompt itself ends with stays.
-  if (around.back() != kText && ids.back() == tokenizer.special_tokens().end) ids.pop_back();
+  // An end token with which the prompt itself ends stays.
+  const bool adds_end = around.back() != kText && ids.back() == tokenizer.special_tokens().end;
+  if (adds_end && !gpt.settings.published) ids.pop_back();
   return ids;
 }
 

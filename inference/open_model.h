@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/translate.h"
@@ -47,18 +48,17 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer,
                                                      std::optional<int32_t> begin = std::nullopt);
 
-struct PromptOptions {
-  bool special_tokens = true;    // whether the texts of special tokens become these tokens (EncodeWithSpecial)
-  std::optional<int32_t> begin;  // for an empty prompt, as in BeginningOfText
-};
-// Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`.
-absl::StatusOr<std::vector<int32_t>> PromptTokens(const Tokenizer& tokenizer, absl::string_view prompt,
-                                                  const PromptOptions& options = {});
+// Returns the tokens of `prompt` in the model's format. Unless the model is published, an end token that the format
+// puts after a text is left out, because the text goes on; transformers leaves it in. For an empty prompt, returns
+// BeginningOfText.
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::string_view prompt);
+// Returns the tokens that `texts` name, each by its text or number. An error begins with "end-token: ".
+absl::StatusOr<std::vector<int32_t>> EndTokens(const Tokenizer& tokenizer, absl::Span<const std::string> texts);
 
 struct OpenedTransformer {
   std::string folder;  // of the model's files
   PublishedTransformer model;
-  std::shared_ptr<const Tokenizer> source, target;
+  std::shared_ptr<Tokenizer> source, target;
   bool lists = false;                  // true: the tokenizers are lists of tokens, without rules to split a text
   std::vector<int32_t> before, after;  // the special tokens around each source
   // The special tokens of targets, and the search that the model's files ask for. Without such files, beam search with

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/text/text_stream.h"
@@ -21,31 +20,12 @@ absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft,
                            tokens, "; wanted a model with the same tokens");
   }
   for (int32_t id = 0; id < tokens; ++id) {
-    const std::string text = tokenizer.DecodeWithSpecial({id}).value_or(""),
-                      other = draft.DecodeWithSpecial({id}).value_or("");
+    const std::string text = tokenizer.TokenText(id), other = draft.TokenText(id);
     if (text == other) continue;
     return InvalidArgument("draft-model: ", path, " has '", other, "' as token ", id, ", but the model has '", text,
                            "'; wanted a model with the same tokens");
   }
   return absl::OkStatus();
-}
-
-// Returns the tokens that end a text.
-absl::StatusOr<std::vector<int32_t>> EndTokens(const TextGeneratorOptions& options, const OpenedGpt& gpt) {
-  if (!options.end_tokens) return gpt.settings.end;
-  std::vector<int32_t> ends;
-  const int64_t tokens = gpt.tokenizer->vocabulary_size();
-  for (const std::string& text : *options.end_tokens) {
-    int32_t number = -1;
-    const std::optional<int32_t> found =
-        absl::SimpleAtoi(text, &number) ? std::optional(number) : FindToken(*gpt.tokenizer, text);
-    if (!found.has_value() || *found < 0 || *found >= tokens) {
-      return InvalidArgument("end-token: '", text, "' is neither the text of a token nor a number from 0 to ",
-                             tokens - 1);
-    }
-    ends.push_back(*found);
-  }
-  return ends;
 }
 
 }  // namespace
@@ -57,8 +37,12 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt g
                                                                      const TextGeneratorOptions& options) {
   auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
   const OpenedGpt& opened = generator->gpt_;
+  opened.tokenizer->ReadSpecial(options.special_tokens);
   GenerateOptions& generate = generator->options_.generate;
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ends, EndTokens(options, opened));
+  std::vector<int32_t> ends = opened.settings.end;
+  if (options.end_tokens) {
+    WEFT_ASSIGN_OR_RETURN(ends, EndTokens(*opened.tokenizer, *options.end_tokens));
+  }
   generate.stop.insert(generate.stop.end(), ends.begin(), ends.end());
   generate.slide = options.slide.value_or(!opened.settings.published);
   generate.vocabulary = opened.tokenizer->vocabulary_size();
@@ -101,17 +85,11 @@ absl::Status TextGenerator::OpenDraft() {
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
-  WEFT_ASSIGN_OR_RETURN(
-      std::vector<int32_t> ids,
-      PromptTokens(*gpt_.tokenizer, prompt, {.special_tokens = options_.special_tokens, .begin = gpt_.settings.begin}));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, PromptTokens(gpt_, prompt));
   const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
   if (count <= context || options_.generate.truncate) return ids;
   return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
                          "; truncate would take its end");
-}
-
-std::string TextGenerator::TokenText(int32_t token) const {
-  return gpt_.tokenizer->DecodeWithSpecial({token}).value_or("");
 }
 
 // Returns the end of a prompt that exceeds the context, because `truncate` is set. Leaves room for the continuation,

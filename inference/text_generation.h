@@ -36,7 +36,7 @@ struct TextGeneratorOptions {
   GenerateOptions generate = {};
   // Tokens that end a text, each by its text or number. Unset: those of the model (GenerationSettings::end).
   std::optional<std::vector<std::string>> end_tokens;
-  bool special_tokens = true;  // whether texts of special tokens in a prompt become these tokens (EncodeWithSpecial)
+  std::optional<bool> special_tokens;  // Tokenizer::ReadSpecial, for prompts
   // Whether a text that fills the context slides (inference/generate.h). Unset: true for a run and a file of llama2.c,
   // and false for a published model, which has seen no text from its middle.
   std::optional<bool> slide;
@@ -69,7 +69,7 @@ class TextGenerator {
   int64_t full() const { return generator_ == nullptr ? 0 : generator_->counts().full; }
 
   // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
-  std::string TokenText(int32_t token) const;
+  std::string TokenText(int32_t token) const { return gpt_.tokenizer->TokenText(token); }
 
   // Receives the index of a prompt and the next piece of its continuation, and the token that was drawn, or null for
   // the rest of the text. Returns whether the text continues.

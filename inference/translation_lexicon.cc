@@ -30,9 +30,7 @@ absl::StatusOr<std::vector<std::string>> Spelling(const OpenedTransformer& model
     return InvalidArgument(model.folder, ": the tokenizer has ", tokenizer.vocabulary_size(),
                            " tokens, but its file spells ", texts.size());
   }
-  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
-    WEFT_ASSIGN_OR_RETURN(texts.emplace_back(), tokenizer.DecodeWithSpecial({id}));
-  }
+  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) texts.push_back(tokenizer.TokenText(id));
   return texts;
 }
 

@@ -15,7 +15,6 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "command": "train gpt",
   "data": "",
   "validation": "",
-  "special_tokens": true,
   "tokenizer": "",
   "vocabulary": 8000,
   "documents": "across",

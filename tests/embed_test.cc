@@ -54,11 +54,24 @@ TEST_F(EmbedTest, PaddingChangesNothing) {
 TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   WriteBert("model");
   Write("long.txt", "a\n" + std::string(40, 'a') + "\na a a a a a a a a a a a a a a a a a a\n");
+  Write("model/modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"}])");
+  Write("model/sentence_bert_config.json", R"({"max_seq_length":21})");
   const CommandResult result = Weft({"embed", "--model=model", "long.txt"});
   EXPECT_TRUE(Fails(result, 2, "long.txt, line 3: it has 21 tokens, but the model's context is 20; truncate would"));
-  EXPECT_TRUE(Works(Weft({"embed", "--model=model", "--truncate", "long.txt"})));
+  const CommandResult cut = Weft({"embed", "--model=model", "--truncate", "long.txt"});
+  EXPECT_TRUE(Works(cut));
+  // sentence-transformers cuts to the model's positions if no other length is given.
+  for (const char* const length : {"null", "20"}) {
+    Write("model/sentence_bert_config.json", absl::StrCat(R"({"max_seq_length":)", length, "}"));
+    EXPECT_EQ(Weft({"embed", "--model=model", "long.txt"}).out, cut.out) << length;
+  }
+  std::filesystem::remove(Path("model/modules.json"));
+  EXPECT_EQ(Weft({"embed", "--model=model", "long.txt"}).out, cut.out);
   EXPECT_TRUE(Fails(Weft({"embed"}), 2, "--model=FOLDER is missing"));
   EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));
+  Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\na\n##b\n");
+  EXPECT_EQ(Weft({"embed", "--model=model", "long.txt"}).err,
+            "note: model/vocab.txt: line 5 repeats the token 'a', whose id is now 4 and not 3\n");
   Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\n[PAD]\na\n##b\nc\n");
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
   WriteBert("model", /*context=*/2);
@@ -116,7 +129,9 @@ TEST_F(EmbedTest, PreparesTextsAsTheFolderSays) {
   Write("model/sentence_bert_config.json", R"({"max_seq_length":1})");
   EXPECT_TRUE(Fails(embed("a"), 2, "model: the maximum number of tokens is 1, but the special tokens are 2"));
   Write("model/sentence_bert_config.json", R"({"model_args":{"x":1}})");
-  EXPECT_TRUE(Fails(embed("a"), 2, "sentence_bert_config.json: 'model_args' is {\"x\":1}, but no key that is known"));
+  EXPECT_TRUE(Fails(embed("a"), 2, "sentence_bert_config.json: model_args is {\"x\":1}, which is not supported"));
+  Write("model/sentence_bert_config.json", R"({"model_args":{"attn_implementation":"sdpa"},"max_seq_length":4})");
+  EXPECT_EQ(embed("a a a a").out, two);
   Write("model/sentence_bert_config.json", "{}");
   Write("model/tokenizer_config.json", R"({"do_lower_case":false,"model_max_length":4})");
   EXPECT_EQ(embed("a a a a").out, two);
@@ -132,6 +147,10 @@ TEST_F(EmbedTest, PreparesTextsAsTheFolderSays) {
   settings(R"({"prompts":{"query":"ab "},"default_prompt_name":null})");
   EXPECT_EQ(embed("a a").out, two);
   EXPECT_EQ(embed("a a", {"--prompt-name=query"}).out, three);
+  for (const char* const prompts : {"[]", "null", R"(["ab "])"}) {
+    settings(absl::StrCat(R"({"prompts":)", prompts, "}"));
+    EXPECT_TRUE(Fails(embed("a"), 2, "config_sentence_transformers.json: prompts is ")) << prompts;
+  }
   settings(R"({"truncate_dim":4})");
   EXPECT_TRUE(Fails(embed("a"), 2, "config_sentence_transformers.json: truncate_dim is 4, which is not supported"));
 }

@@ -126,6 +126,10 @@ TEST_F(EvaluateTest, ATextWithoutTokensIsNamed) {
   const Arguments evaluate = {"evaluate", "--model=run", "--tokenizer=vocab.txt", "letter.txt"};
   EXPECT_TRUE(Works(Weft(evaluate)));
   EXPECT_TRUE(Fails(Weft(evaluate + Arguments{"blank.txt"}), 2, "blank.txt: there are no tokens in it"));
+  Write("spelt.txt", "[SEP] a");
+  const Arguments spelt = {"--model=run", "--tokenizer=vocab.txt", "spelt.txt"};
+  EXPECT_EQ(Evaluate(spelt)["tokens"], 2);
+  EXPECT_EQ(Evaluate(spelt + Arguments{"--special-tokens=false"})["tokens"], 4);
 }
 
 TEST_F(EvaluateTest, AClassifiersFiguresAreThoseOfItsTraining) {

@@ -41,6 +41,10 @@ class ByteLevelBpe final : public Tokenizer {
 
   int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
   const BpeModel& model() const { return model_; }
+  bool SetPrefixSpace(bool space) override {
+    model_.prefix_space = space;
+    return true;
+  }
 
  protected:
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;

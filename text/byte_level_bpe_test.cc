@@ -50,17 +50,16 @@ TEST(ByteLevelBpeTest, MergesByRank) {
   EXPECT_EQ(tokenizer->Encode("caf\xE9").status().message(), "not UTF-8 at byte 3 (0xE9)");
 }
 
-TEST(ByteLevelBpeTest, SpecialTokensAreForThoseWhoAsk) {
+TEST(ByteLevelBpeTest, SpecialTokensAreThoseThatTheTextSpells) {
   const auto tokenizer = Small();
   EXPECT_EQ(tokenizer->special_tokens().begin, 260);
   EXPECT_EQ(tokenizer->special_tokens().end, 260);
   EXPECT_EQ(tokenizer->special_tokens().padding, std::nullopt);
-  EXPECT_EQ(tokenizer->Encode("<|endoftext|>")->size(), 13);
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial("ow<|endoftext|><|endoftext|> l"),
-            (std::vector<int32_t>{257, 260, 260, 256}));
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial(""), std::vector<int32_t>());
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial("ow"), std::vector<int32_t>{257});
-  EXPECT_EQ(tokenizer->EncodeWithSpecial("<|endoftext|>\xFF").status().message(), "not UTF-8 at byte 13 (0xFF)");
+  EXPECT_EQ(tokenizer->Encode("<|endoftext|>", /*special=*/false)->size(), 13);
+  EXPECT_EQ(*tokenizer->Encode("ow<|endoftext|><|endoftext|> l"), (std::vector<int32_t>{257, 260, 260, 256}));
+  EXPECT_EQ(*tokenizer->Encode(""), std::vector<int32_t>());
+  EXPECT_EQ(*tokenizer->Encode("ow"), std::vector<int32_t>{257});
+  EXPECT_EQ(tokenizer->Encode("<|endoftext|>\xFF").status().message(), "not UTF-8 at byte 13 (0xFF)");
   EXPECT_EQ(*tokenizer->Decode({260, 257, 260}), "ow");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial({260, 257}), "<|endoftext|>ow");
   EXPECT_EQ(tokenizer->Decode({257, 261}).status().message(), "id 261, at position 1, is not in 0 .. 260");
@@ -76,7 +75,7 @@ TEST(ByteLevelBpeTest, TheLongestSpecialTokenIsRead) {
     ASSERT_TRUE(model.vocabulary.Add(token).ok());
   }
   const auto tokenizer = ByteLevelBpe::Create(model);
-  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("<a>x<b><a><b>"), (std::vector<int32_t>{257, 'x', 259, 258}));
+  EXPECT_EQ(*(*tokenizer)->Encode("<a>x<b><a><b>"), (std::vector<int32_t>{257, 'x', 259, 258}));
 }
 
 TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
@@ -86,7 +85,7 @@ TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "some<|endoftext|>";
   const auto tokenizer = ByteLevelBpe::Create(model);
-  EXPECT_EQ((*tokenizer)->EncodeWithSpecial(text)->size(), 5 * 200'000);
+  EXPECT_EQ((*tokenizer)->Encode(text)->size(), 5 * 200'000);
 }
 
 TEST(ByteLevelBpeTest, OptionsOfThePublishedFiles) {
@@ -117,7 +116,7 @@ TEST(ByteLevelBpeTest, GivesBackEveryText) {
     const auto ids = tokenizer->Encode(text);
     ASSERT_TRUE(ids.ok()) << ids.status();
     EXPECT_EQ(*tokenizer->DecodeWithSpecial(*ids), text);
-    EXPECT_EQ(*tokenizer->EncodeWithSpecial(text), *ids);
+    EXPECT_EQ(*tokenizer->Encode(text), *ids);
   }
 }
 
@@ -160,7 +159,7 @@ TEST(BpeFilesTest, ReadsAndRefuses) {
       {R"({"a": 0, "a": 1})", "'a' occurs twice"},
       {R"({"a": "0"})", "the id of 'a' is \"0\", not a whole number"},
       {R"({"a": 0, "b": 0})", "tokens 'a' and 'b' both have id 0"},
-      {R"({"a": 0, "b": 2})", "token 'b' has id 2, but there are 2 tokens"},
+      {R"({"a": 0, "b": 4})", "token 'b' has id 4, but there are 2 tokens"},
       {R"({"a": 0, "日": 1})", "token '日': U+65E5 '日' stands for no byte"},
   };
   for (const auto& row : vocabularies) {

@@ -44,6 +44,8 @@ TEST(ClassifierInputTest, PairsAreTruncatedLongestFirst) {
   const ModelInput pair = *PairInput("a a", "b b b b b", *tokenizer, {.context = 8, .truncate = true});
   EXPECT_THAT(pair.ids, ElementsAre(1, 5, 5, 2, 6, 6, 6, 2));
   EXPECT_THAT(pair.segments, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  const ModelInput spelt = *PairInput("a [MASK]", "b [SEP]", *tokenizer, {.context = 8});
+  EXPECT_THAT(spelt.ids, ElementsAre(1, 5, 4, 2, 6, 2, 2));
 }
 
 // Expected ids are those of tokenizers 0.23.3: encode([...], is_pretokenized=True). The third word, a formatting

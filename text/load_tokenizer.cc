@@ -4,15 +4,18 @@
 // merges.txt, which belong to byte-level BPE, would be taken for the kinds of other .json and .txt files.
 #include "weft/text/load_tokenizer.h"
 
+#include <cstdio>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
@@ -83,6 +86,14 @@ std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& pa
   return files;
 }
 
+// Prints a note on stderr, once in a program.
+void PrintNote(const std::string& note) {
+  static auto* const mutex = new absl::Mutex();
+  static auto* const printed = new std::set<std::string>{""};
+  const absl::MutexLock lock(mutex);
+  if (printed->insert(note).second) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
 }  // namespace
 
 std::vector<std::string> TokenizerFileNames() {
@@ -110,11 +121,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path
       WEFT_ASSIGN_OR_RETURN(settings[i], Annotate(ParseLargeJsonObject(contents), each.path));
     }
   }
-  const std::string config = (file.parent_path() / kSettings[0]).string();
-  WEFT_ASSIGN_OR_RETURN(const TokenizerSettings read,
-                        Annotate(ReadTokenizerSettings(settings[0], settings[1]), config));
-  WEFT_ASSIGN_OR_RETURN(auto tokenizer, kind->load(files[0].path, kind->companion == nullptr ? "" : files[1].path));
-  tokenizer->Configure(read);
+  const absl::StatusOr<TokenizerSettings> read = ReadTokenizerSettings(settings[0], settings[1]);
+  const bool of_map = ReadTokenizerSettings(settings[0], {}).ok();  // whether an error is of special_tokens_map.json
+  if (!read.ok()) return Annotate(read.status(), (file.parent_path() / kSettings[of_map ? 1 : 0]).string());
+  WEFT_ASSIGN_OR_RETURN(auto tokenizer,
+                        kind->load(files[0].path, kind->companion == nullptr ? "" : files[1].path, settings[0]));
+  tokenizer->Configure(*read);
+  if (read->prefix_space && !tokenizer->SetPrefixSpace(*read->prefix_space)) {
+    tokenizer->set_note(absl::StrCat((file.parent_path() / kSettings[0]).string(), ": add_prefix_space is ",
+                                     *read->prefix_space ? "true" : "false", ", which is not used"));
+  }
+  PrintNote(tokenizer->note());
   return tokenizer;
 }
 

@@ -20,7 +20,7 @@ std::vector<std::string> TokenizerFileNames();
 
 // Loads the tokenizer in `path`, a file or a folder. In a folder, takes the first kind of the table that has a file
 // there. Returns NotFound if `path` doesn't exist, or if the folder has no such file. Returns InvalidArgument, with the
-// file and the location in it, if the file can't be used.
+// file and the location in it, if the file can't be used. Prints Tokenizer::note on stderr, once for each file.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
 
 // A file of a tokenizer. If it is copied to another folder as `name`, LoadTokenizer recognises the copy.

@@ -65,7 +65,7 @@ TEST(LoadTokenizerTest, OneBertFromTwoKindsOfFiles) {
     EXPECT_EQ(pair->ids, (std::vector<int32_t>{101, 2003, 2009, 1029, 102, 2748, 1012, 102}));
     EXPECT_EQ(pair->segments, (std::vector<int32_t>{0, 0, 0, 0, 0, 1, 1, 1}));
     EXPECT_EQ(*bert->Decode(pair->ids), "is it? yes.");
-    EXPECT_EQ(*bert->EncodeWithSpecial("a [MASK]."), (std::vector<int32_t>{1037, 103, 1012}));
+    EXPECT_EQ(*bert->Encode("a [MASK]."), (std::vector<int32_t>{1037, 103, 1012}));
   }
 }
 
@@ -166,15 +166,48 @@ TEST_F(FilesTest, TheFilesBesideATokenizerGiveItsRoles) {
   EXPECT_EQ(*Load(folder_)->Decode({0, 4}), "a");
   Write("tokenizer_config.json", R"({"bos_token":7})");
   EXPECT_EQ(Error(folder_), "tokenizer_config.json: bos_token: it has no content");
+  Write("tokenizer_config.json", "{}");
+  Write("special_tokens_map.json", R"({"eos_token":7})");
+  EXPECT_EQ(Error(folder_), "special_tokens_map.json: eos_token: it has no content");
+}
+
+// The ids are those of transformers 5.24. Its GPT2Tokenizer takes add_prefix_space from tokenizer_config.json, and
+// PreTrainedTokenizerFast takes it from tokenizer.json.
+TEST_F(FilesTest, SettingsSayHowATextIsSplit) {
+  Write("tokenizer.json", R"({"model":{"type":"BPE","vocab":{"a":0,"Ġ":1,"<":2,"s":3,">":4,"<s>":5},"merges":[]},
+    "added_tokens":[{"content":"<s>","id":5,"special":true}],
+    "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"}})");
+  const auto ids = [&](const std::string& config) {
+    Write("tokenizer_config.json", config);
+    return *Load(folder_)->Encode("a<s>");
+  };
+  EXPECT_EQ(ids("{}"), (std::vector<int32_t>{0, 5}));
+  EXPECT_EQ(ids(R"({"split_special_tokens":true})"), (std::vector<int32_t>{0, 2, 3, 4}));
+  EXPECT_EQ(ids(R"({"tokenizer_class":"GPT2Tokenizer","add_prefix_space":true})"), (std::vector<int32_t>{1, 0, 5}));
+  EXPECT_EQ(ids(R"({"tokenizer_class":"PreTrainedTokenizerFast","add_prefix_space":true})"),
+            (std::vector<int32_t>{0, 5}));
+  Write("tokenizer_config.json", R"({"add_prefix_space":"no"})");
+  EXPECT_EQ(Error(folder_), "tokenizer_config.json: add_prefix_space: \"no\" is not of the right type");
+}
+
+// transformers saves a vocab.txt that repeats a token without the token's earlier id.
+TEST_F(FilesTest, IdsMayHaveNoToken) {
+  Write("tokenizer.json", R"({"model":{"type":"WordPiece","vocab":{"[UNK]":0,"b":2,"a":3},"unk_token":"[UNK]"},
+    "normalizer":null,"pre_tokenizer":{"type":"BertPreTokenizer"},"decoder":{"type":"WordPiece"}})");
+  const auto tokenizer = Load(folder_);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->vocabulary_size(), 4);
+  EXPECT_EQ(*tokenizer->Encode("a b c"), (std::vector<int32_t>{3, 2, 0}));
+  EXPECT_EQ(tokenizer->TokenText(1), "");
 }
 
 // As in transformers 5.24's BertTokenizer, which has five special tokens, whatever other names the vocabulary has.
 TEST_F(FilesTest, SettingsNameTheSpecialTokensOfABert) {
   Write("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\n<s>\n<unk>\n");
-  EXPECT_EQ(*Load(folder_)->EncodeWithSpecial("[CLS] a <s>"), (std::vector<int32_t>{1, 3, 0, 0, 0}));
+  EXPECT_EQ(*Load(folder_)->Encode("[CLS] a <s>"), (std::vector<int32_t>{1, 3, 0, 0, 0}));
   Write("tokenizer_config.json", R"({"unk_token": "<unk>", "cls_token": "<s>"})");
   const auto bert = Load(folder_);
-  EXPECT_EQ(*bert->EncodeWithSpecial("[CLS] a <s>"), (std::vector<int32_t>{5, 5, 5, 3, 4}));
+  EXPECT_EQ(*bert->Encode("[CLS] a <s>"), (std::vector<int32_t>{5, 5, 5, 3, 4}));
   EXPECT_EQ(bert->Wrap({3}).ids, (std::vector<int32_t>{4, 3, 2}));
   EXPECT_EQ(bert->special_tokens().unknown, 5);
   EXPECT_EQ(*bert->Decode({4, 3, 5, 2, 1}), "a [CLS]");

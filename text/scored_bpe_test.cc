@@ -51,7 +51,7 @@ TEST(ScoredBpeTest, TheBestScoreMergesFirst) {
       {"<s>", {259, 272, 277}},
   };
   for (const auto& row : rows) {
-    EXPECT_EQ(*tokenizer->Encode(row.text), row.ids) << row.text;
+    EXPECT_EQ(*tokenizer->Encode(row.text, /*special=*/false), row.ids) << row.text;
     EXPECT_EQ(*tokenizer->Decode(row.ids), row.text);
   }
   EXPECT_EQ(tokenizer->Encode("a\xFF").status().message(), "not UTF-8 at byte 1 (0xFF)");
@@ -65,7 +65,7 @@ TEST(ScoredBpeTest, BeginsATextWithItsToken) {
   EXPECT_EQ(tokenizer->Wrap({264}).ids, (std::vector<int32_t>{1, 264}));
   EXPECT_EQ(*tokenizer->Decode({1, 264, 264, 2, 1, 264}), "a a a");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial({1, 264, 264, 2, 1, 264}), "<s>a a</s><s>a");
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial("<s>a"), (std::vector<int32_t>{1, 264}));
+  EXPECT_EQ(*tokenizer->Encode("<s>a"), (std::vector<int32_t>{1, 264}));
 }
 
 TEST(ScoredBpeTest, GivesBackEveryText) {

@@ -22,6 +22,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   static absl::StatusOr<std::unique_ptr<SentencePieceTokenizer>> Create(absl::string_view model);
 
   int64_t vocabulary_size() const override { return model_.size(); }
+  bool SetPrefixSpace(bool space) override { return space; }  // the model itself says so
 
  protected:
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;

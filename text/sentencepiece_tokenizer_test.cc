@@ -27,7 +27,7 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
   EXPECT_EQ(tokenizer->special_tokens().end, 2);
   EXPECT_EQ(tokenizer->special_tokens().padding, std::nullopt);
   for (const char* text : {"", "the cat", "the other number 7", "日本 é", "<s>", "</s> the"}) {
-    const auto ids = tokenizer->Encode(text);
+    const auto ids = tokenizer->Encode(text, /*special=*/false);
     ASSERT_TRUE(ids.ok()) << ids.status();
     EXPECT_EQ(*tokenizer->Decode(*ids), text);
     for (const int32_t id : *ids) EXPECT_GT(id, 2) << text;
@@ -38,7 +38,7 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
   const std::vector<int32_t> ids = *tokenizer->Encode("the cat"), wrapped = tokenizer->Wrap(ids).ids;
   EXPECT_EQ(wrapped.front(), 1);
   EXPECT_EQ(wrapped.size(), ids.size() + 1);
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial("<s>the cat"), wrapped);
+  EXPECT_EQ(*tokenizer->Encode("<s>the cat"), wrapped);
   EXPECT_EQ(*tokenizer->Decode(wrapped), "the cat");
   EXPECT_EQ(*tokenizer->DecodeWithSpecial(wrapped), "<s>the cat");
   EXPECT_EQ(tokenizer->Encode("the \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");

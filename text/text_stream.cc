@@ -84,13 +84,12 @@ void TextStream::AddBytes(absl::string_view before, absl::string_view after) {
 
 // Adds a token that is not shown, but whose text a stop string may have.
 absl::StatusOr<std::string> TextStream::AddHidden(int32_t token) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, tokenizer_.DecodeWithSpecial({token}));
   bytes_ += CleanUpSpaces(std::exchange(uncleaned_, ""));
   const std::string before = Release(/*all=*/false);
   if (stopped_) return before;
   if (!bytes_.empty()) Append(kReplacement, kShown);
   bytes_.clear();
-  Append(text, kHidden);
+  Append(tokenizer_.TokenText(token), kHidden);
   return before + Release(/*all=*/false);
 }
 

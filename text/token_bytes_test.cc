@@ -29,7 +29,7 @@ TEST(TokenBytesTest, OfByteLevelBpeAddUpToTheText) {
   const auto tokenizer = *ByteLevelBpe::Create(std::move(model));
   const std::vector<int32_t> bytes = TokenBytes(*tokenizer);
   int64_t sum = 0;
-  const std::vector<int32_t> ids = *tokenizer->Encode(text);
+  const std::vector<int32_t> ids = *tokenizer->Encode(text, /*special=*/false);
   for (const int32_t id : ids) sum += bytes[static_cast<size_t>(id)];
   EXPECT_EQ(sum, text.size());
   EXPECT_EQ(bytes[static_cast<size_t>(*tokenizer->special_tokens().end)], 0);

@@ -192,7 +192,7 @@ absl::Status TokenFileWriter::Finish() {
   return SyncParent(s.folder);
 }
 
-const Tokenizer& TokenFileWriter::tokenizer() const { return *state_->tokenizer; }
+Tokenizer& TokenFileWriter::tokenizer() const { return *state_->tokenizer; }
 int64_t TokenFileWriter::tokens() const { return state_->tokens; }
 int64_t TokenFileWriter::documents() const { return state_->documents->count(); }
 

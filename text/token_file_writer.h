@@ -45,7 +45,7 @@ class TokenFileWriter {
   // are no tokens.
   absl::Status Finish();
 
-  const Tokenizer& tokenizer() const;
+  Tokenizer& tokenizer() const;
   int64_t tokens() const;
   int64_t documents() const;
 

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
@@ -15,7 +16,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenList::Create(absl::string_view f
   WEFT_RETURN_IF_ERROR(CheckUtf8(file));
   std::vector<std::string> tokens;
   // A list in JSON is recognised as such, because a list of lines that begins with "[" is hardly ever valid JSON.
-  const nlohmann::json json = nlohmann::json::parse(file.begin(), file.end(), nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = ParseJson(file);
   if (json.is_array() && absl::c_all_of(json, [](const auto& token) { return token.is_string(); })) {
     tokens = json.get<std::vector<std::string>>();
   } else if (!file.empty()) {

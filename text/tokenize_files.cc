@@ -84,16 +84,14 @@ class Separator {
 // Encodes documents and writes their tokens.
 class DocumentWriter {
  public:
-  DocumentWriter(bool special, TokenFileWriter* writer)
-      : tokenizer_(writer->tokenizer()), special_(special), writer_(writer) {}
+  explicit DocumentWriter(TokenFileWriter* writer) : tokenizer_(writer->tokenizer()), writer_(writer) {}
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
   // Adds text to the present document. `file` and `position` name the place of the text in errors.
   absl::Status Add(absl::string_view text, const std::string& file, int64_t position) {
     if (text.empty()) return absl::OkStatus();
-    const absl::StatusOr<std::vector<int32_t>> ids =
-        special_ ? tokenizer_.EncodeWithSpecial(text) : tokenizer_.Encode(text);
+    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer_.Encode(text);
     if (!ids.ok()) {
       return Annotate(ids.status(), position == 0 ? file : absl::StrCat(file, ", counted from byte ", position));
     }
@@ -110,7 +108,6 @@ class DocumentWriter {
 
  private:
   const Tokenizer& tokenizer_;
-  const bool special_;
   TokenFileWriter* writer_;
   bool empty_ = true;
 };
@@ -193,7 +190,8 @@ absl::StatusOr<TokenizeResult> TokenizeFiles(const std::vector<std::string>& pat
     WEFT_ASSIGN_OR_RETURN(end_text, EndText(writer.tokenizer()));
   }
   const Separator separator(options.document_end, end_text);
-  DocumentWriter documents(options.special_tokens, &writer);
+  writer.tokenizer().ReadSpecial(options.special_tokens);
+  DocumentWriter documents(&writer);
   TokenizeResult result = {.vocabulary = writer.tokenizer().vocabulary_size()};
   for (const std::string& path : paths.empty() ? std::vector<std::string>{""} : paths) {
     WEFT_ASSIGN_OR_RETURN(const int64_t bytes,

@@ -25,7 +25,7 @@ struct TokenizeOptions {
       tokenizer;  // a file or a folder; empty: learn byte-level BPE with an end token from the files' beginnings
   int64_t vocabulary = 8000;  // maximum number of tokens of a learnt tokenizer
   DocumentEnd document_end = DocumentEnd::kFile;
-  bool special_tokens = true;  // texts of special tokens, such as "<|end|>", are these tokens and not letters
+  std::optional<bool> special_tokens;  // Tokenizer::ReadSpecial
   TokenFileOptions files;
   // Bytes of text that are encoded at once. Longer documents are cut before the first character of a line, before a
   // space or, if there is neither, between any two characters.

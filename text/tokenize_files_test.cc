@@ -112,7 +112,7 @@ TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
     const bool special = static_cast<int64_t>(chunk) > 0;
     const std::string& text = chunk == 64 ? plain : marked;  // 64 bytes of the other text may have no place to cut
     Write("a", text);
-    std::vector<int32_t> expected = special ? *tokenizer->EncodeWithSpecial(text) : *tokenizer->Encode(text);
+    std::vector<int32_t> expected = *tokenizer->Encode(text, special);
     EXPECT_EQ(absl::c_count(expected, added) > 10, special && chunk != 64);
     expected.push_back(*tokenizer->special_tokens().end);
     Tokenized({"a"}, {.tokenizer = Path("learnt"), .special_tokens = special, .chunk = special ? chunk : -chunk});

@@ -48,7 +48,7 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
 
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> Tokenizer::EncodeAdded(absl::string_view text, bool special) const {
+absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, bool special) const {
   if (!added_.empty()) WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<int32_t> ids;
   std::string storage;
@@ -121,6 +121,7 @@ void Tokenizer::SetAdded(std::vector<AddedToken> tokens) {
 
 void Tokenizer::Configure(const TokenizerSettings& settings) {
   clean_up_ = may_clean_up_ && settings.clean_up;
+  reads_special_ = !settings.split_special;
   absl::flat_hash_map<std::string, int32_t> ids;  // of the vocabulary; empty until it is needed
   const auto find = [&](const std::string& text) -> std::optional<int32_t> {
     const auto known =

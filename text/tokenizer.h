@@ -5,9 +5,8 @@
 //   const ModelInput input = tokenizer->Wrap(ids);       // [CLS] a text [SEP]
 //   tokenizer->Decode(input.ids)                         // "a text"
 //
-// Encode returns no special token except the unknown one: Encode("[CLS]") gives ordinary tokens for "[", "CL" and so
-// on. EncodeWithSpecial returns the tokens that the text spells out. A tokenizer that is loaded never changes, so
-// threads can share it.
+// Encode("a [MASK]") has the id of [MASK], as in transformers. For texts that strangers wrote, ReadSpecial(false) makes
+// it ordinary tokens for "[", "MA" and so on. A tokenizer never changes after that, so threads can share it.
 #ifndef WEFT_TEXT_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZER_H_
 
@@ -38,7 +37,9 @@ struct TokenizerSettings {
   std::vector<AddedToken> special;  // are added if no added token has their text
   // The text of each role's token. A role without a text has no token, whatever the tokens' names are.
   std::vector<std::pair<std::optional<int32_t> SpecialTokens::*, std::optional<std::string>>> roles;
-  bool clean_up = false;  // Decode calls CleanUpSpaces, unless the tokenizer is BPE
+  bool clean_up = false;       // Decode calls CleanUpSpaces, unless the tokenizer is BPE
+  bool split_special = false;  // ReadSpecial(false)
+  std::optional<bool> prefix_space;
 };
 
 struct ModelInput {
@@ -58,12 +59,12 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   // Returns the ids of `text`. If the vocabulary cannot express a character, or if the text is not UTF-8, returns
-  // InvalidArgument with the byte offset. Only ByteTokenizer accepts texts that are not UTF-8.
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const { return EncodeAdded(text, false); }
-  // Like Encode, but where the text of a special token ("<|endoftext|>") occurs, the result has that token's id.
-  absl::StatusOr<std::vector<int32_t>> EncodeWithSpecial(absl::string_view text) const {
-    return EncodeAdded(text, true);
-  }
+  // InvalidArgument with the byte offset. Only ByteTokenizer accepts texts that are not UTF-8. `special`: whether the
+  // text of a special token ("<|endoftext|>") becomes this token; otherwise it is ordinary text.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text, bool special) const;
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const { return Encode(text, reads_special_); }
+  // Sets `special` for Encode(text). Without a value, it stays as the tokenizer's files say, usually true.
+  void ReadSpecial(std::optional<bool> special) { reads_special_ = special.value_or(reads_special_); }
   // Reports whether the text of an added token, together with the white space around it, includes or borders on byte
   // `at` of `text`. Elsewhere a cut changes no added token.
   bool TouchesAddedToken(absl::string_view text, size_t at) const { return written_.Touches(text, at); }
@@ -79,9 +80,9 @@ class Tokenizer {
   absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
   // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
-  // Like Decode, before CleanUpSpaces, which Decode calls if cleans_up().
   // Returns the text of one token, also of a special one, or "" if `id` is not in the vocabulary.
   std::string TokenText(int32_t id) const { return DecodeWithSpecial({id}).value_or(""); }
+  // Like Decode, before CleanUpSpaces, which Decode calls if cleans_up().
   absl::StatusOr<std::string> DecodeUncleaned(absl::Span<const int32_t> ids) const;
   bool cleans_up() const { return clean_up_; }
   // Reports whether Decode leaves `id` out.
@@ -96,9 +97,12 @@ class Tokenizer {
 
   // Follows `settings`. Tokens and roles whose text is no token of the vocabulary are left out.
   void Configure(const TokenizerSettings& settings);
-  // Returns a sentence for the user about an oddity of the files, or "".
+  // Returns a sentence for the user about an oddity of the files, or "". LoadTokenizer prints it.
   const std::string& note() const { return note_; }
   void set_note(std::string note) { note_ = std::move(note); }
+  // Sets whether Encode puts a space before a text that does not begin with one. Returns false if the tokenizer would
+  // need it, but does not support `space`. Must be called before threads share the tokenizer.
+  virtual bool SetPrefixSpace(bool /*space*/) { return true; }
 
  protected:
   // Returns the ids of a normalized text that has no added token.
@@ -124,7 +128,6 @@ class Tokenizer {
   void SetFormat(WrapFormat single, WrapFormat pair);
 
  private:
-  absl::StatusOr<std::vector<int32_t>> EncodeAdded(absl::string_view text, bool special) const;
   absl::Status CheckIds(absl::Span<const int32_t> ids) const;
 
   std::vector<AddedToken> added_, special_list_;  // in the order of the ids; the latter: those that are special
@@ -132,7 +135,7 @@ class Tokenizer {
   absl::flat_hash_map<int32_t, std::string> respelt_;
   SpecialTokens special_;
   std::string note_;
-  bool keeps_unknown_ = false, may_clean_up_ = false, clean_up_ = false;
+  bool reads_special_ = true, keeps_unknown_ = false, may_clean_up_ = false, clean_up_ = false;
   WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 

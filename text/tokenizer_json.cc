@@ -305,6 +305,12 @@ constexpr std::pair<const char*, std::optional<int32_t> SpecialTokens::*> kRoles
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const Json& special_tokens_map) {
   TokenizerSettings settings;
   WEFT_ASSIGN_OR_RETURN(settings.clean_up, Get(json, "clean_up_tokenization_spaces", false));
+  WEFT_ASSIGN_OR_RETURN(settings.split_special, Get(json, "split_special_tokens", false));
+  // The classes of no model in particular leave the pre-tokenizer as tokenizer.json says.
+  const Json &type = Member(json, "tokenizer_class"), &space = Member(json, "add_prefix_space");
+  if (!space.is_null() && type != "PreTrainedTokenizerFast" && type != "TokenizersBackend") {
+    WEFT_ASSIGN_OR_RETURN(settings.prefix_space, Get(json, "add_prefix_space", false));
+  }
   const Json& all = Member(json, "added_tokens_decoder");
   for (const auto& [id, entry] : all.items()) {
     absl::StatusOr<AddedToken> token = ReadAddedToken(entry);

@@ -43,7 +43,7 @@ TEST(TokenizerJsonTest, ReadsWordPiece) {
   ASSERT_TRUE(pair.ok());
   EXPECT_EQ(pair->ids, (std::vector<int32_t>{4, 1, 1, 3}));
   EXPECT_EQ(pair->segments, (std::vector<int32_t>{1, 2, 2, 0}));
-  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("a <M>a"), (std::vector<int32_t>{3, 5, 3}));
+  EXPECT_EQ(*(*tokenizer)->Encode("a <M>a"), (std::vector<int32_t>{3, 5, 3}));
   EXPECT_EQ(*(*tokenizer)->Decode({1, 3, 4, 2}), "ab É");
 }
 
@@ -67,11 +67,11 @@ TEST(TokenizerJsonTest, ReadsByteLevelBpe) {
   EXPECT_EQ((*tokenizer)->special_tokens().end, 5);
   EXPECT_EQ((*tokenizer)->Wrap({0}).ids, (std::vector<int32_t>{4, 0, 5}));
   EXPECT_EQ((*tokenizer)->WrapPair({0}, {2})->ids, (std::vector<int32_t>{4, 0, 5, 5, 2, 5}));
-  EXPECT_EQ(*(*tokenizer)->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 1, 5, 2}));
+  EXPECT_EQ(*(*tokenizer)->Encode("a </s> a"), (std::vector<int32_t>{0, 1, 5, 2}));
   json["added_tokens"][1]["lstrip"] = true;
-  EXPECT_EQ(*(*ReadTokenizerJson(json))->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 5, 2}));
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->Encode("a </s> a"), (std::vector<int32_t>{0, 5, 2}));
   json["added_tokens"][1]["rstrip"] = true;
-  EXPECT_EQ(*(*ReadTokenizerJson(json))->EncodeWithSpecial("a </s> a"), (std::vector<int32_t>{0, 5, 0}));
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->Encode("a </s> a"), (std::vector<int32_t>{0, 5, 0}));
   json["post_processor"]["type"] = "BertProcessing";
   EXPECT_EQ((*ReadTokenizerJson(json))->WrapPair({0}, {2})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   json["post_processor"] = {{"type", "ByteLevel"}};
@@ -91,7 +91,7 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
       {true, "/model/type", R"("Unigram")", "model: its type is 'Unigram', not BPE or WordPiece"},
       {true, "/model/vocab", "null", "model.vocab: not an object of tokens and their ids"},
       {true, "/model/vocab/a", "0.5", "model.vocab: the id of 'a' is 0.5, not a whole number below 2^63"},
-      {true, "/model/vocab/a", "9", "model.vocab: token 'a' has id 9, but there are 6 tokens"},
+      {true, "/model/vocab/a", "12", "model.vocab: token 'a' has id 12, but there are 6 tokens"},
       {true, "/model/vocab/<s>", "3", "model.vocab: token '<s>' has id 3, but in added_tokens 4"},
       {true, "/model/vocab/日", "6", "model.vocab: token '日': U+65E5 '日' stands for no byte"},
       {true, "/model/merges", "null", "model.merges: it is not a list"},

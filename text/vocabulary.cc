@@ -1,5 +1,6 @@
 #include "weft/text/vocabulary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -20,11 +21,12 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(std::vector<std::string> tokens) {
 }
 
 absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string, int64_t>> tokens) {
-  std::vector<const std::string*> by_id(tokens.size());
+  std::vector<const std::string*> by_id;
   for (const auto& [token, id] : tokens) {
-    if (id < 0 || id >= static_cast<int64_t>(tokens.size())) {
+    if (id < 0 || id >= 2 * static_cast<int64_t>(tokens.size())) {
       return InvalidArgument("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens");
     }
+    by_id.resize(std::max(by_id.size(), static_cast<size_t>(id) + 1));
     const std::string*& known = by_id[static_cast<size_t>(id)];
     if (known != nullptr) {
       return InvalidArgument("tokens ", Quoted(*known), " and ", Quoted(token), " both have id ", id);
@@ -32,7 +34,10 @@ absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string
     known = &token;
   }
   Vocabulary vocabulary;
-  for (const std::string* token : by_id) WEFT_RETURN_IF_ERROR(vocabulary.Add(*token));
+  for (const std::string* token : by_id) {
+    if (token == nullptr) vocabulary.tokens_.emplace_back();
+    if (token != nullptr) WEFT_RETURN_IF_ERROR(vocabulary.Add(*token));
+  }
   return vocabulary;
 }
 

@@ -18,8 +18,8 @@ class Vocabulary {
   Vocabulary() = default;
   // Returns a vocabulary in which tokens[i] has id i, or InvalidArgument if a token occurs twice.
   static absl::StatusOr<Vocabulary> Create(std::vector<std::string> tokens);
-  // Returns a vocabulary with the given ids, or InvalidArgument if a token occurs twice or an id in 0 .. size - 1 is
-  // missing.
+  // Returns a vocabulary with the given ids. Ids without a token, which a vocab.txt with a token twice gives, have the
+  // text "". Returns InvalidArgument if a token or id occurs twice, or if more ids than half have no token.
   static absl::StatusOr<Vocabulary> FromIds(std::vector<std::pair<std::string, int64_t>> tokens);
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }

@@ -99,7 +99,7 @@ TEST(WordPieceTest, TakesTheLongestPieces) {
   };
   for (auto row : rows) {
     if (row.ids.size() == 98) row.ids[0] = 9;
-    EXPECT_EQ(*tokenizer->Encode(row.text), row.ids) << row.text;
+    EXPECT_EQ(*tokenizer->Encode(row.text, /*special=*/false), row.ids) << row.text;
   }
   EXPECT_EQ(tokenizer->Encode("bed \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");
 }
@@ -114,7 +114,11 @@ TEST(WordPieceTest, KnowsBertsFormat) {
   EXPECT_EQ(special.mask, 4);
   EXPECT_EQ(special.begin, std::nullopt);
   EXPECT_EQ(special.end, std::nullopt);
-  EXPECT_EQ(*tokenizer->EncodeWithSpecial("bed [MASK]s, [mask]"), (std::vector<int32_t>{9, 4, 1, 10, 1, 1, 1}));
+  EXPECT_EQ(*tokenizer->Encode("bed [MASK]s, [mask]"), (std::vector<int32_t>{9, 4, 1, 10, 1, 1, 1}));
+  tokenizer->ReadSpecial(false);
+  EXPECT_EQ(*tokenizer->Encode("[MASK]"), (std::vector<int32_t>{1, 1, 1}));
+  EXPECT_EQ(tokenizer->TokenText(4), "[MASK]");
+  EXPECT_EQ(tokenizer->TokenText(99), "");
   EXPECT_EQ(tokenizer->Wrap({5, 6}).ids, (std::vector<int32_t>{2, 5, 6, 3}));
   EXPECT_EQ(tokenizer->Wrap({}).segments, (std::vector<int32_t>{0, 0}));
   const auto pair = tokenizer->WrapPair({5, 6}, {9});

@@ -78,6 +78,7 @@ Hyperparameters Table(EvaluateFlags* flags) {
        &flags->batch,
        {.low = 1, .high = 4096}},
       {"json", "print one JSON object", &flags->json},
+      SpecialTokensRow(&flags->special_tokens),
       WeightsRow(&flags->weights),
       {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
       {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
@@ -116,6 +117,7 @@ Figures ClassFigures(const ConfusionMatrix& confusion, const std::vector<std::st
 
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
+  gpt.tokenizer->ReadSpecial(flags.special_tokens);
   const LanguageModelOptions options = {.stride = flags.stride, .threads = flags.threads, .weights = flags.weights};
   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, options)));
   const std::string perplexity = absl::StrFormat("%.4f by token, %.4f by word, %.4f by byte", score.perplexity,
@@ -184,6 +186,7 @@ absl::StatusOr<Figures> MeasureRegression(TextHead* head, const EvaluateFlags& f
 
 absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
+  bert.tokenizer->ReadSpecial(flags.special_tokens);
   const auto given = [&](const char* flag) { return flags.given.count(flag) > 0; };
   if (!bert.model.labels.empty()) {
     for (const char* flag : {"masked", "seed"}) {
@@ -223,17 +226,18 @@ struct Subject {
 // measure for the family.
 const Subject* FindSubject(const ModelFamily* family) {
   static const Subject kSubjects[] = {
-      {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride"}, true, MeasureGpt},
+      {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride", "special-tokens"}, true, MeasureGpt},
       {&PublishedBert::kFamily,
        "a BERT",
        {"masked", "seed", "truncate", "batch", "pairs", "format", "header", "text-column", "text-pair-column",
-        "label-column"},
+        "label-column", "special-tokens"},
        true,
        MeasureBert},
       {&PublishedVit::kFamily, "a ViT", {"labels", "batch"}, true, MeasureVit},
       {&PublishedTransformer::kFamily,
        "a Transformer",
-       {"source", "references", "beam", "lowercase", "truncate", "batch", "baseline", "resamples", "seed"},
+       {"source", "references", "beam", "lowercase", "truncate", "batch", "baseline", "resamples", "seed",
+        "special-tokens"},
        false,
        MeasureTransformer},
       {nullptr,

@@ -22,6 +22,7 @@ struct EvaluateFlags {
   uint64_t seed = 1;
   int64_t beam = 0, batch = 32, threads = 0, stride = 0, resamples = 1000;
   std::optional<DType> weights;
+  std::optional<bool> special_tokens;
   bool lowercase = false, truncate = false, json = false;
   LabelledDataOptions data;
   bool pairs = false;

@@ -50,6 +50,7 @@ absl::StatusOr<TranslationFiles> ReadFiles(const std::string& source, const std:
 absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& model, const TextLines& source) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
   PrintNotes(opened.notes);
+  opened.source->ReadSpecial(flags.special_tokens);
   LineTranslatorOptions options = {.translate = opened.translate,
                                    .truncate = flags.truncate,
                                    .batch = flags.batch,

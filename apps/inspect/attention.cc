@@ -62,14 +62,8 @@ Hyperparameters Table(AttentionFlags* flags) {
        "the head whose map the terminal shows, from 1; default: the mean of all",
        &flags->head,
        {.low = 1, .needs = "no out, no json", .group = "Output"}},
-      {"special-tokens",
-       "for a GPT: whether the texts of special tokens in the text become these tokens",
-       &query.special_tokens,
-       {.group = "Text"}},
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &query.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      SpecialTokensRow(&query.special_tokens, "Data"),
+      ThreadsRow(&query.threads),
   };
 }
 

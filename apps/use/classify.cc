@@ -2,13 +2,14 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -28,6 +29,7 @@ namespace {
 struct ClassifyFlags {
   std::string model;
   bool scores = false;
+  std::optional<bool> special_tokens;
   ClassifierOptions options;
   std::vector<std::string> files;
   GivenFlags given;
@@ -38,8 +40,7 @@ Hyperparameters Table(ClassifyFlags* flags) {
   return {
       {"model",
        "a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a classifier "
-       "or "
-       "of a ViT",
+       "or of a ViT",
        &flags->model,
        {.group = "Model", .type = "MODEL", .required = true}},
       {"scores",
@@ -54,15 +55,13 @@ Hyperparameters Table(ClassifyFlags* flags) {
        "cut texts that are longer than the model's context, instead of failing",
        &options.truncate,
        {.group = "Data"}},
+      SpecialTokensRow(&flags->special_tokens, "Data"),
       {"batch",
        "maximum number of texts or pictures classified at once",
        &options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
       WeightsRow(&options.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &options.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&options.threads),
   };
 }
 
@@ -102,6 +101,7 @@ void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labe
 
 absl::Status ClassifyTexts(const ClassifyFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
+  bert.tokenizer->ReadSpecial(flags.special_tokens);
   const absl::StatusOr<std::unique_ptr<TextHead>> opened = TextHead::Create(std::move(bert), flags.options);
   if (absl::IsUnimplemented(opened.status())) {
     return InvalidArgument(opened.status().message(), "; weft train classify --init=", flags.model, " adds one");
@@ -128,8 +128,8 @@ absl::Status Classify(ClassifyFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
   if (family != &PublishedVit::kFamily) return ClassifyTexts(flags);
   WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(OpenClassifier(flags.model, flags.options)));
-  if (flags.options.truncate || flags.options.pairs) {
-    return InvalidArgument("--", flags.options.truncate ? "truncate" : "pairs", " has no use in classifying pictures");
+  for (const char* const flag : {"truncate", "pairs", "special-tokens"}) {
+    if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use in classifying pictures");
   }
   for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
   return UsageError(classifier->Classify(flags.files, [&](absl::Span<const std::vector<float>> logits) {

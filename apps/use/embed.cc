@@ -39,11 +39,9 @@ Hyperparameters Table(EmbedFlags* flags) {
        "default_prompt_name",
        &flags->prompt_name,
        {.group = "Data", .type = "NAME"}},
+      SpecialTokensRow(&flags->encoder.special_tokens, "Data"),
       WeightsRow(&flags->encoder.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &flags->encoder.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&flags->encoder.threads),
   };
 }
 

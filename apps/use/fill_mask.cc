@@ -40,10 +40,7 @@ Hyperparameters Table(FillMaskFlags* flags) {
        {.group = "Data"}},
       {"batch", "maximum number of lines computed at once", &encoder.batch, {.low = 1, .high = 4096, .group = "Run"}},
       WeightsRow(&encoder.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &encoder.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&encoder.threads),
   };
 }
 

@@ -37,7 +37,7 @@ struct GenerateFlags {
 
 // Sets `stops` to `text`, or to the texts of a JSON array.
 absl::Status SetStop(absl::string_view text, std::vector<std::string>* stops) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(text);
   const auto is_text = [](const nlohmann::json& each) { return each.is_string(); };
   *stops = {std::string(text)};
   if (!json.is_array()) return absl::OkStatus();

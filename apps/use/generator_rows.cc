@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/flags.h"
+#include "weft/core/json.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -24,7 +25,7 @@ namespace {
 absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
   bias->clear();
   if (text.empty()) return absl::OkStatus();
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto json = ParseJson(text);
   if (!json.is_object()) return InvalidArgument("got '", text, "', wanted a JSON object such as {\"50256\": -100}");
   for (const auto& [key, value] : json.items()) {
     int32_t token = 0;
@@ -47,6 +48,18 @@ std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
 
 }  // namespace
 
+Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group) {
+  const auto set = [ends](absl::string_view text) {
+    *ends = Texts(absl::StrSplit(text, ',', absl::SkipEmpty()));
+    return absl::OkStatus();
+  };
+  return {"end-token",
+          "tokens that end a text, in place of the model's end tokens: texts of tokens or their numbers, separated by "
+          "commas; empty: none",
+          Hyperparameter::Text{[ends] { return absl::StrJoin(ends->value_or(Texts()), ","); }, set},
+          {.may_be_empty = true, .group = group, .type = "TOKENS"}};
+}
+
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
   TextGeneratorOptions& options = *generator;
   SamplingOptions& sampling = options.generate.sampling;
@@ -55,19 +68,8 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        "tokenizer to use instead of the model's, as for weft tokenize",
        &options.tokenizer,
        {.group = "Model", .type = "FILE_OR_FOLDER"}},
-      {"end-token",
-       "tokens that end a text, in place of the model's end tokens: texts of tokens or their numbers, separated by "
-       "commas; empty: none",
-       Hyperparameter::Text{[&options] { return absl::StrJoin(options.end_tokens.value_or(Texts()), ","); },
-                            [&options](absl::string_view text) {
-                              options.end_tokens = Texts(absl::StrSplit(text, ',', absl::SkipEmpty()));
-                              return absl::OkStatus();
-                            }},
-       {.may_be_empty = true, .group = "Text", .type = "TOKENS"}},
-      {"special-tokens",
-       "whether the texts of special tokens in the input become these tokens",
-       &options.special_tokens,
-       {.group = "Text"}},
+      EndTokensRow(&options.end_tokens, "Text"),
+      SpecialTokensRow(&options.special_tokens, "Text"),
       {"slide",
        "whether a text that fills the model's context goes on without its older half; otherwise it ends. Default: true "
        "for a run and a file of llama2.c, false for a published model",
@@ -117,10 +119,7 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        &options.generate.draft,
        {.low = 0, .high = 47, .group = "Run"}},
       WeightsRow(&options.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &options.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&options.threads),
   };
 }
 

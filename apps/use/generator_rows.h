@@ -6,7 +6,9 @@
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
@@ -16,6 +18,8 @@
 
 namespace weft {
 
+// Returns the row of the flag --end-token, whose texts EndTokens (inference/open_model.h) reads.
+Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
 

@@ -31,9 +31,7 @@ Hyperparameters Table(TokenizeFlags* flags) {
        {.type = "FILE_OR_FOLDER"}},
       {"special", "add the special tokens of the model's format; with --decode, print special tokens, too",
        &flags->special},
-      {"special-tokens",
-       "read texts of special tokens, such as <|endoftext|>, as these tokens; false: as ordinary text",
-       &flags->files.special_tokens},
+      SpecialTokensRow(&flags->files.special_tokens),
       {"decode", "print a line of text for each JSON array of ids", &flags->decode},
       {"out",
        "write the tokens of all texts to this new folder, as data for weft train gpt; without --tokenizer, byte-level "
@@ -61,8 +59,7 @@ Hyperparameters Table(TokenizeFlags* flags) {
 }
 
 absl::StatusOr<std::string> Encode(const Tokenizer& tokenizer, absl::string_view line, const TokenizeFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids,
-                        flags.files.special_tokens ? tokenizer.EncodeWithSpecial(line) : tokenizer.Encode(line));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode(line));
   return nlohmann::json(flags.special ? tokenizer.Wrap(ids).ids : ids).dump();
 }
 
@@ -71,10 +68,9 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
   if (!json.is_array()) return InvalidArgument("it is not a JSON array of ids");
   std::vector<int32_t> ids;
   for (const nlohmann::json& id : json) {
-    if (!id.is_number_integer() || WholeNumber(id) != id.get<int32_t>()) {
-      return InvalidArgument("entry " + std::to_string(ids.size()) + " is not an id");
-    }
-    ids.push_back(id.get<int32_t>());
+    const std::optional<int32_t> token = TokenId(id);
+    if (!token) return InvalidArgument("entry ", ids.size(), " is not an id");
+    ids.push_back(*token);
   }
   return flags.special ? tokenizer.DecodeWithSpecial(ids) : tokenizer.Decode(ids);
 }
@@ -107,7 +103,7 @@ absl::Status Tokenize(TokenizeFlags flags) {
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.files.tokenizer)));
-  if (!tokenizer->note().empty()) std::fprintf(stderr, "note: %s\n", tokenizer->note().c_str());
+  tokenizer->ReadSpecial(flags.files.special_tokens);
   return ForEachLine(flags.texts, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags));
     std::fwrite(text.data(), 1, text.size(), stdout);

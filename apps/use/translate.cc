@@ -14,6 +14,7 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/core/status.h"
 #include "weft/formats/generation.h"
 #include "weft/inference/line_translator.h"
@@ -25,7 +26,8 @@ namespace {
 struct TranslateFlags {
   std::string model;
   LineTranslatorOptions options = {.translate = {{.beam = 4}}};
-  std::string end_token;
+  std::optional<std::vector<std::string>> end_tokens;
+  std::optional<bool> special_tokens;
   bool scores = false;
   std::vector<std::string> files;
   GivenFlags given;
@@ -65,24 +67,19 @@ Hyperparameters Table(TranslateFlags* flags) {
        "number of translations to take from the lexicon for each token of a line",
        &flags->options.shortlist_translations,
        {.low = 1, .high = 1e6, .needs = "shortlist", .group = "Search"}},
-      {"end-token",
-       "text of the token that ends a translation, in place of the model's end tokens",
-       &flags->end_token,
-       {.group = "Search", .type = "TOKEN"}},
+      EndTokensRow(&flags->end_tokens, "Search"),
       {"scores", "add a tab and the log-probability to each translation", &flags->scores, {.group = "Output"}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing",
        &flags->options.truncate,
        {.group = "Data"}},
+      SpecialTokensRow(&flags->special_tokens, "Data"),
       {"batch",
        "maximum number of lines translated at once; it changes no translation",
        &flags->options.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
       WeightsRow(&flags->options.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &flags->options.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&flags->options.threads),
   };
 }
 
@@ -110,14 +107,13 @@ absl::Status Translate(TranslateFlags flags) {
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(flags.model)));
   PrintNotes(opened.notes);
+  opened.source->ReadSpecial(flags.special_tokens);
   flags.options.translate = opened.translate;  // the defaults; the given flags are set once more
   BeamSearchOptions& search = flags.options.translate.search;
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
-  if (!flags.end_token.empty()) {
-    const std::optional<int32_t> end = FindToken(*opened.target, flags.end_token);
-    if (!end.has_value()) return InvalidArgument("--end-token: the vocabulary has no token '", flags.end_token, "'");
-    search.end = {*end};
+  if (flags.end_tokens) {
+    WEFT_ASSIGN_OR_RETURN(search.end, EndTokens(*opened.target, *flags.end_tokens));
   }
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");

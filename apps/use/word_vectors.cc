@@ -54,10 +54,7 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        &encoder.truncate,
        {.group = "Data"}},
       WeightsRow(&encoder.weights),
-      {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
-       &encoder.threads,
-       {.low = 0, .high = 1024, .group = "Run"}},
+      ThreadsRow(&encoder.threads),
   };
 }
 

@@ -161,18 +161,20 @@ class Cases:
         self.add(name, model, files or {}, arguments, expected)
         return tokens
 
-    def classify(self, name, files, text):
+    def classify(self, name, files, text, special=None):
         folder = self.folder("classifier", files)
-        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         model = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
-        encoded = tokenizer.encode(text)
+        encoded = tokenizer(text, return_tensors="pt", split_special_tokens=None if special is None else not special)
         with torch.no_grad():
-            logits = model(torch.tensor([encoded.ids]), token_type_ids=torch.tensor([encoded.type_ids])).logits[0]
+            logits = model(encoded["input_ids"]).logits[0]
         several = model.config.problem_type == "multi_label_classification"
-        probabilities = torch.sigmoid(logits) if several else torch.softmax(logits, -1)
-        self.add(name, "classifier", files, ["classify", "--model=MODEL", "--scores"],
-                 {"scores": {model.config.id2label[i]: round(p, 6) for i, p in enumerate(probabilities.tolist())}},
-                 text + "\n")
+        probabilities = (torch.sigmoid(logits) if several else torch.softmax(logits, -1)).tolist()
+        labels = [model.config.id2label[i] for i in range(len(probabilities))]
+        labels = [f"{label} ({i})" if labels.count(label) > 1 else label for i, label in enumerate(labels)]
+        self.add(name, "classifier", files, ["classify", "--model=MODEL", "--scores", *(
+            [] if special is None else [f"--special-tokens={str(special).lower()}"])],
+                 {"scores": {label: round(p, 6) for label, p in zip(labels, probabilities)}}, text + "\n")
 
     def fill_mask(self, name, text):
         folder = self.folder("masked", {})
@@ -186,10 +188,10 @@ class Cases:
                  {"masks": [{"token": t, "score": round(p, 6)} for p, t in zip(best.values.tolist(),
                                                                              best.indices.tolist())]}, text + "\n")
 
-    def tokenize(self, name, model, text, more=(), special=True):
-        tokenizer = tokenizers.Tokenizer.from_file(str(self.models / model / "tokenizer.json"))
-        self.add(name, model, {}, ["tokenize", "--tokenizer=MODEL", *more],
-                 {"ids": tokenizer.encode(text, add_special_tokens=special).ids}, text + "\n")
+    def tokenize(self, name, model, text, more=(), special=True, files=None):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder(model, files or {}))
+        self.add(name, model, files or {}, ["tokenize", "--tokenizer=MODEL", *more],
+                 {"ids": tokenizer(text, add_special_tokens=special)["input_ids"]}, text + "\n")
 
 
 def draw_cases(cases):
@@ -228,12 +230,21 @@ def draw_cases(cases):
     cases.generate("a beam search with a length penalty", files=settings(length_penalty=2.5, **beams), beams=True)
     for key, value in [("eos_token_id", "x"), ("eos_token_id", 1.5), ("eos_token_id", [1, "x"]),
                        ("repetition_penalty", "high"),
-                       ("max_new_tokens", "many")]:
+                       ("max_new_tokens", "many"), ("max_new_tokens", 0), ("eos_token_id", 2**32 + 7)]:
         cases.refused(f"{key} {json.dumps(value)}", "gpt2", settings(**{key: value}),
                       ["generate", "--model=MODEL", "--prompt=a"], [key, "generation_config.json"])
     for token in size + 100, -1:  # which the model never writes
         cases.generate(f"the end token {token}", files=settings(eos_token_id=token), library={"eos_token_id": None})
         cases.cases[-1]["note"] = "eos_token_id"
+    # transformers takes no end token from config.json beside generation_config.json.
+    cases.generate("generation_config.json without an end token",
+                   files=settings(top_k=5) | config(eos_token_id=fourth) | {"tokenizer_config.json": None})
+    cases.generate("forced tokens", prompt="Hello world", files=settings(forced_bos_token_id=7, eos_token_id=sixth))
+    cases.cases[-1]["note"] = "forced_bos_token_id is 7, which is not used"
+    template = tokenizers.Tokenizer.from_file(str(cases.models / "gpt2/tokenizer.json"))
+    template.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, template.token_to_id(END))])
+    cases.generate("a template that ends texts", files={"tokenizer.json": json.loads(template.to_str())})
     cases.refused("a prompt beyond the positions", "gpt2", {},
                   ["generate", "--model=MODEL", "--prompt=" + "x" * 60], ["context", "48"])
 
@@ -241,6 +252,17 @@ def draw_cases(cases):
     cases.classify("labels with unusual names", {}, "hello world, what is rain?")
     cases.classify("several labels", classify(problem_type="multi_label_classification"), "small rain is no water")
     cases.classify("one label", classify(problem_type="single_label_classification"), "hello")
+    spelt = "hello <blank> world <sep> rain"
+    cases.classify("special tokens in a text to classify", {}, spelt)
+    cases.classify("special tokens as letters", {}, spelt, special=False)
+    split = json.loads((cases.models / "classifier/tokenizer_config.json").read_text()) | {"split_special_tokens": True}
+    cases.classify("split_special_tokens", {"tokenizer_config.json": split}, spelt)
+    cases.classify("a flag overrides split_special_tokens", {"tokenizer_config.json": split}, spelt, special=True)
+    cases.classify("labels of the same name", classify(id2label={0: "rain", 1: "sun", 2: "rain"}, label2id={}), "hello")
+    cases.refused("num_labels beside other labels", "classifier", classify(num_labels=2),
+                  ["classify", "--model=MODEL"], ["num_labels is 2", "3 labels"], "hello\n")
+    cases.classify("a kind of positions that BERT no longer reads", classify(position_embedding_type="relative_key"),
+                   "hello world")
     cases.refused("a classifier of multiple choice", "classifier",
                   classify(architectures=["BertForMultipleChoice"]), ["classify", "--model=MODEL"],
                   ["BertForMultipleChoice"], "hello\n")
@@ -248,6 +270,10 @@ def draw_cases(cases):
     cases.tokenize("special tokens in a text", "gpt2", chat.replace("\n", " "))
     cases.tokenize("unusual special tokens of WordPiece", "masked", "hello <blank> smallers zebra <sep> rain",
                    special=False)
+    gpt2 = {"tokenizer_class": "GPT2Tokenizer", "eos_token": END, "bos_token": END, "unk_token": END}
+    for space in True, False:
+        cases.tokenize(f"add_prefix_space {space}", "gpt2", "small words",
+                       files={"tokenizer_config.json": gpt2 | {"add_prefix_space": space}})
 
 
 def main():

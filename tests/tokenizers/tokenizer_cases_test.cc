@@ -46,8 +46,8 @@ void CheckRow(const Tokenizer& tokenizer, const Json& row) {
   const std::string text = row[0];
   const Ids ids = row[1];
   SCOPED_TRACE(text);
-  EXPECT_EQ(*tokenizer.EncodeWithSpecial(text), ids);
-  EXPECT_EQ(*tokenizer.Encode(text), row[2].get<Ids>());
+  EXPECT_EQ(*tokenizer.Encode(text), ids);
+  EXPECT_EQ(*tokenizer.Encode(text, /*special=*/false), row[2].get<Ids>());
   EXPECT_EQ(tokenizer.Wrap(ids).ids, row[3].get<Ids>());
   if (row.size() == 4) return;
   EXPECT_EQ(Replaced(*tokenizer.Decode(ids)), row[4].dump());

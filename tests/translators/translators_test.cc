@@ -133,7 +133,8 @@ TEST_F(TranslatorsTest, TheEndTokenCanBeGiven) {
   Write("lines.txt", "s4 s5 s6\n");
   const Arguments translate = {"translate", "--model=ctranslate2_plain", "--beam=1", "--max-length=15", "lines.txt"};
   EXPECT_EQ(Weft(translate + Arguments{"--end-token=t18"}).out, "t15 t5\n");
-  EXPECT_TRUE(Fails(Weft(translate + Arguments{"--end-token=x"}), 2, "--end-token: the vocabulary has no token 'x'"));
+  EXPECT_TRUE(Fails(Weft(translate + Arguments{"--end-token=x"}), 2,
+                    "--end-token: 'x' is neither the text of a token nor a number"));
 }
 
 }  // namespace

@@ -2,11 +2,10 @@
 // tokenizer_config.json in the same folder says otherwise.
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/json.h"
+#include "weft/core/status.h"
 #include "weft/text/tokenizer_json.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/word_piece.h"
@@ -14,16 +13,11 @@
 namespace weft {
 namespace {
 
-Loaded Load(const std::string& path, const std::string& /*companion*/) {
+Loaded Load(const std::string& path, const std::string& /*companion*/, const nlohmann::json& settings) {
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
   std::string note;
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadVocabularyText(file, &note), path));
   const std::string config = std::filesystem::path(path).replace_filename("tokenizer_config.json").string();
-  nlohmann::json settings;
-  if (std::error_code error; std::filesystem::exists(config, error)) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(config));
-    WEFT_ASSIGN_OR_RETURN(settings, Annotate(ParseLargeJsonObject(contents), config));
-  }
   WEFT_ASSIGN_OR_RETURN(WordPieceModel model, Annotate(ReadBertModel(std::move(vocabulary), settings), config));
   WEFT_ASSIGN_OR_RETURN(auto tokenizer, Annotate(WordPiece::Create(std::move(model)), path));
   if (!note.empty()) tokenizer->set_note(absl::StrCat(path, ": ", note));

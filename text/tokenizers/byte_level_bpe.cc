@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-Loaded Load(const std::string& merges_path, const std::string& vocabulary_path) {
+Loaded Load(const std::string& merges_path, const std::string& vocabulary_path, const nlohmann::json& /*config*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
   WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadBpeVocabulary(vocabulary_file), vocabulary_path));

@@ -85,25 +85,22 @@ class MarianTokenizer final : public Tokenizer {
 };
 
 // Refuses settings of tokenizer_config.json that make another tokenizer.
-absl::Status CheckSettings(const std::string& path) {
-  const absl::StatusOr<std::string> contents = ReadFile(path);
-  if (!contents.ok()) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(*contents), path));
+absl::Status CheckSettings(const nlohmann::json& json) {
+  if (json.is_null()) return absl::OkStatus();
   if (json.value("separate_vocabs", nlohmann::json()) == true) {
-    return InvalidArgument(path, ": separate_vocabs is true, wanted one vocabulary for both languages");
+    return InvalidArgument("separate_vocabs is true, wanted one vocabulary for both languages");
   }
   for (const auto& [key, text] : kSpecial) {
     nlohmann::json token = json.value(key, nlohmann::json());
     if (token.is_object()) token = token.value("content", nlohmann::json());
-    if (!token.is_null() && token != text)
-      return InvalidArgument(path, ": ", key, " is ", token.dump(), ", wanted ", text);
+    if (!token.is_null() && token != text) return InvalidArgument(key, " is ", token.dump(), ", wanted ", text);
   }
   return absl::OkStatus();
 }
 
-Loaded Load(const std::string& model_path, const std::string& vocabulary_path) {
-  const size_t folder = model_path.rfind('/') == std::string::npos ? 0 : model_path.rfind('/') + 1;
-  WEFT_RETURN_IF_ERROR(CheckSettings(model_path.substr(0, folder) + "tokenizer_config.json"));
+Loaded Load(const std::string& model_path, const std::string& vocabulary_path, const nlohmann::json& config) {
+  const size_t folder = model_path.rfind('/') + 1;  // 0 without a '/'
+  WEFT_RETURN_IF_ERROR(Annotate(CheckSettings(config), model_path.substr(0, folder) + "tokenizer_config.json"));
   WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
   WEFT_ASSIGN_OR_RETURN(const std::string model_file, ReadFile(model_path));
   WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(vocabulary_file), vocabulary_path));

@@ -7,6 +7,7 @@
 #define WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -26,13 +27,14 @@ struct TokenizerKind {
   const char* companion = nullptr;   // a second file that is read from the same folder
                                      // which is required: either file stands for both
   bool of_transformers = true;       // whether tokenizer_config.json in the same folder is about this file
-  // Loads the tokenizer from `file`; `companion` is empty if there is none. Errors name the file that is at fault.
-  Loaded (*load)(const std::string& file, const std::string& companion);
+  // Loads the tokenizer from `file`; `companion` is empty if there is none. `config`: tokenizer_config.json beside it,
+  // or null. Errors name the file that is at fault; those about `config` name that.
+  Loaded (*load)(const std::string& file, const std::string& companion, const nlohmann::json& config);
 };
 
 // Reads `file`, and calls `create` with its contents to make the tokenizer.
 template <auto create>
-Loaded FromOneFile(const std::string& file, const std::string& /*companion*/) {
+Loaded FromOneFile(const std::string& file, const std::string& /*companion*/, const nlohmann::json& /*config*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
   return Annotate(create(contents), file);
 }

@@ -33,17 +33,12 @@ std::string Join(const std::vector<TextFile>& texts) {
 }
 
 // Returns the tokens of all texts, each after the special tokens with which a text begins.
-absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, const Tokenizer& tokenizer,
-                                            bool special_tokens) {
+absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, const Tokenizer& tokenizer) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> beginning, BeginningOfText(tokenizer));
-  const auto is_special = [&](int32_t id) {
-    return absl::c_any_of(tokenizer.special_token_list(), [&](const AddedToken& token) { return token.id == id; });
-  };
-  if (!absl::c_all_of(beginning, is_special)) beginning.clear();
+  if (!absl::c_all_of(beginning, [&](int32_t id) { return tokenizer.IsSpecial(id); })) beginning.clear();
   std::vector<int32_t> tokens;
   for (const TextFile& each : texts) {
-    const absl::StatusOr<std::vector<int32_t>> ids =
-        special_tokens ? tokenizer.EncodeWithSpecial(each.text) : tokenizer.Encode(each.text);
+    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(each.text);
     if (!ids.ok()) return Annotate(ids.status(), each.path);
     tokens.insert(tokens.end(), beginning.begin(), beginning.end());
     tokens.insert(tokens.end(), ids->begin(), ids->end());
@@ -81,10 +76,6 @@ Hyperparameters GptData::Table() {
        "texts or token files for validation, as in --data; without it, the last tenth of the data",
        &validation_,
        {.may_change = true, .is_path_list = true}},
-      {"special-tokens",
-       "read texts of special tokens in the data, such as <|endoftext|>, as these tokens; false: as ordinary text. "
-       "Token files keep what weft tokenize read",
-       &special_tokens_},
   };
   for (Hyperparameter& row : text_tokenizer_.Table()) table.push_back(std::move(row));
   return table;
@@ -111,11 +102,11 @@ absl::Status GptData::OpenTexts(int64_t context) {
     characters += Join(*more);
   }
   WEFT_RETURN_IF_ERROR(text_tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_, special_tokens_);
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_);
   // With other data than the run had, the trainer's error names the data that changed.
   if (!tokens.ok() && !run_.empty()) {
     WEFT_RETURN_IF_ERROR(text_tokenizer_.Learn(characters, text));
-    tokens = Encode(texts, *text_tokenizer_, special_tokens_);
+    tokens = Encode(texts, *text_tokenizer_);
   }
   if (!tokens.ok()) return Annotate(tokens.status(), "data");
   tokenizer_ = &*text_tokenizer_;
@@ -140,6 +131,7 @@ absl::Status GptData::OpenTokenFiles(int64_t context) {
   sources_ = std::make_unique<TokenSources>(*std::move(sources));
   WEFT_ASSIGN_OR_RETURN(tokenizer_files_, ReadTokenizerFiles(sources_->tokenizer()));
   WEFT_ASSIGN_OR_RETURN(files_tokenizer_, LoadTokenizer(sources_->tokenizer()));
+  files_tokenizer_->ReadSpecial(text_tokenizer_.special_tokens());
   tokenizer_ = files_tokenizer_.get();
   if (!validation_.empty()) WEFT_RETURN_IF_ERROR(OpenValidation(context));
   ahead_ = std::make_unique<ReadAhead>(sources_.get());
@@ -160,7 +152,7 @@ absl::Status GptData::OpenValidation(int64_t context) {
   }
   absl::StatusOr<std::vector<TextFile>> texts = ReadTexts(validation_);
   if (!texts.ok()) return Annotate(texts.status(), "validation");
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_, special_tokens_);
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_);
   if (!tokens.ok()) return Annotate(tokens.status(), "validation");
   const absl::Span<const int32_t> ids = *tokens;
   absl::StatusOr<TokenCorpus> corpus = TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);

@@ -28,7 +28,7 @@ namespace weft {
 
 class GptData {
  public:
-  Hyperparameters Table();  // rows data, validation, tokenizer and vocabulary
+  Hyperparameters Table();  // rows data and validation, and those of TrainingTokenizer
   // Sets the folder of the run that is resumed.
   void set_run(const std::string& folder) { run_ = folder; }
   // Sets the folder of the tokenizer if no option names one; "" for none.
@@ -62,10 +62,9 @@ class GptData {
   absl::Status OpenValidation(int64_t context);
 
   std::string data_, validation_, run_;
-  bool special_tokens_ = true;  // whether texts of special tokens are these tokens
   MissingShards missing_ = MissingShards::kRefuse;
   TrainingTokenizer text_tokenizer_ = GptTokenizer(8000);
-  std::unique_ptr<const Tokenizer> files_tokenizer_;  // of token files
+  std::unique_ptr<Tokenizer> files_tokenizer_;  // of token files
   const Tokenizer* tokenizer_ = nullptr;
   std::vector<NamedContents> tokenizer_files_;
   std::vector<int32_t> token_bytes_;  // by id

@@ -31,11 +31,17 @@ Hyperparameters TrainingTokenizer::Table() {
         .high = 1e6,
         .needs = only_bpe ? "tokenizer=bpe or no tokenizer, tokenizer=bpe or no init" : "tokenizer=bpe",
         .group = "Data"}},
+      {"special-tokens",
+       "read texts of special tokens in the data, such as <|endoftext|>, as these tokens; false: as ordinary text. "
+       "Token files keep what weft tokenize read. Default: true, unless tokenizer_config.json has split_special_tokens",
+       &special_tokens_,
+       {.group = "Data"}},
   };
 }
 
 absl::Status TrainingTokenizer::Read(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(tokenizer_, LoadTokenizer(path));
+  tokenizer_->ReadSpecial(special_tokens_);
   WEFT_ASSIGN_OR_RETURN(files_, ReadTokenizerFiles(path));
   return absl::OkStatus();
 }
@@ -69,6 +75,7 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
   if (set_format_ != nullptr) set_format_(&model);
   files_ = {{"tokenizer.json", WriteTokenizerJson(model)}};
   WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
+  tokenizer_->ReadSpecial(special_tokens_);
   return absl::OkStatus();
 }
 

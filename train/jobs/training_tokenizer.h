@@ -42,7 +42,7 @@ class TrainingTokenizer {
         set_format_(std::move(set_format)),
         kinds_(std::move(kinds)) {}
 
-  Hyperparameters Table();  // rows tokenizer and vocabulary
+  Hyperparameters Table();  // rows tokenizer, vocabulary and special-tokens
   // Sets the folder to read from if no option names a tokenizer; "" for none.
   void set_default(const std::string& folder) { default_ = folder; }
   // Sets the folder of a resumed run. If the folder has a tokenizer, Prepare reads that one and no other.
@@ -59,6 +59,7 @@ class TrainingTokenizer {
   absl::Status Write(RunDirectory* run) const;
 
   const std::string& path() const { return path_; }  // the option's value
+  std::optional<bool> special_tokens() const { return special_tokens_; }
   // Returns the tokenizer's files.
   absl::Span<const NamedContents> files() const { return files_; }
   const Tokenizer* operator->() const { return tokenizer_.get(); }
@@ -70,6 +71,7 @@ class TrainingTokenizer {
   std::string path_, default_, run_;
   int64_t vocabulary_;
   std::vector<std::string> special_;
+  std::optional<bool> special_tokens_;  // Tokenizer::ReadSpecial
   std::function<void(BpeModel*)> set_format_;
   std::vector<std::string> kinds_;
   std::unique_ptr<Tokenizer> tokenizer_;
