@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "absl/algorithm/container.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -149,9 +150,11 @@ void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
   } else if (to == kBF16) {
     for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<BF16*>(out)[i] = BF16(values[i]);
   } else {
-    WEFT_CHECK(IsBlockFormat(to) && values.size() % kBlockElements == 0);
+    WEFT_CHECK(IsBlockFormat(to));
     for (size_t i = 0; i < values.size(); i += kBlockElements, out += BlockBytes(to)) {
-      to == kQ8_0 ? EncodeQ8(&values[i], out) : EncodeQ4(&values[i], out);
+      std::array<float, kBlockElements> block = {};
+      absl::c_copy(values.subspan(i, block.size()), block.begin());
+      to == kQ8_0 ? EncodeQ8(block.data(), out) : EncodeQ4(block.data(), out);
     }
   }
 }
@@ -163,24 +166,34 @@ void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) 
   } else if (from == kBF16) {
     for (size_t i = 0; i < values.size(); ++i) values[i] = reinterpret_cast<const BF16*>(bytes)[i];
   } else {
-    WEFT_CHECK(IsBlockFormat(from) && values.size() % kBlockElements == 0);
-    for (size_t i = 0; i < values.size(); i += kBlockElements, bytes += BlockBytes(from)) {
-      from == kQ8_0 ? DecodeQ8(bytes, &values[i]) : DecodeQ4(bytes, &values[i]);
+    WEFT_CHECK(IsBlockFormat(from));
+    const auto decode = from == kQ8_0 ? DecodeQ8 : DecodeQ4;
+    for (; values.size() >= kBlockElements; values.remove_prefix(kBlockElements), bytes += BlockBytes(from)) {
+      decode(bytes, values.data());
     }
+    if (values.empty()) return;
+    std::array<float, kBlockElements> last;
+    decode(bytes, last.data());
+    std::copy_n(last.begin(), values.size(), values.begin());
   }
 }
 
-void ConvertWeight(DType from, const std::byte* bytes, int64_t elements, DType to, std::byte* out) {
-  if (from == to) {
-    std::memcpy(out, bytes, BytesOf(from, elements));
+void ConvertWeight(const Tensor& from, const Tensor& to) {
+  const DType dtype = from.type.dtype;
+  if (dtype == to.type.dtype) {
+    std::memcpy(to.data, from.data, from.type.bytes());
     return;
   }
   std::array<float, 128 * kBlockElements> values;
-  for (int64_t begin = 0; begin < elements; begin += static_cast<int64_t>(values.size())) {
-    const auto count = std::min(elements - begin, static_cast<int64_t>(values.size()));
-    const auto part = absl::MakeSpan(values).first(static_cast<size_t>(count));
-    DecodeWeight(from, bytes + BytesOf(from, begin), part);
-    EncodeWeight(part, to, out + BytesOf(to, begin));
+  const int64_t rows = from.type.shape.rows(), cols = from.type.shape.cols();
+  const std::byte* row = from.data;
+  std::byte* out = to.data;
+  for (int64_t r = 0; r < rows && cols > 0; ++r, row += BytesOf(dtype, cols), out += BytesOf(to.type.dtype, cols)) {
+    for (int64_t begin = 0; begin < cols; begin += static_cast<int64_t>(values.size())) {
+      const auto part = absl::MakeSpan(values).first(std::min(values.size(), static_cast<size_t>(cols - begin)));
+      DecodeWeight(dtype, row + BytesOf(dtype, begin), part);
+      EncodeWeight(part, to.type.dtype, out + BytesOf(to.type.dtype, begin));
+    }
   }
 }
 

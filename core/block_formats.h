@@ -1,5 +1,6 @@
 // A block format stores a weight in fewer bits. Each 32 consecutive elements of a row are a block: a scale d, in f16,
-// and an integer q for each element, which stands for d · q. The formats and their bytes are those of GGUF.
+// and an integer q for each element, which stands for d · q. Zeros fill the last block of a row. The formats and their
+// bytes are those of GGUF, whose rows are whole blocks.
 //
 //   Q8_0   34 bytes: d, then 32 bytes, each a q in -127 .. 127
 //   Q4_0   18 bytes: d, then 16 bytes. Byte i holds q + 8 of element i in its lower half, and of element i + 16 in its
@@ -15,6 +16,7 @@
 
 #include "absl/types/span.h"
 #include "weft/core/dtype.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 
@@ -23,18 +25,18 @@ namespace weft {
 uint16_t HalfBits(float value);
 float FromHalfBits(uint16_t bits);
 
-// Writes `values` to `out` in the dtype `to`: f32, bf16, or a block format, for which the number of values must be a
-// multiple of kBlockElements. Q8_0 divides by the largest magnitude, as GGUF's tools do. For Q4_0 several scales are
-// tried, and the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
+// Writes `values`, which begin with a row or with one of its blocks, to `out` in the dtype `to`: f32, bf16, or a block
+// format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For Q4_0 several scales are tried, and the one
+// with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 
-// Reads `values.size()` elements of the dtype `from`: f32, bf16, or a block format.
+// Reads `values.size()` elements of a row of the dtype `from`: f32, bf16, or a block format.
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
 
 // Reports whether `dtype` is one that EncodeWeight writes.
 constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
-// Copies `elements` elements from one of these dtypes to another. Equal dtypes keep their bits.
-void ConvertWeight(DType from, const std::byte* bytes, int64_t elements, DType to, std::byte* out);
+// Copies a tensor of one of these dtypes to another of the same shape. Equal dtypes keep their bits.
+void ConvertWeight(const Tensor& from, const Tensor& to);
 
 }  // namespace weft
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "weft/core/arena.h"
 #include "weft/core/random.h"
 
 namespace weft {
@@ -93,20 +94,45 @@ TEST(BlockFormatsTest, BytesAreThoseOfGguf) {
 }
 
 TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
-  std::vector<float> values;
-  for (int i = 0; i < 96 * 64; ++i) values.push_back(static_cast<float>(i % 15 - 7));  // within 7 steps of each format
   constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0};
-  const auto count = static_cast<int64_t>(values.size());
-  for (DType from : kFormats) {
-    std::vector<std::byte> bytes(BytesOf(from, count));
-    EncodeWeight(values, from, bytes.data());
-    for (DType to : kFormats) {
-      std::vector<std::byte> converted(BytesOf(to, count));
-      ConvertWeight(from, bytes.data(), count, to, converted.data());
-      std::vector<float> back(values.size());
-      DecodeWeight(to, converted.data(), absl::MakeSpan(back));
-      for (size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(back[i], values[i], 0.05) << Name(from) << " " << Name(to);
+  for (const int64_t width : {6144, 312, 100, 64, 33, 1, 0}) {
+    const Shape shape = {3, width};
+    Arena arena;
+    const auto convert = [&](const Tensor& from, DType to) {
+      const TensorType type = {to, shape};
+      const Tensor result = {type, arena.Allocate(type.bytes())};
+      ConvertWeight(from, result);
+      return result;
+    };
+    const Tensor values = convert({{kF32, shape}, arena.Allocate(static_cast<size_t>(12 * width))}, kF32);
+    // The largest number of each block is 7, and each format has steps of 1.
+    for (int64_t i = 0; i < 3 * width; ++i) {
+      values.as<float>()[i] = static_cast<float>(i % width % 32 == 0 ? 7 : i % 15 - 7);
     }
+    for (DType from : kFormats) {
+      const Tensor stored = convert(values, from);
+      for (DType to : kFormats) {
+        const Tensor back = convert(convert(stored, to), kF32);
+        for (int64_t i = 0; i < 3 * width; ++i) {
+          ASSERT_NEAR(back.as<float>()[i], values.as<float>()[i], 0.05)
+              << i << " of width " << width << ", " << Name(from) << " " << Name(to);
+        }
+      }
+    }
+  }
+}
+
+TEST(BlockFormatsTest, EachRowIsWholeBlocksThatEndWithZeros) {
+  EXPECT_EQ((TensorType{kQ8_0, {3, 100}}.bytes()), 3 * 4 * 34);
+  EXPECT_EQ((TensorType{kQ4_0, {2, 3, 33}}.bytes()), 6 * 2 * 18);
+  EXPECT_EQ((TensorType{kQ4_0, {3, 64}}.bytes()), 3 * 2 * 18);
+  std::vector<float> row = RandomNumbers(33), padded = row;
+  padded.resize(64);
+  for (DType dtype : {kQ8_0, kQ4_0}) {
+    std::vector<std::byte> bytes(BytesOf(dtype, 33), std::byte{77}), wanted(BytesOf(dtype, 64));
+    EncodeWeight(row, dtype, bytes.data());
+    EncodeWeight(padded, dtype, wanted.data());
+    EXPECT_EQ(bytes, wanted) << Name(dtype);
   }
 }
 

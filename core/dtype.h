@@ -70,9 +70,11 @@ inline constexpr int64_t kBlockElements = 32;  // elements of a block of Q8_0 or
 constexpr bool IsBlockFormat(DType dtype) { return dtype >= DType::kQ8_0; }
 // Returns the bytes of a block: an f16 scale and 8 or 4 bits for each element.
 constexpr size_t BlockBytes(DType dtype) { return dtype == DType::kQ8_0 ? 34 : 18; }
-// Returns the bytes of `elements` elements. In a block format, `elements` is a multiple of kBlockElements.
+// Returns the number of blocks of a row. Zeros fill the last block.
+constexpr int64_t BlocksOf(int64_t row_elements) { return (row_elements + kBlockElements - 1) / kBlockElements; }
+// Returns the bytes of a row of `elements` elements, in whole blocks if `dtype` is a block format.
 constexpr size_t BytesOf(DType dtype, int64_t elements) {
-  if (IsBlockFormat(dtype)) return static_cast<size_t>(elements / kBlockElements) * BlockBytes(dtype);
+  if (IsBlockFormat(dtype)) return static_cast<size_t>(BlocksOf(elements)) * BlockBytes(dtype);
   return static_cast<size_t>(elements) * SizeOf(dtype);
 }
 

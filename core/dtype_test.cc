@@ -76,6 +76,9 @@ TEST(DTypeTest, NamesAndSizes) {
 TEST(DTypeTest, BlockFormatsHaveBytesForBlocks) {
   EXPECT_EQ(BytesOf(kQ8_0, 96), 3 * 34);
   EXPECT_EQ(BytesOf(kQ4_0, 96), 3 * 18);
+  EXPECT_EQ(BytesOf(kQ8_0, 97), 4 * 34);
+  EXPECT_EQ(BytesOf(kQ4_0, 1), 18);
+  EXPECT_EQ(BytesOf(kQ8_0, 0), 0);
 }
 
 TEST(DTypeTest, OnlyFloatsAreFloat) {

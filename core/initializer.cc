@@ -90,12 +90,10 @@ void InitializePart(const Initializer& initializer, uint64_t seed, absl::string_
   };
   auto i = static_cast<uint64_t>(begin);
   if (IsBlockFormat(tensor.type.dtype)) {
-    float values[kBlockElements];
-    std::byte* block = tensor.data;
-    for (int64_t left = tensor.type.shape.elements(); left > 0; left -= kBlockElements) {
-      for (float& x : values) x = static_cast<float>(value(i++));
-      EncodeWeight(values, tensor.type.dtype, block);
-      block += BlockBytes(tensor.type.dtype);
+    std::vector<float> row(static_cast<size_t>(tensor.type.shape.cols()));
+    for (int64_t r = 0; r < tensor.type.shape.rows(); ++r) {
+      for (float& x : row) x = static_cast<float>(value(i++));
+      EncodeWeight(row, tensor.type.dtype, tensor.data + r * BytesOf(tensor.type.dtype, tensor.type.shape.cols()));
     }
     return;
   }

@@ -1,7 +1,6 @@
 #include "weft/core/parameters.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
@@ -37,13 +36,7 @@ const char* Name(ParameterKind kind) {
 
 // Reports whether a tensor of type `given` can be converted to a parameter of type `wanted`: only its dtype differs.
 bool Converts(const TensorType& given, const TensorType& wanted) {
-  const bool formats = IsWeightFormat(given.dtype) && IsWeightFormat(wanted.dtype);
-  const bool blocks = !IsBlockFormat(wanted.dtype) || wanted.shape.cols() % kBlockElements == 0;
-  return formats && blocks && given.shape == wanted.shape;
-}
-
-void Convert(const Tensor& from, const Tensor& to) {
-  ConvertWeight(from.type.dtype, from.data, from.type.shape.elements(), to.type.dtype, to.data);
+  return IsWeightFormat(given.dtype) && IsWeightFormat(wanted.dtype) && given.shape == wanted.shape;
 }
 
 }  // namespace
@@ -91,7 +84,7 @@ absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
     Arena& arena = spec.kind == ParameterKind::kCache ? caches_ : arena_;
     const Tensor tensor = {spec.type, arena.Allocate(spec.type.bytes())};
     if (given != provided_.end()) {
-      Convert(given->second, tensor);
+      ConvertWeight(given->second, tensor);
       entries_.emplace(spec.name, Entry{tensor, spec.kind});
       continue;
     }
@@ -202,12 +195,7 @@ absl::Status Parameters::Set(const std::string& path, absl::Span<const NamedTens
   absl::flat_hash_map<absl::string_view, Tensor> found;
   for (const NamedTensor& named : tensors) found[named.name] = named.tensor;
   for (const ParameterSpec& spec : wanted) {
-    const Tensor from = found[spec.name], to = *Find(spec.name);
-    if (from.type == spec.type) {
-      std::memcpy(to.data, from.data, spec.type.bytes());
-    } else {
-      Convert(from, to);
-    }
+    ConvertWeight(found[spec.name], *Find(spec.name));
   }
   return absl::OkStatus();
 }

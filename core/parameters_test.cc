@@ -172,22 +172,22 @@ TEST(ParametersTest, PiecesHaveTheRowsOfTheWholeWeight) {
 }
 
 TEST(ParametersTest, ProvidedTensorsAreUsedWithoutACopyOrConverted) {
-  auto values = std::make_shared<std::vector<float>>(2 * 64, 0.5f);
-  const Tensor tensor = {{kF32, {2, 64}}, reinterpret_cast<std::byte*>(values->data())};
+  auto values = std::make_shared<std::vector<float>>(2 * 50, 0.5f);
+  const Tensor tensor = {{kF32, {2, 50}}, reinterpret_cast<std::byte*>(values->data())};
   Parameters parameters;
   parameters.Provide({{"same", tensor}, {"stored", tensor}, {"other", tensor}}, values);
   EXPECT_EQ(parameters.Find("same")->data, tensor.data);
   EXPECT_TRUE(parameters.Names().empty());
-  ASSERT_TRUE(parameters.Create({{{"same", {kF32, {2, 64}}}, {"stored", {kQ8_0, {2, 64}}}}}).ok());
+  ASSERT_TRUE(parameters.Create({{{"same", {kF32, {2, 50}}}, {"stored", {kQ8_0, {2, 50}}}}}).ok());
   EXPECT_EQ(parameters.Find("same")->data, tensor.data);
   EXPECT_EQ(parameters.Find("stored")->type.dtype, kQ8_0);
   EXPECT_NE(parameters.Find("stored")->data, tensor.data);
   parameters.Provide({{"decoded", *parameters.Find("stored")}}, values);
-  ASSERT_TRUE(parameters.Create({{{"decoded", {kF32, {2, 64}}}}}).ok());
+  ASSERT_TRUE(parameters.Create({{{"decoded", {kF32, {2, 50}}}}}).ok());
   EXPECT_NEAR(parameters.Find("decoded")->as<float>()[70], 0.5, 1e-3);
   EXPECT_THAT(parameters.Names(), ElementsAre("decoded", "same", "stored"));
   const absl::Status status = parameters.Create({{{"new", {kF32, {3}}}, {"other", {kF32, {3}}}}});
-  EXPECT_THAT(std::string(status.message()), HasSubstr("'other' is given as f32[2,64], but the graph wants f32[3]"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'other' is given as f32[2,50], but the graph wants f32[3]"));
   EXPECT_FALSE(parameters.Find("new").ok());
   const std::weak_ptr<std::vector<float>> kept = values;
   values.reset();

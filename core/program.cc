@@ -40,9 +40,8 @@ DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reas
     return because("it has fewer than 64 rows or columns", type.dtype);
   }
   const auto bytes = [](DType dtype) { return BytesOf(dtype, kBlockElements); };
-  if (bytes(wanted) < bytes(spec.least)) wanted = because("the model needs it more precisely", spec.least);
-  if (!IsBlockFormat(wanted) || type.shape.dim(1) % kBlockElements == 0) return wanted;
-  return because("its columns are no multiple of 32", kBF16);
+  if (bytes(wanted) < bytes(spec.least)) return because("the model needs it more precisely", spec.least);
+  return wanted;
 }
 
 absl::InlinedVector<ValueId, 2> Node::outputs() const {

@@ -71,9 +71,8 @@ struct ParameterSpec {
 };
 
 // Returns the dtype in which inference holds a parameter if CompileOptions::weights is `wanted`. This is `wanted`, or
-// ParameterSpec::least if that is more precise, for a weight of f32 with two axes of at least 64 elements. If that is a
-// block format, and rows are no whole blocks, it is bf16. Any other parameter keeps its dtype. If the result is not
-// `wanted`, sets `reason`, unless that is null.
+// ParameterSpec::least if that is more precise, for a weight of f32 with two axes of at least 64 elements. Any other
+// parameter keeps its dtype. If the result is not `wanted`, sets `reason`, unless that is null.
 DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reason = nullptr);
 
 struct ConstantData {

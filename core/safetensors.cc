@@ -152,10 +152,6 @@ absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint6
   Entry entry = {.name = name};
   WEFT_RETURN_IF_ERROR(ReadDType(json["dtype"], &entry));
   WEFT_ASSIGN_OR_RETURN(entry.type.shape, ReadShape(json["shape"]));
-  if (IsBlockFormat(entry.type.dtype) && entry.type.shape.cols() % kBlockElements != 0) {
-    return InvalidArgument("it is ", ToString(entry.type), ", but rows of blocks have a multiple of ", kBlockElements,
-                           " elements");
-  }
   const Json& offsets = json["data_offsets"];
   const bool pair = offsets.is_array() && offsets.size() == 2;
   const std::optional<uint64_t> begin = pair ? Size(offsets[0]) : std::nullopt, end = pair ? Size(offsets[1]) : begin;

@@ -18,7 +18,7 @@ struct TensorType {
   DType dtype = kF32;
   Shape shape;
 
-  size_t bytes() const { return BytesOf(dtype, shape.elements()); }
+  size_t bytes() const { return static_cast<size_t>(shape.rows()) * BytesOf(dtype, shape.cols()); }
   friend bool operator==(const TensorType&, const TensorType&) = default;
   template <class H>
   friend H AbslHashValue(H h, const TensorType& t) {

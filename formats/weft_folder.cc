@@ -75,7 +75,7 @@ absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSp
     Arena arena;
     const Tensor to = {type, arena.Allocate(type.bytes())};
     if (to.data == nullptr) return absl::ResourceExhaustedError("no memory for the weight '" + name + "'");
-    ConvertWeight(from.type.dtype, from.data, type.shape.elements(), type.dtype, to.data);
+    ConvertWeight(from, to);
     WEFT_RETURN_IF_ERROR(writer.Add(to));
   }
   return writer.Finish();

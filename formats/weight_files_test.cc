@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/file.h"
 #include "weft/formats/convert.h"
 #include "weft/formats/weights.h"
@@ -217,6 +218,14 @@ TEST_F(WeightFilesTest, AConversionKeepsWhatBelongsToTheModelAndRefusesGarbage) 
   WriteWeights();
   EXPECT_THAT(std::string(ModelConversion::Prepare({.model = folder_, .out = out + "2"}).status().message()),
               HasSubstr("element 1 of 'wte.weight' f32[29,8] is NaN"));
+}
+
+TEST_F(WeightFilesTest, OfABlockThatIsNotFiniteTheFirstElementIsNamed) {
+  Weights weights;
+  const Tensor tensor = *weights.Add("w", {kQ8_0, {3, 100}});
+  EXPECT_TRUE(CheckFinite("here", weights).ok());
+  EncodeWeight({std::numeric_limits<float>::quiet_NaN()}, kQ8_0, tensor.data + 5 * BytesOf(kQ8_0, 1));
+  EXPECT_EQ(CheckFinite("here", weights).message(), "here: element 132 of 'w' q8_0[3,100] is NaN");
 }
 
 TEST(ReadLlama2cTest, AModelIsNoDevice) {

@@ -3,7 +3,6 @@
 #include "weft/formats/weights.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstring>
@@ -73,14 +72,14 @@ size_t FindNotFinite(absl::Span<const Bits> numbers, Bits exponent) {
   return i;
 }
 
-// Elements `begin` to `end` - 1 of a tensor, in whole blocks.
+// Elements `begin` to `end` - 1 of a tensor or, in a block format, these of its blocks.
 struct Part {
   const NamedTensor* named;
   int64_t begin, end;
 };
 
-// Returns the index of the first element of `part` that is NaN or infinite, or `part.end` if there is none. All
-// elements of a block whose scale is not finite count as not finite.
+// Returns the index of the first element of `part` that is NaN or infinite, or of the first block whose scale is, or
+// `part.end` if there is none.
 int64_t FindNotFinite(const Part& part) {
   const DType dtype = part.named->tensor.type.dtype;
   const std::byte* const data = part.named->tensor.data;
@@ -93,9 +92,9 @@ int64_t FindNotFinite(const Part& part) {
     const absl::Span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(data) + part.begin, count);
     return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
   }
-  for (int64_t i = part.begin; i < part.end; i += kBlockElements) {
+  for (int64_t i = part.begin; i < part.end; ++i) {
     uint16_t scale;
-    std::memcpy(&scale, data + BytesOf(dtype, i), sizeof(scale));
+    std::memcpy(&scale, data + static_cast<size_t>(i) * BlockBytes(dtype), sizeof(scale));
     if (!std::isfinite(FromHalfBits(scale))) return i;
   }
   return part.end;
@@ -106,13 +105,14 @@ int64_t FindNotFinite(const Part& part) {
 // All cores search, because a command that generates a few tokens would otherwise wait for this longer than for the
 // tokens.
 absl::Status CheckFinite(const std::string& path, const Weights& weights) {
-  constexpr int64_t kPart = 1 << 20;  // elements
+  constexpr int64_t kPartBytes = 4 << 20;
   std::vector<Part> parts;
   for (const NamedTensor& named : weights.tensors()) {
-    if (!IsWeightFormat(named.tensor.type.dtype)) continue;
-    const int64_t elements = named.tensor.type.shape.elements();
-    for (int64_t begin = 0; begin < elements; begin += kPart) {
-      parts.push_back({&named, begin, std::min(begin + kPart, elements)});
+    const TensorType& type = named.tensor.type;
+    if (!IsWeightFormat(type.dtype)) continue;
+    const auto size = static_cast<int64_t>(BytesOf(type.dtype, 1)), count = static_cast<int64_t>(type.bytes()) / size;
+    for (int64_t begin = 0; begin < count; begin += kPartBytes / size) {
+      parts.push_back({&named, begin, std::min(begin + kPartBytes / size, count)});
     }
   }
   std::atomic<size_t> next = 0, first = parts.size();  // the next part to search, and the first that is not finite
@@ -131,13 +131,13 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
   others.clear();  // waits for the threads
   if (first == parts.size()) return absl::OkStatus();
   const auto& [name, tensor] = *parts[first].named;
-  const int64_t found = FindNotFinite(parts[first]);
-  std::array<float, kBlockElements> values;
-  const DType dtype = tensor.type.dtype;
-  const size_t count = IsBlockFormat(dtype) ? values.size() : 1;
-  DecodeWeight(dtype, tensor.data + BytesOf(dtype, found), absl::MakeSpan(values).first(count));
-  return absl::DataLossError(absl::StrCat(path, ": element ", found, " of '", name, "' ", ToString(tensor.type), " is ",
-                                          std::isnan(values[0]) ? "NaN" : "infinite"));
+  const auto& [dtype, shape] = tensor.type;
+  const int64_t found = FindNotFinite(parts[first]), cols = shape.cols(), blocks = BlocksOf(cols);
+  const int64_t element = IsBlockFormat(dtype) ? found / blocks * cols + found % blocks * kBlockElements : found;
+  float value;
+  DecodeWeight(dtype, tensor.data + static_cast<size_t>(found) * BytesOf(dtype, 1), {&value, 1});
+  return absl::DataLossError(absl::StrCat(path, ": element ", element, " of '", name, "' ", ToString(tensor.type),
+                                          " is ", std::isnan(value) ? "NaN" : "infinite"));
 }
 
 absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
@@ -252,7 +252,7 @@ absl::Status Weights::ConvertToF32() {
     if (tensor.type.dtype == kF32 || !IsWeightFormat(tensor.type.dtype)) continue;
     const Tensor to = {{kF32, tensor.type.shape}, arena_->Allocate(TensorType{kF32, tensor.type.shape}.bytes())};
     if (to.data == nullptr) return NoMemory(name, to.type);
-    ConvertWeight(tensor.type.dtype, tensor.data, tensor.type.shape.elements(), kF32, to.data);
+    ConvertWeight(tensor, to);
     tensor = to;
   }
   return absl::OkStatus();

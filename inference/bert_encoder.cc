@@ -151,7 +151,7 @@ std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
   WEFT_CHECK(table.ok());
   std::vector<float> row(static_cast<size_t>(config_.width));
   const DType dtype = table->type.dtype;
-  DecodeWeight(dtype, table->data + BytesOf(dtype, id * config_.width), absl::MakeSpan(row));
+  DecodeWeight(dtype, table->data + id * BytesOf(dtype, config_.width), absl::MakeSpan(row));
   return row;
 }
 

@@ -63,17 +63,28 @@ TEST_F(QuantizeTest, AGptWithUnusualOptions) {
 }
 
 // 100 columns are no whole blocks of 32.
-TEST_F(QuantizeTest, NamesMatricesOfAnotherFormat) {
-  MakeRun("run", {"--width=100", "--heads=2", "--feed-forward=64"});
+TEST_F(QuantizeTest, AnyWidth) {
+  MakeRun("run", {"--width=100", "--heads=2", "--feed-forward=400", "--layers=2", "--steps=30"});
   ExpectSame("run", {"generate", "--prompt=a", "--length=5", "--json", "--logprobs=1"});
-  const std::string out = Quantize("run", "small").out;
-  EXPECT_THAT(out, HasSubstr("h.0.attn.c_attn.weight: bf16, because its columns are no multiple of 32\n"));
-  EXPECT_THAT(out, Not(HasSubstr("h.0.mlp.c_proj.weight")));  // it has 64 columns
+  const CommandResult quantized = Quantize("run", "small");
+  EXPECT_THAT(quantized.out, Not(HasSubstr("c_attn")));
+  EXPECT_THAT(quantized.out, HasSubstr("wte.weight: f32, because it has fewer than 64 rows or columns\n"));
+  EXPECT_THAT(quantized.out, HasSubstr("vectors: f32, because they are no matrices\n"));
+  const absl::StatusOr<Weights> weights = Weights::ReadStored(Path("small/model.safetensors"));
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  EXPECT_EQ(weights->Find("h.0.attn.c_attn.weight")->type, (TensorType{kQ8_0, {300, 100}}));
+  EXPECT_EQ(weights->Find("h.0.attn.c_attn.weight")->type.bytes(), 300 * 4 * 34);
+  // The weights that the file has, in f32, give the same tokens.
+  ASSERT_TRUE(Works(Weft({"export", "--model=small", "--out=decoded", "--layout=huggingface"})));
+  const Arguments generate = {"generate", "--prompt=a", "--length=7", "--temperature=0"};  // 8 positions
+  const CommandResult text = Weft(generate + Arguments{"--model=small"});
+  ASSERT_TRUE(Works(text));
+  EXPECT_EQ(text.out, Weft(generate + Arguments{"--model=decoded"}).out);
 }
 
 TEST_F(QuantizeTest, OtherFamilies) {
   WriteTrainingData();
-  const Arguments small = {"--width=64", "--heads=2", "--feed-forward=64"};
+  const Arguments small = {"--width=100", "--heads=2", "--feed-forward=64"};
   // These folders have the names of commands, which an argument after the first command may have.
   ASSERT_TRUE(Works(Weft(SmallTraining("translate") + small + Arguments{"--out=translate", "--steps=20"})));
   ExpectSame("translate", {"translate", "--scores", "a.txt"});

@@ -27,9 +27,8 @@ struct QuantizeFlags {
 Hyperparameters Table(QuantizeFlags* flags) {
   Hyperparameter weights = WeightsRow(&flags->weights);
   weights.help =
-      "format of the matrices: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes a number; vectors, tables of "
-      "positions and matrices of fewer than 64 rows or columns stay in f32; matrices whose columns are no multiple of "
-      "32 have bf16 in place of q8_0 and q4_0";
+      "format of the matrices: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes a number, if rows are multiples of "
+      "32; vectors, tables of positions and matrices of fewer than 64 rows or columns stay in f32";
   weights.rules.group = "";
   ConvertOptions& options = flags->options;
   Hyperparameters table = {
@@ -56,13 +55,14 @@ absl::Status Quantize(QuantizeFlags flags) {
   options.write.weights = *flags.weights;
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(WriteConverted(conversion));
+  int vectors = 0;
   for (const ParameterSpec& spec : conversion.parameters()) {
     absl::string_view reason;
     const DType held = HeldDType(spec, *flags.weights, &reason);
-    if (held == *flags.weights || spec.type.shape.rank() < 2) continue;
-    std::printf("%s: %s, because %s\n", Printable(spec.name).c_str(), std::string(Name(held)).c_str(),
-                std::string(reason).c_str());
+    if (held == *flags.weights || (spec.type.shape.rank() < 2 && ++vectors > 0)) continue;
+    std::puts(absl::StrCat(Printable(spec.name), ": ", Name(held), ", because ", reason).c_str());
   }
+  if (vectors > 0) std::printf("%d vectors: f32, because they are no matrices\n", vectors);
   const auto numbers = static_cast<double>(conversion.CountWeights());
   const auto bytes = static_cast<double>(conversion.StoredBytes());
   std::printf("%s: %.0f numbers in %.1f MB, %.2f bytes each\n", Printable(options.out).c_str(), numbers, bytes / 1e6,

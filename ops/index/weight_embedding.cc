@@ -16,9 +16,6 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
     return ShapeError("weight_embedding", "the weight must be of numbers and of rank 2", in);
   }
   if (in[1].dtype != kI32) return ShapeError("weight_embedding", "ids must be i32", in);
-  if (IsBlockFormat(in[0].dtype) && in[0].shape.dim(1) % kBlockElements != 0) {
-    return ShapeError("weight_embedding", "rows of blocks need a multiple of 32 elements", in);
-  }
   TensorType y = {in[0].dtype == kF64 ? kF64 : kF32, in[1].shape};
   y.shape.Append(in[0].shape.dim(1));
   return Types{y};

@@ -67,16 +67,18 @@ HWY_INLINE __m128i MaximaOf(const __m512i (&v)[4]) {
   return _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
 }
 
-// Rounds the first `blocks` of four blocks of a to 8 bits. The others become zeros. Magnitudes are compared as
-// integers, in which a NaN is above every number. The scale of a block with a NaN or an infinity becomes NaN.
-HWY_INLINE void QuantizeQuad(const float* a, int64_t blocks, int offset, QuantizedQuad* quad) {
+// Rounds the first `elements` elements of four blocks of a to 8 bits. The others become zeros. Magnitudes are compared
+// as integers, in which a NaN is above every number. The scale of a block with a NaN or an infinity becomes NaN.
+HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, QuantizedQuad* quad) {
   __m512 x[4], y[4];
   __m512i magnitudes[4];
+  const auto load = [&](int64_t k) HWY_ATTR {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << std::clamp<int64_t>(elements - k, 0, 16)) - 1), a + k);
+  };
   HWY_UNROLL(4)
   for (int64_t b = 0; b < 4; ++b) {
-    const __mmask16 exists = b < blocks ? 0xffff : 0;
-    x[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements);
-    y[b] = _mm512_maskz_loadu_ps(exists, a + b * kBlockElements + 16);
+    x[b] = load(b * kBlockElements);
+    y[b] = load(b * kBlockElements + 16);
     magnitudes[b] =
         _mm512_max_epi32(_mm512_castps_si512(_mm512_abs_ps(x[b])), _mm512_castps_si512(_mm512_abs_ps(y[b])));
   }
@@ -110,13 +112,14 @@ struct BlockFormat : AnyFormat<kFormat> {
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
   static constexpr int kOffset = kFormat == kQ8_0 ? 128 : 8;
-  static int64_t Stride(int64_t inner) { return (inner / kBlockElements + 3) / 4; }
+  static int64_t Stride(int64_t inner) { return (BlocksOf(inner) + 3) / 4; }
   static int64_t StepElements() { return 4 * kBlockElements; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedQuad* to) {
-    int64_t blocks = inner / kBlockElements;
-    for (; blocks >= 4; blocks -= 4, a += 4 * kBlockElements) QuantizeQuad(a, 4, kOffset, to++);
-    if (blocks > 0) QuantizeQuad(a, blocks, kOffset, to);
+    for (; inner >= StepElements(); inner -= StepElements(), a += StepElements()) {
+      QuantizeQuad(a, StepElements(), kOffset, to++);
+    }
+    if (inner > 0) QuantizeQuad(a, inner, kOffset, to);
   }
   // Returns the elements of two blocks, plus kOffset.
   static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
@@ -210,11 +213,15 @@ struct BlockFormat : AnyFormat<kFormat> {
   using DSum = hn::Rebind<float, D32>;
   using Sum = hn::Vec<DSum>;
   static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
-  static int64_t Stride(int64_t inner) { return inner / kBlockElements; }
+  static int64_t Stride(int64_t inner) { return BlocksOf(inner); }
   static int64_t StepElements() { return kBlockElements; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
-    for (int64_t k = 0; k < inner; k += kBlockElements) QuantizeBlock(a + k, to++);
+    for (; inner >= kBlockElements; inner -= kBlockElements, a += kBlockElements) QuantizeBlock(a, to++);
+    if (inner == 0) return;
+    float last[kBlockElements] = {};
+    std::copy_n(a, inner, last);
+    QuantizeBlock(last, to);
   }
   // Returns the integers of elements i, i + 1, ...
   static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {

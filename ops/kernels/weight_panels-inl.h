@@ -187,7 +187,7 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const 
   return kRows;
 }
 
-size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>(inner / kBlockElements) * sizeof(PanelBlock); }
+size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>(BlocksOf(inner)) * sizeof(PanelBlock); }
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch
 // the next panel.

@@ -185,10 +185,11 @@ typename Format::Prepared* PrepareRows(const float* a, int64_t rows, int64_t inn
 }
 
 template <DType kFormat>
-void MultiplyBlocks(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
+void MultiplyBlocks(WeightRows w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
                     std::byte* workspace) {
   using Format = BlockFormat<kFormat>;
   const auto* const prepared = PrepareRows<Format>(a, rows, w.inner, workspace);
+  w.inner = BlocksOf(w.inner) * kBlockElements;  // the prepared rows end with zeros
 #if HWY_TARGET == HWY_AVX3_DL
   if (rows >= kMinPanelRows) {
     auto* const panel = reinterpret_cast<PanelBlock*>(workspace + PreparedBytes<Format>(rows, w.inner));

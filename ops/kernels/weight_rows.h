@@ -19,7 +19,7 @@ namespace weft {
 struct WeightRows {
   const std::byte* data = nullptr;  // row 0
   DType dtype = kF32;
-  int64_t cols = 0, inner = 0;  // unless dtype is kF32, `inner` is a multiple of kBlockElements
+  int64_t cols = 0, inner = 0;
 };
 
 // Reports whether this CPU has AVX-512 VNNI. Then products of block formats with many rows of a are faster than in

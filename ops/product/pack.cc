@@ -96,7 +96,8 @@ void PackStoredKernel(const KernelArgs& a, Rect tile) {
     for (int64_t k = 0; k < inner; k += kSlice) {
       panel.inner = std::min(kSlice, inner - k);
       for (int64_t j = 0; j < panel.cols; ++j) {
-        const std::byte* const from = a.inputs[0].data + BytesOf(stored, (p * whole.width + j) * inner + k);
+        const std::byte* const from =
+            a.inputs[0].data + (p * whole.width + j) * BytesOf(stored, inner) + BytesOf(stored, k);
         DecodeWeight(stored, from, absl::MakeSpan(decoded + j * panel.inner, static_cast<size_t>(panel.inner)));
       }
       PackPanels(panel, /*transposed=*/true, decoded, 0, 1,
