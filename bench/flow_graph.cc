@@ -43,10 +43,11 @@ class FlowGraph : public Executor {
         nodes_.emplace_back(*graph_, [](const tbb::flow::continue_msg&) {});
         continue;
       }
-      nodes_.emplace_back(*graph_, [this, t](const tbb::flow::continue_msg&) {
+      const TaskPart whole = {t, 0, schedule.PartsOf(t)};
+      nodes_.emplace_back(*graph_, [this, whole](const tbb::flow::continue_msg&) {
         const int worker = tbb::this_task_arena::current_thread_index();
         entered_.Enter(worker);
-        (*body_)(t, worker);
+        (*body_)(whole, worker);
       });
     }
     for (uint32_t t = 0; t <= schedule.start(); ++t) {

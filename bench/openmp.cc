@@ -37,7 +37,7 @@ class OpenMp : public Executor {
     if (task < schedule_.task_count) {
       const int worker = omp_get_thread_num();
       entered_.Enter(worker);
-      (*body_)(task, worker);
+      (*body_)({task, 0, schedule_.PartsOf(task)}, worker);
     }
     Release(task);
   }

@@ -222,6 +222,10 @@ struct OpDef {
   // Returns the bytes that each worker needs while it runs one of these tiles. Null: 0.
   size_t (*workspace)(const OpArgs&, absl::Span<const Rect> tiles) = nullptr;
 
+  // Returns the rows and columns at which a tile may be divided without a change of bits; parts that begin there write
+  // disjoint rectangles. Null: a tile of an op with a workspace is never divided; others are divided at their quanta.
+  std::pair<int64_t, int64_t> (*unit)(const OpArgs&) = nullptr;
+
   int domain = -1;  // index of the input that tiles cut; -1: they cut output 0
   Cut cut = Cut::kNone;
   int64_t (*quantum)(const OpArgs&) = nullptr;         // tiles begin at multiples of this many rows; null: 1

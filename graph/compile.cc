@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "weft/core/status.h"
+#include "weft/graph/divide.h"
 #include "weft/graph/fuse.h"
 #include "weft/graph/memory_plan.h"
 #include "weft/graph/passes/passes.h"
@@ -95,7 +96,9 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
   FindWorkspaceAndUpdates(graph.get());
   graph->memory.budget = options.memory_budget;
-  MakeTasks(graph.get(), PlanMemory(graph.get(), rewrite.roots, options.reuse_messages));
+  const Reuses reuses = PlanMemory(graph.get(), rewrite.roots, options.reuse_messages);
+  if (!options.without.Has(Pass::kFuse)) DivideTasks(options.tile_seconds, graph.get());
+  MakeTasks(graph.get(), reuses);
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / graph->seconds();
   return Graph(std::move(graph));
 }

@@ -13,6 +13,13 @@
 
 namespace weft {
 
+// Parts `begin` .. `end` - 1 of a task. A task that is not divisible has one part.
+struct TaskPart {
+  uint32_t task = 0, begin = 0, end = 1;
+
+  operator uint32_t() const { return task; }
+};
+
 class Executor {
  public:
   Executor() = default;
@@ -20,12 +27,12 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  // Body runs one task on one worker. It is also called for joins that ScheduleBuilder::AddTask added, but not for
-  // joins that Build inserted.
-  using Body = absl::FunctionRef<void(uint32_t task, int worker)>;
-  // Calls `body` once for every task, and returns after all tasks have ended. Workers are numbered 0 .. threads() - 1.
-  // No two calls of `body` at the same time have the same number, except calls for tasks in Schedule::ends_later. Calls
-  // of Run must not overlap.
+  // Body runs one task, or some parts of a divisible task, on one worker. It is also called for joins that
+  // ScheduleBuilder::AddTask added, but not for joins that Build inserted.
+  using Body = absl::FunctionRef<void(TaskPart part, int worker)>;
+  // Calls `body` for ranges that together hold each part of each task once, and returns after all tasks have ended.
+  // Workers are numbered 0 .. threads() - 1. No two calls of `body` at the same time have the same number, except calls
+  // for tasks in Schedule::ends_later. Calls of Run must not overlap.
   virtual void Run(Body body) = 0;
   // Ends a task of Schedule::ends_later. The call of the task's body must have begun. Any thread may call End, but
   // calls must not overlap. The default implementation is for executors that run no such tasks.

@@ -45,6 +45,7 @@ struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
   uint32_t first_task = 0;
+  int64_t part_rows = 0, part_cols = 0;  // of the parts of a tile (graph/divide.h); 0: a part has all rows or columns
 
   uint32_t end_call() const { return first_call + call_count; }
 };

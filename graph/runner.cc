@@ -1,6 +1,6 @@
 // A runner allocates the arena and resolves all operands to pointers once. Each execution then binds the fed arrays to
 // the inputs and has the executor run the tasks. Each task, unless it is a join, runs one tile of each kernel call of
-// its group.
+// its group, or some parts of these tiles.
 #include "weft/graph/runner.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "weft/core/signal_block.h"
 #include "weft/core/status.h"
 #include "weft/graph/cancellation_gate.h"
+#include "weft/graph/divide.h"
 
 namespace weft {
 namespace {
@@ -111,7 +112,12 @@ struct Runner::State {
       return InvalidArgument("run: the graph has messages to other ranks, but ",
                              options.check_nan ? "check_nan runs on one rank" : "the runner has no transport");
     }
-    executor = MakeExecutor(*options.policy, &compiled().schedule, options.threads > 0 ? options.threads : Cores());
+    if (options.timed) {
+      undivided = compiled().schedule;
+      undivided.parts.clear();
+    }
+    executor = MakeExecutor(*options.policy, options.timed ? &undivided : &compiled().schedule,
+                            options.threads > 0 ? options.threads : Cores());
     if (options.timed) tile_times.resize(compiled().tiles.size());
     for (int i = 0; i < executor->threads(); ++i) {
       workspaces.push_back(memory.Allocate(compiled().workspace_bytes));
@@ -193,7 +199,8 @@ struct Runner::State {
       std::fill(tile_times.begin(), tile_times.end(), TileTime{});
       run_began = Now();
     }
-    executor->Run([this](uint32_t t, int worker) {
+    executor->Run([this](TaskPart part, int worker) {
+      const uint32_t t = part.task;
       const Task& task = compiled().tasks[t];
       if (task.group == Task::kJoin) return;
       const Group& group = compiled().groups[task.group];
@@ -202,7 +209,9 @@ struct Runner::State {
         if (!gate.Passes(node(s).op->writes > 0)) return;
         const uint32_t tile = compiled().calls[s].first_tile + task.tile;
         const int64_t begin = options.timed ? Now() : 0;
-        RunTile(s, compiled().tiles[tile], worker);
+        const auto run = [&](Rect rect) { RunTile(s, rect, worker); };
+        const Rect whole = compiled().tiles[tile];
+        options.timed ? run(whole) : ForEachRect(group, whole, part.begin, part.end, run);
         if (options.timed) tile_times[tile] = {begin - run_began, Now() - run_began, worker};
       }
     });
@@ -311,6 +320,7 @@ struct Runner::State {
   std::vector<uint32_t> messages_left;      // by kernel call: number of messages that have not ended
   bool has_messages = false;
   std::vector<std::pair<size_t, uint32_t>> fed;  // (operand, input): the pointers that each call of Run sets
+  Schedule undivided;  // the schedule of timed executions, in which each tile runs on one worker
   std::unique_ptr<Executor> executor;
   std::vector<TileTime> tile_times;
   int64_t run_began = 0;  // by Now

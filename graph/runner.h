@@ -70,8 +70,9 @@ struct RunnerOptions {
   int threads = 0;         // number of workers, including the caller, at most 1024; 0: one for each core
   bool check_nan = false;  // true: finds the first kernel call that makes a NaN; runs serially, and slowly
   const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit
-  bool timed = false;                     // true: measures the time of every tile; no effect with check_nan
-  Transport* transport = nullptr;         // for the messages of the graph; null: the graph must have none
+  // true: measures the time of every tile, each of which then runs on one worker; no effect with check_nan
+  bool timed = false;
+  Transport* transport = nullptr;  // for the messages of the graph; null: the graph must have none
 };
 
 // A TileTime tells when a tile of a kernel call ran, in nanoseconds since the execution began, and on which worker. For

@@ -126,9 +126,13 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
   return schedule;
 }
 
-uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later) {
-  WEFT_CHECK(seconds >= 0);
+uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later, uint16_t parts) {
+  WEFT_CHECK(seconds >= 0 && parts > 0 && !(ends_later && parts > 1));
   seconds_.push_back(static_cast<float>(seconds));
+  if (parts > 1) {
+    parts_.resize(seconds_.size(), 1);
+    parts_.back() = parts;
+  }
   if (ends_later) {
     ends_later_.resize(seconds_.size());
     ends_later_.back() = true;
@@ -199,6 +203,7 @@ Schedule ScheduleBuilder::Build() && {
   schedule.waits_for = std::move(before.count);
   for (uint32_t& waits : schedule.waits_for) waits = std::max(waits, 1u);
   schedule.seconds = std::move(seconds_);
+  schedule.parts = std::move(parts_);
   schedule.ends_later = std::move(ends_later_);
   if (!schedule.ends_later.empty()) schedule.ends_later.resize(count);
   SortSuccessors(length, &schedule);

@@ -32,8 +32,12 @@ struct Schedule {
   // By task: whether the task continues after its body has returned, until a call of Executor::End. Empty: none does.
   std::vector<bool> ends_later;
 
+  // By task: the number of its parts, which several workers may run at the same time. Empty: all tasks have one part.
+  std::vector<uint16_t> parts;
+
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
   bool EndsLater(uint32_t task) const { return task < ends_later.size() && ends_later[task]; }
+  uint32_t PartsOf(uint32_t task) const { return task < parts.size() ? parts[task] : 1; }
   uint32_t start() const { return size(); }  // index in first_successor of tasks without predecessors
 };
 
@@ -49,8 +53,8 @@ Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 class ScheduleBuilder {
  public:
   // Adds a task that takes `seconds`, at least 0, and returns its number. `ends_later`: whether it is one of
-  // Schedule::ends_later.
-  uint32_t AddTask(double seconds, bool ends_later = false);
+  // Schedule::ends_later. `parts`: how many parts it has.
+  uint32_t AddTask(double seconds, bool ends_later = false, uint16_t parts = 1);
   // Makes `after` wait for `before`, which must have been added earlier. Adding an edge again has no effect.
   void AddEdge(uint32_t before, uint32_t after);
 
@@ -59,6 +63,7 @@ class ScheduleBuilder {
  private:
   std::vector<float> seconds_;
   std::vector<std::array<uint32_t, 2>> edges_;  // (before, after)
+  std::vector<uint16_t> parts_;                 // shorter than `seconds_` if the last tasks have one part
   std::vector<bool> ends_later_;                // shorter than `seconds_` if the last tasks don't; empty if none does
 };
 

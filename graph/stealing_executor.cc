@@ -3,7 +3,9 @@
 #include "weft/graph/stealing_executor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -17,6 +19,21 @@ constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 // An entry of a deque is a ready task or, with this bit set, a slice of successors whose counts must still be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
 constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
+// With this bit, a task whose parts are the worker's share.
+constexpr uint64_t kShare = uint64_t{1} << 62;
+
+// With fewer workers, tasks are not divided: their small products cost more than the time that workers wait. On two
+// cores, divided steps of gpt2 take 1.13 times as long in f32 and 1.28 times in bf16.
+constexpr int kMinWorkers = 8;
+// While no worker is idle, a worker takes parts of about this duration, since larger products are more efficient.
+constexpr double kUndividedSeconds = 300e-6;
+
+// A share is a task and a range of its parts, in one word.
+constexpr uint64_t ShareWord(TaskPart part) { return uint64_t{part.task} << 32 | part.begin << 16 | part.end; }
+constexpr TaskPart PartOf(uint64_t word) {
+  return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16 & 0xffff),
+          static_cast<uint32_t>(word & 0xffff)};
+}
 
 }  // namespace
 
@@ -30,6 +47,11 @@ StealingExecutor::StealingExecutor(const Schedule* schedule, int threads)
     counts_[t].waits_for = schedule->waits_for[t];
     counts_[t].left.store(counts_[t].waits_for, std::memory_order_relaxed);
   }
+  if (schedule->parts.empty() || threads < kMinWorkers) return;
+  parts_left_.reset(new std::atomic<uint32_t>[schedule->task_count]);
+  for (uint32_t t = 0; t < schedule->task_count; ++t) {
+    parts_left_[t].store(schedule->PartsOf(t), std::memory_order_relaxed);
+  }
 }
 
 void StealingExecutor::Run(Body body) {
@@ -40,7 +62,7 @@ void StealingExecutor::Run(Body body) {
     return;
   }
   EnterCaller();
-  for (uint32_t task = 0; task < schedule().task_count; ++task) body(task, 0);
+  for (uint32_t task = 0; task < schedule().task_count; ++task) body({task, 0, schedule().PartsOf(task)}, 0);
 }
 
 void StealingExecutor::End(uint32_t task) {
@@ -66,10 +88,15 @@ void StealingExecutor::Work(int worker) {
       worker > 0 ? SliceEntry(0, 0) : SliceEntry(schedule.first_successor[start], schedule.first_successor[start + 1]);
   for (;;) {
     uint32_t task = static_cast<uint32_t>(entry);
+    bool has_share = (entry & (kSlice | kShare)) == kShare;
     if ((entry & kSlice) != 0) task = Release(me, static_cast<uint32_t>((entry & ~kSlice) >> 32), task);
     while (task != kNone && !Starts(task)) {
       if (task < task_count) {
-        RunTask(task, worker);
+        if (parts_left_ == nullptr || schedule.PartsOf(task) == 1) {
+          RunTask(task, worker);
+        } else if (!(std::exchange(has_share, false) ? RunShare(task, worker) : RunDivisible(task, worker))) {
+          break;
+        }
       } else if (task == end) {
         Finish();
         return;
@@ -92,9 +119,67 @@ uint32_t StealingExecutor::PreferEnded(Worker& me, uint32_t task) {
 }
 
 bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
+  if (workers_[worker]->deque.Pop(entry) || Steal(worker, entry)) return true;
+  idle_.fetch_add(1, std::memory_order_relaxed);
+  bool found = true;
   for (int idle_polls = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++idle_polls) {
-    if (!BackOff(worker, idle_polls)) return false;
+    if (parts_left_ != nullptr && StealParts(worker)) {
+      *entry = kShare | PartOf(workers_[worker]->share.load(std::memory_order_relaxed)).task;
+      break;
+    }
+    if (!BackOff(worker, idle_polls)) {
+      found = false;
+      break;
+    }
   }
+  idle_.fetch_sub(1, std::memory_order_relaxed);
+  return found;
+}
+
+bool StealingExecutor::StealParts(int worker) {
+  const size_t count = static_cast<size_t>(threads());
+  for (size_t i = 1; i < count; ++i) {
+    std::atomic<uint64_t>& share = workers_[(static_cast<size_t>(worker) + i) % count]->share;
+    uint64_t word = share.load(std::memory_order_relaxed);
+    TaskPart part = PartOf(word);
+    if (part.begin >= part.end) continue;
+    const uint32_t middle = part.begin + (part.end - part.begin) / 2;
+    if (!share.compare_exchange_strong(word, ShareWord({part.task, part.begin, middle}), std::memory_order_acq_rel)) {
+      continue;
+    }
+    workers_[worker]->share.store(ShareWord({part.task, middle, part.end}), std::memory_order_release);
+    ++workers_[worker]->steals;
+    OfferWork();
+    return true;
+  }
+  return false;
+}
+
+bool StealingExecutor::RunDivisible(uint32_t task, int worker) {
+  workers_[worker]->share.store(ShareWord({task, 0, schedule().PartsOf(task)}), std::memory_order_release);
+  OfferWork();
+  return RunShare(task, worker);
+}
+
+bool StealingExecutor::RunShare(uint32_t task, int worker) {
+  std::atomic<uint64_t>& share = workers_[worker]->share;
+  const uint32_t parts = schedule().PartsOf(task);
+  const double large_parts = std::ceil(parts * kUndividedSeconds / schedule().seconds[task]);
+  const uint32_t large = static_cast<uint32_t>(std::min<double>(parts, large_parts));  // infinite if a task takes 0 s
+  uint32_t ran = 0;
+  uint64_t word = share.load(std::memory_order_relaxed);
+  for (TaskPart part = PartOf(word); part.begin < part.end; part = PartOf(word)) {
+    const uint32_t left = part.end - part.begin;
+    const bool alone = idle_.load(std::memory_order_relaxed) == 0;
+    const uint32_t taken = alone ? (left < 2 * large ? left : large) : (left + 3) / 4;
+    const uint64_t rest = ShareWord({task, part.begin + taken, part.end});
+    if (!share.compare_exchange_strong(word, rest, std::memory_order_acq_rel)) continue;
+    RunParts({task, part.begin, part.begin + taken}, worker);
+    ran += taken;
+    word = share.load(std::memory_order_relaxed);
+  }
+  if (ran == 0 || parts_left_[task].fetch_sub(ran, std::memory_order_acq_rel) != ran) return false;
+  parts_left_[task].store(parts, std::memory_order_relaxed);  // for the next execution
   return true;
 }
 

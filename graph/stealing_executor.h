@@ -3,7 +3,8 @@
 // A worker that finishes a task lowers the predecessor counts of its successors. The worker then runs the most critical
 // successor that became ready, and pushes the other ready ones onto its own deque. Idle workers steal the oldest entry
 // of another deque. If a task has more than 8 successors, most of them are first pushed as slices, which other workers
-// can steal.
+// can steal. A worker that finds no entry takes half of the parts that another worker has left of its task. The worker
+// that ends the last part of a task lowers the counts of its successors.
 //
 // Tasks that a call of End made ready come before a worker's own tasks. They usually make further messages ready, so if
 // they waited, the network would be idle.
@@ -34,7 +35,8 @@ class StealingExecutor : public WorkerPool {
     explicit Worker(size_t capacity) : deque(capacity) {}
 
     Deque deque;
-    uint64_t steals = 0;  // entries it took from others in this execution
+    uint64_t steals = 0;                         // entries and parts it took from others in this execution
+    alignas(64) std::atomic<uint64_t> share{0};  // parts of its task that have not begun
   };
   struct Count {
     std::atomic<uint32_t> left;  // unfinished predecessors
@@ -46,6 +48,13 @@ class StealingExecutor : public WorkerPool {
   // must leave the execution.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
+  // Takes half of the parts that another worker has left, and makes them the worker's share.
+  bool StealParts(int worker);
+  // Makes all parts of `task` the worker's share, and runs it.
+  bool RunDivisible(uint32_t task, int worker);
+  // Runs the worker's share of `task`, from which others may take parts meanwhile. Returns whether it ended the task's
+  // last part.
+  bool RunShare(uint32_t task, int worker);
   // If a call of End made tasks ready, returns one of them, and pushes `task` unless it is kNone. Otherwise returns
   // `task`.
   uint32_t PreferEnded(Worker& me, uint32_t task);
@@ -61,7 +70,10 @@ class StealingExecutor : public WorkerPool {
   // the thread that calls End, and workers only steal from it.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task
-  std::atomic<int> ending_{0};       // calls of End that have not returned
+  std::unique_ptr<std::atomic<uint32_t>[]>
+      parts_left_;                        // by task: parts that have not ended; null if no task is divided
+  alignas(64) std::atomic<int> idle_{0};  // workers that look for work
+  std::atomic<int> ending_{0};            // calls of End that have not returned
 };
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "weft/graph/cost.h"
+#include "weft/graph/divide.h"
 #include "weft/graph/storage.h"
 
 namespace weft {
@@ -59,7 +60,10 @@ class TaskMaker {
   uint32_t AddTask(uint32_t group, uint32_t tile, double seconds) {
     graph_.tasks.push_back({group, tile});
     const bool sends = group != Task::kJoin && !graph_.calls[graph_.groups[group].first_call].messages.empty();
-    return builder_.AddTask(seconds, sends);
+    if (group == Task::kJoin) return builder_.AddTask(seconds);
+    const KernelCall& call = graph_.calls[graph_.groups[group].first_call];
+    const uint32_t parts = PartCount(graph_.groups[group], graph_.tiles[call.first_tile + tile]);
+    return builder_.AddTask(seconds, sends, static_cast<uint16_t>(parts));
   }
   uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
   uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }

@@ -33,7 +33,8 @@ class WorkerPool : public Executor {
   virtual void Work(int worker) = 0;
 
   const Schedule& schedule() const { return schedule_; }
-  void RunTask(uint32_t task, int worker) { (*body_)(task, worker); }
+  void RunTask(uint32_t task, int worker) { (*body_)({task, 0, schedule_.PartsOf(task)}, worker); }
+  void RunParts(TaskPart part, int worker) { (*body_)(part, worker); }
   void EnterCaller() { workers_[0]->entered = true; }
   // Ends the execution. Called once all tasks have run.
   void Finish() { done_.store(true, std::memory_order_release); }

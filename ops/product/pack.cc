@@ -198,6 +198,10 @@ size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
   return bytes;
 }
 
+std::pair<int64_t, int64_t> Unit(const OpArgs& args) {
+  return {32, Panels(args.inputs[0].shape.dim(-1), args.outputs[0].shape.cols(), args.inputs[0].dtype).width};
+}
+
 void ProductKernel(const KernelArgs& args, Rect tile) {
   const Tensor &a = args.inputs[0], &y = args.outputs[0];
   const int64_t inner = a.type.shape.dim(-1), cols = y.type.shape.cols();
@@ -297,6 +301,7 @@ constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .infer = InferProduct,
                                  .kernels = {ProductKernel, ProductKernelF64, ProductKernel},
                                  .workspace = Workspace,
+                                 .unit = Unit,
                                  .cut = Cut::kBoth,
                                  .quantum = ProductQuantum,
                                  .column_quantum = ColumnQuantum,
