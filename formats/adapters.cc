@@ -94,7 +94,7 @@ void ReadList(const char* key, bool single, KeyReader& keys, std::optional<std::
   list.emplace();
   for (const Json& each : json->is_array() ? *json : Json::array({*json})) {
     if (std::is_same_v<T, std::string> ? !each.is_string() : !WholeNumber(each)) {
-      return keys.Refuse(key, std::is_same_v<T, std::string> ? "texts" : "whole numbers");
+      return keys.Refuse(key, std::is_same_v<T, std::string> ? "a list of texts" : "a list of whole numbers");
     }
     list->push_back(each.get<T>());
   }

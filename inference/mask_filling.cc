@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
   filler->hidden_ = filler->tape_.Input("hidden", {kF32, {1, config.width}});
   EmbeddingTable("embeddings.word_embeddings", &filler->tape_, config.vocabulary, config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
+  bert.tokenizer->ReadSpecial(true);                             // the masks of a text
   WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
   WEFT_ASSIGN_OR_RETURN(filler->runner_,
                         EvalRunner::Create(filler->tape_, {.fetch = {filler->logits_}, .weights = weights},

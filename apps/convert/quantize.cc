@@ -27,8 +27,8 @@ struct QuantizeFlags {
 Hyperparameters Table(QuantizeFlags* flags) {
   Hyperparameter weights = WeightsRow(&flags->weights);
   weights.help =
-      "format of the matrices: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes a number, if rows are multiples of "
-      "32; vectors, tables of positions and matrices of fewer than 64 rows or columns stay in f32";
+      "format of matrices: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes a number, more if rows aren't multiples "
+      "of 32; vectors, tables of positions and matrices of fewer than 64 rows or columns stay in f32";
   weights.rules.group = "";
   ConvertOptions& options = flags->options;
   Hyperparameters table = {
