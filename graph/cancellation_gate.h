@@ -1,6 +1,6 @@
-// A CancellationGate decides before each tile of a kernel call whether the execution continues, by its RunOptions. Many
-// threads ask the gate at once. Once a tile that writes state has passed, all later tiles pass: the execution can no
-// longer be stopped.
+// A CancellationGate decides before each tile of a kernel call, or before some parts of it, whether the execution
+// continues, by its RunOptions. Many threads ask the gate at once. Once a tile that writes state has passed, all later
+// tiles pass: the execution can no longer be stopped.
 #ifndef WEFT_GRAPH_CANCELLATION_GATE_H_
 #define WEFT_GRAPH_CANCELLATION_GATE_H_
 

@@ -22,8 +22,6 @@ constexpr double kMaxParts = 1024;  // maximum number of parts of a group's firs
 // little work.
 constexpr int64_t kRowsFirst = 64, kColsNext = 256;
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 class Divider {
  public:
   explicit Divider(CompiledGraph* graph) : graph_(*graph), program_(graph->program) {}
@@ -52,17 +50,17 @@ class Divider {
   bool Divide(Group* group, double wanted, bool columns) const {
     const Rect& tile = graph_.tiles_of(group->first_call)[0];
     if (tile.rows() == 0 || tile.cols() == 0) return false;
-    Rect most = tile;  // as large as the largest tile along each axis, where units end
+    int64_t most_rows = 0, most_cols = 0;  // of any tile: a unit that is larger cuts none
     for (const Rect& other : graph_.tiles_of(group->first_call)) {
-      most.row_end = std::max(most.row_end, most.row_begin + other.rows());
-      most.col_end = std::max(most.col_end, most.col_begin + other.cols());
+      most_rows = std::max(most_rows, other.rows());
+      most_cols = std::max(most_cols, other.cols());
     }
     int64_t row_unit = 1, col_unit = 1;
     for (uint32_t s = group->first_call; s < group->end_call(); ++s) {
       const std::optional<std::pair<int64_t, int64_t>> unit = UnitOf(s, columns);
       if (!unit || !HaveLikeTiles(group->first_call, s, columns)) return false;
-      row_unit = std::min(std::lcm(row_unit, unit->first), most.rows());
-      col_unit = std::min(std::lcm(col_unit, unit->second), most.cols());
+      row_unit = std::min(std::lcm(row_unit, unit->first), most_rows);
+      col_unit = std::min(std::lcm(col_unit, unit->second), most_cols);
     }
     int64_t rows = row_unit, cols = columns ? col_unit : tile.cols();
     const auto count = [&] { return static_cast<double>(CeilDiv(tile.rows(), rows) * CeilDiv(tile.cols(), cols)); };
@@ -87,8 +85,7 @@ class Divider {
     const OpArgs args = {n.attrs, inputs, outputs};
     if (op.unit != nullptr) return op.unit(args);
     if (op.workspace != nullptr) return std::nullopt;
-    return std::pair(op.quantum != nullptr ? op.quantum(args) : 1,
-                     op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum);
+    return QuantaOf(op, args);
   }
 
   // An operand of a call, with the bytes that it has in the graph.
@@ -127,7 +124,7 @@ class Divider {
       const OperandTiles written = tiles_of(write);
       for (const Operand& other : operands) {
         if (!Overlap(write, other)) continue;
-        // Equal elements of two values are the same bytes only if the values are at the same place.
+        // The same elements of two values have the same bytes if both values begin there, with elements of one size.
         const OperandTiles touched = tiles_of(other);
         const bool alike = write.address.offset == other.address.offset && write.element == other.element &&
                            touched.shape().cols() == written.shape().cols();
@@ -137,6 +134,7 @@ class Divider {
     return true;
   }
 
+  // Returns the parts of the first tile of call `s` and of its last tile.
   std::vector<Rect> PartsOf(const Group& group, uint32_t s) const {
     std::vector<Rect> parts;
     const absl::Span<const Rect> tiles = graph_.tiles_of(s);
@@ -148,6 +146,7 @@ class Divider {
     return parts;
   }
 
+  // Reports whether two operands have bytes in common.
   static bool Overlap(const Operand& a, const Operand& b) {
     if (a.address.kind != b.address.kind) return false;
     if (a.address.kind != Address::Kind::kArena) return a.address.index == b.address.index;

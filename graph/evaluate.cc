@@ -14,8 +14,6 @@ namespace {
 
 constexpr int64_t kMaxTiles = 64;  // of one node
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds) {
@@ -25,8 +23,7 @@ std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds
 
   const int64_t wanted = std::bit_ceil(
       static_cast<uint64_t>(std::clamp<double>(std::ceil(Seconds(op, args) / tile_seconds), 1, kMaxTiles)));
-  const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
-  const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
+  const auto [quantum, column_quantum] = QuantaOf(op, args);
   const int64_t row_unit = op.cut == Cut::kCols ? rows : quantum;
   const int64_t col_unit = op.cut == Cut::kRows ? cols : column_quantum;
   const int64_t row_blocks = CeilDiv(rows, row_unit), col_blocks = CeilDiv(cols, col_unit);

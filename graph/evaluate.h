@@ -4,6 +4,9 @@
 #ifndef WEFT_GRAPH_EVALUATE_H_
 #define WEFT_GRAPH_EVALUATE_H_
 
+#include <cstdint>
+#include <utility>
+
 #include "absl/types/span.h"
 #include "weft/core/op.h"
 #include "weft/graph/cost.h"
@@ -12,6 +15,12 @@ namespace weft {
 
 // Unless OpDef::column_quantum is set, tiles begin at multiples of 64 columns: at least one cache line of any dtype.
 inline constexpr int64_t kColumnQuantum = 64;
+// Returns the rows and the columns at whose multiples the tiles of an op begin.
+inline std::pair<int64_t, int64_t> QuantaOf(const OpDef& op, const OpArgs& args) {
+  return {op.quantum != nullptr ? op.quantum(args) : 1,
+          op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum};
+}
+constexpr int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Returns the tiles of a node. They depend only on the op, its attributes and types, and `tile_seconds`: the target
 // duration of a tile, in seconds by the cost model.

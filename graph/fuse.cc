@@ -206,12 +206,10 @@ class Fuser {
     if (member.tiles.size() == 1) return true;
     if (op.cut == Cut::kNone) return false;
     const Types inputs = program_.InputTypes(n), outputs = program_.OutputTypes(n);
-    const OpArgs args = {n.attrs, inputs, outputs};
-    const int64_t quantum = op.quantum != nullptr ? op.quantum(args) : 1;
-    const int64_t column_quantum = op.column_quantum != nullptr ? op.column_quantum(args) : kColumnQuantum;
+    const std::pair<int64_t, int64_t> quanta = QuantaOf(op, {n.attrs, inputs, outputs});
     return absl::c_all_of(member.tiles, [&](const Rect& tile) {
-      const bool rows = op.cut == Cut::kCols ? tile.rows() == member.rows : tile.row_begin % quantum == 0;
-      const bool cols = op.cut == Cut::kRows ? tile.cols() == member.cols : tile.col_begin % column_quantum == 0;
+      const bool rows = op.cut == Cut::kCols ? tile.rows() == member.rows : tile.row_begin % quanta.first == 0;
+      const bool cols = op.cut == Cut::kRows ? tile.cols() == member.cols : tile.col_begin % quanta.second == 0;
       return rows && cols;
     });
   }

@@ -1,8 +1,8 @@
 // Fusion cuts the nodes that have kernels into tiles, and groups nodes that run together tile by tile.
 //
 // A node can join the latest group that makes one of its inputs, if tile i of the node reads only those values of the
-// group that tile i wrote. So groups stay in a serial order, and each task finds its values in cache. An op that
-// has a workspace for its tiles (OpDef::workspace) keeps them, because the bits of its results depend on them. Other
+// group that tile i wrote. So groups stay in a serial order, and each task finds its values in cache. An op with
+// a workspace (OpDef::workspace) keeps its tiles: the workspace is sized for them, and bits may depend on them. Other
 // ops take the tiles of their group.
 #ifndef WEFT_GRAPH_FUSE_H_
 #define WEFT_GRAPH_FUSE_H_

@@ -70,7 +70,7 @@ struct RunnerOptions {
   int threads = 0;         // number of workers, including the caller, at most 1024; 0: one for each core
   bool check_nan = false;  // true: finds the first kernel call that makes a NaN; runs serially, and slowly
   const Policy* policy = &kCriticalPath;  // which ready task runs next (graph/policies/); changes no bit
-  // true: measures the time of every tile, each of which then runs on one worker; no effect with check_nan
+  // Whether to measure when every tile runs. No tile is then divided among workers. It has no effect with check_nan.
   bool timed = false;
   Transport* transport = nullptr;  // for the messages of the graph; null: the graph must have none
 };

@@ -19,7 +19,7 @@ constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 // An entry of a deque is a ready task or, with this bit set, a slice of successors whose counts must still be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
 constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
-// With this bit, a task whose parts are the worker's share.
+// With this bit, an entry is a task of which the worker has a share. Such entries are in no deque.
 constexpr uint64_t kShare = uint64_t{1} << 62;
 
 // With fewer workers, tasks are not divided: their small products cost more than the time that workers wait. On two
@@ -119,29 +119,25 @@ uint32_t StealingExecutor::PreferEnded(Worker& me, uint32_t task) {
 }
 
 bool StealingExecutor::FindEntry(int worker, uint64_t* entry) {
-  if (workers_[worker]->deque.Pop(entry) || Steal(worker, entry)) return true;
-  idle_.fetch_add(1, std::memory_order_relaxed);
-  bool found = true;
-  for (int idle_polls = 0; !workers_[worker]->deque.Pop(entry) && !Steal(worker, entry); ++idle_polls) {
-    if (parts_left_ != nullptr && StealParts(worker)) {
-      *entry = kShare | PartOf(workers_[worker]->share.load(std::memory_order_relaxed)).task;
-      break;
-    }
-    if (!BackOff(worker, idle_polls)) {
-      found = false;
-      break;
-    }
+  Deque& own = workers_[worker]->deque;
+  if (own.Pop(entry) || Steal(worker, entry)) return true;
+  const bool divides = parts_left_ != nullptr;
+  if (divides) idle_.fetch_add(1, std::memory_order_relaxed);
+  bool goes_on = true;
+  for (int idle_polls = 0; goes_on; ++idle_polls) {
+    if (own.Pop(entry) || Steal(worker, entry) || (divides && StealParts(worker, entry))) break;
+    goes_on = BackOff(worker, idle_polls);
   }
-  idle_.fetch_sub(1, std::memory_order_relaxed);
-  return found;
+  if (divides) idle_.fetch_sub(1, std::memory_order_relaxed);
+  return goes_on;
 }
 
-bool StealingExecutor::StealParts(int worker) {
+bool StealingExecutor::StealParts(int worker, uint64_t* entry) {
   const size_t count = static_cast<size_t>(threads());
   for (size_t i = 1; i < count; ++i) {
     std::atomic<uint64_t>& share = workers_[(static_cast<size_t>(worker) + i) % count]->share;
     uint64_t word = share.load(std::memory_order_relaxed);
-    TaskPart part = PartOf(word);
+    const TaskPart part = PartOf(word);
     if (part.begin >= part.end) continue;
     const uint32_t middle = part.begin + (part.end - part.begin) / 2;
     if (!share.compare_exchange_strong(word, ShareWord({part.task, part.begin, middle}), std::memory_order_acq_rel)) {
@@ -149,6 +145,7 @@ bool StealingExecutor::StealParts(int worker) {
     }
     workers_[worker]->share.store(ShareWord({part.task, middle, part.end}), std::memory_order_release);
     ++workers_[worker]->steals;
+    *entry = kShare | part.task;
     OfferWork();
     return true;
   }

@@ -48,8 +48,9 @@ class StealingExecutor : public WorkerPool {
   // must leave the execution.
   bool FindEntry(int worker, uint64_t* entry);
   bool Steal(int worker, uint64_t* entry);
-  // Takes half of the parts that another worker has left, and makes them the worker's share.
-  bool StealParts(int worker);
+  // Takes half of the parts that another worker has left, and makes them the worker's share. `entry`: set to their
+  // task.
+  bool StealParts(int worker, uint64_t* entry);
   // Makes all parts of `task` the worker's share, and runs it.
   bool RunDivisible(uint32_t task, int worker);
   // Runs the worker's share of `task`, from which others may take parts meanwhile. Returns whether it ended the task's
@@ -70,8 +71,8 @@ class StealingExecutor : public WorkerPool {
   // the thread that calls End, and workers only steal from it.
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Count[]> counts_;  // by task
-  std::unique_ptr<std::atomic<uint32_t>[]>
-      parts_left_;                        // by task: parts that have not ended; null if no task is divided
+  // By task: the number of parts that have not ended. Null if no task is divided.
+  std::unique_ptr<std::atomic<uint32_t>[]> parts_left_;
   alignas(64) std::atomic<int> idle_{0};  // workers that look for work
   std::atomic<int> ending_{0};            // calls of End that have not returned
 };

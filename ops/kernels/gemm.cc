@@ -185,7 +185,9 @@ class Product {
     const bool small = shape_.rows * (shape_.inner + shape_.cols) + shape_.inner * shape_.cols <= kSmall;
     const int64_t groups = (shape_.rows + kRowsAtOnce - 1) / kRowsAtOnce;  // for each panel
     const int64_t next_k = k + terms, next_terms = std::min(Kind::kTerms, shape_.inner - next_k);
-    Prefetcher next_a = PartOfA(next_k, next_terms);
+    Prefetcher next_a = shape_.transpose_a
+                            ? Prefetcher(a_ + next_k * shape_.a_stride, shape_.a_stride, next_terms, shape_.rows)
+                            : Prefetcher(a_ + next_k, shape_.a_stride, shape_.rows, next_terms);
     for (int64_t j = 0; j < shape_.cols; j += kWidth) {
       const int64_t cols = std::min(kWidth, shape_.cols - j), next_j = j + kWidth;
       Matrix<const float> panel = PanelOfB(j, cols, k, terms);
@@ -211,10 +213,6 @@ class Product {
     }
   }
 
-  Prefetcher PartOfA(int64_t k, int64_t terms) const {
-    return shape_.transpose_a ? Prefetcher(a_ + k * shape_.a_stride, shape_.a_stride, terms, shape_.rows)
-                              : Prefetcher(a_ + k, shape_.a_stride, shape_.rows, terms);
-  }
   Prefetcher PartOfB(int64_t j, int64_t k, int64_t terms) const {
     const int64_t cols = shape_.packed_b ? 0 : std::min(kWidth, shape_.cols - j);  // packed: in the order of memory
     return shape_.transpose_b ? Prefetcher(b_ + j * shape_.b_stride + k, shape_.b_stride, cols, terms)

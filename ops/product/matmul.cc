@@ -194,14 +194,13 @@ int64_t Quantum(const OpArgs& args) {
   if (layout.batch > 1) return std::max<int64_t>(1, layout.rows);
   return HasTransposedB(args) ? ProductRows(layout.rows, kProductTileRows) : ProductRows(layout.rows);
 }
-// Rows of a part of a tile: small products of the kernel are as efficient as large ones from about 64 rows on.
-std::pair<int64_t, int64_t> Unit(const OpArgs& args) {
-  const Layout layout(args);
-  return {layout.batch > 1 ? std::max<int64_t>(1, layout.rows) : 32, 64};
-}
 int64_t ColumnQuantum(const OpArgs& args) {
   const int64_t cols = args.outputs[0].shape.cols();
   return HasTransposedB(args) ? ProductColumns(cols, 128) : ProductColumns(cols);
+}
+
+std::pair<int64_t, int64_t> Unit(const OpArgs& args) {
+  return {Layout(args).batch > 1 ? Quantum(args) : kProductUnitRows, kProductUnitCols};
 }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {

@@ -34,10 +34,13 @@ inline int64_t EqualParts(int64_t size, int64_t minimum, int64_t unit) {
 // Least rows of a tile of a product with a transposed B: 512 rows amortise packing B for each tile.
 inline constexpr int64_t kProductTileRows = 512;
 
+// Tiles of products, and parts of these tiles, begin at multiples of these rows and columns.
+inline constexpr int64_t kProductUnitRows = 32, kProductUnitCols = 64;
+
 // Return the rows and columns of a product's tiles: enough rows to amortise a tile's work on B, and enough columns to
 // amortise reading A.
-inline int64_t ProductRows(int64_t rows, int64_t minimum = 128) { return EqualParts(rows, minimum, 32); }
-inline int64_t ProductColumns(int64_t cols, int64_t minimum = 256) { return EqualParts(cols, minimum, 64); }
+inline int64_t ProductRows(int64_t rows, int64_t least = 128) { return EqualParts(rows, least, kProductUnitRows); }
+inline int64_t ProductColumns(int64_t cols, int64_t least = 256) { return EqualParts(cols, least, kProductUnitCols); }
 
 }  // namespace weft
 

@@ -199,7 +199,8 @@ size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
 }
 
 std::pair<int64_t, int64_t> Unit(const OpArgs& args) {
-  return {32, Panels(args.inputs[0].shape.dim(-1), args.outputs[0].shape.cols(), args.inputs[0].dtype).width};
+  return {kProductUnitRows,
+          Panels(args.inputs[0].shape.dim(-1), args.outputs[0].shape.cols(), args.inputs[0].dtype).width};
 }
 
 void ProductKernel(const KernelArgs& args, Rect tile) {
