@@ -62,7 +62,7 @@ SyntheticTimer::SyntheticTimer(const Policy* policy, int threads, const Schedule
 inline void SyntheticTimer::Run(uint64_t times) {
   const NodeWork& work = work_;
   Executor& executor = *executor_;
-  for (uint64_t i = 0; i < times; ++i) executor.Run([&work](uint32_t, int) { work(); });
+  for (uint64_t i = 0; i < times; ++i) executor.Run([&work](TaskPart, int) { work(); });
 }
 
 absl::StatusOr<Turn> SyntheticTimer::TakeTurn() {
@@ -108,7 +108,7 @@ double SyntheticTimer::FirstNodeSeconds(uint64_t executions) {
     std::atomic<bool> begun{false};
     double first = 0;
     const Clock::time_point start = Clock::now();
-    executor_->Run([&](uint32_t, int) {
+    executor_->Run([&](TaskPart, int) {
       if (begun.load(std::memory_order_relaxed) || begun.exchange(true, std::memory_order_relaxed)) return;
       first = SecondsSince(start);
     });

@@ -89,7 +89,8 @@ void CheckGraph(uint32_t seed, const Policy& policy, int threads) {
     for (auto& each : ended) each.store(false);
     std::vector<std::atomic<int>> starts(tasks);
     std::atomic<int> too_early{0};
-    executor->Run([&](uint32_t task, int) {
+    executor->Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       starts[task].fetch_add(1);
       for (const uint32_t b : before[task]) too_early.fetch_add(ended[b].load() ? 0 : 1);
       if (ends_later[task]) return network.Start(task, executor.get());
@@ -126,7 +127,8 @@ TEST(EndsLaterTest, AWorkerGoesOnMeanwhile) {
     bool others[3] = {};
     std::thread ender;
     std::atomic<bool> go{false};
-    executor->Run([&](uint32_t task, int) {
+    executor->Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       others[task] = true;
       if (task == message) {
         ender = std::thread([&] {
@@ -164,7 +166,8 @@ TEST(EndsLaterTest, TasksAfterTheEndComeBeforeAWorkersOwnTasks) {
     const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, threads);
     std::atomic<bool> ran_last{false};
     bool in_time = false;
-    executor->Run([&](uint32_t task, int) {
+    executor->Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       if (task == first) std::thread([&] { executor->End(message); }).join();
       if (task == after) in_time = !ran_last.load();
       if (task == last) ran_last.store(true);
@@ -186,7 +189,8 @@ TEST(EndsLaterTest, TasksThatMessagesWaitForComeBeforeLongerPaths) {
   for (const Schedule& schedule : {built, WithSeconds(built, std::vector<double>(built.task_count, 1))}) {
     const std::unique_ptr<Executor> executor = MakeExecutor(kCriticalPath, &schedule, /*threads=*/1);
     std::vector<uint32_t> order;
-    executor->Run([&](uint32_t task, int) {
+    executor->Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       order.push_back(task);
       if (task == message) executor->End(message);
     });

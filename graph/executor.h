@@ -1,7 +1,7 @@
 // An Executor runs each task of a schedule once, after all of its predecessors. graph/policies/policies.h makes
 // executors.
 //
-//   executor->Run([&](uint32_t task, int worker) { ... });
+//   executor->Run([&](TaskPart part, int worker) { ... });
 #ifndef WEFT_GRAPH_EXECUTOR_H_
 #define WEFT_GRAPH_EXECUTOR_H_
 
@@ -16,8 +16,6 @@ namespace weft {
 // Parts `begin` .. `end` - 1 of a task. A task that is not divisible has one part.
 struct TaskPart {
   uint32_t task = 0, begin = 0, end = 1;
-
-  operator uint32_t() const { return task; }
 };
 
 class Executor {

@@ -202,7 +202,8 @@ void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet =
     std::vector<std::atomic<int>> times(schedule.task_count);
     std::atomic<int> too_early{0};
     Meeting meeting;
-    executor->Run([&](uint32_t task, int worker) {
+    executor->Run([&](TaskPart part, int worker) {
+      const uint32_t task = part.task;
       ASSERT_LT(worker, threads);
       ASSERT_EQ(times[task].fetch_add(1, std::memory_order_relaxed), 0);
       if (task >= tasks) {
@@ -242,7 +243,7 @@ TEST(ExecutorTest, RunsOneTaskWithoutCallingAnyone) {
   StealingExecutor executor(&schedule, 8);
   int runs = 0;
   for (int i = 0; i < 100; ++i) {
-    executor.Run([&](uint32_t task, int worker) { runs += task == 0 && worker == 0; });
+    executor.Run([&](TaskPart part, int worker) { runs += part.task == 0 && worker == 0; });
     EXPECT_EQ(executor.workers_entered(), 1);
   }
   EXPECT_EQ(runs, 100);
@@ -251,7 +252,7 @@ TEST(ExecutorTest, RunsOneTaskWithoutCallingAnyone) {
 TEST(ExecutorTest, RunsAScheduleWithoutTasks) {
   const Schedule schedule = ScheduleBuilder().Build();
   for (const Policy* policy : Policies()) {
-    for (int threads : {1, 2}) MakeExecutor(*policy, &schedule, threads)->Run([](uint32_t, int) { FAIL(); });
+    for (int threads : {1, 2}) MakeExecutor(*policy, &schedule, threads)->Run([](TaskPart, int) { FAIL(); });
   }
 }
 
@@ -277,7 +278,8 @@ TEST(ExecutorTest, WorkersThatFoundNothingForLongComeAgain) {
   StealingExecutor executor(&schedule, kThreads);
   for (int run = 0; run < 20; ++run) {
     Meeting first, second;
-    executor.Run([&](uint32_t task, int) {
+    executor.Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       if (task < kThreads) first.Attend(kThreads);
       if (task == pause) std::this_thread::sleep_for(std::chrono::milliseconds(20));
       if (task > pause) second.Attend(kThreads);
@@ -294,10 +296,10 @@ TEST(ExecutorTest, CountsWhatWasStolen) {
   StealingExecutor executor(&schedule, kThreads), alone(&schedule, 1);
   for (int run = 0; run < 3; ++run) {
     Meeting meeting;
-    executor.Run([&](uint32_t, int) { meeting.Attend(kThreads); });
+    executor.Run([&](TaskPart, int) { meeting.Attend(kThreads); });
     EXPECT_EQ(executor.steals(), kThreads - 1);
   }
-  alone.Run([](uint32_t, int) {});
+  alone.Run([](TaskPart, int) {});
   EXPECT_EQ(alone.steals(), std::nullopt);
   EXPECT_EQ(MakeExecutor(kFifo, &schedule, kThreads)->steals(), std::nullopt);
 }
@@ -310,7 +312,7 @@ TEST(ExecutorTest, NothingIsStolenFromAChain) {
   }
   const Schedule schedule = std::move(builder).Build();
   StealingExecutor executor(&schedule, 4);
-  executor.Run([](uint32_t, int) {});
+  executor.Run([](TaskPart, int) {});
   EXPECT_EQ(executor.steals(), 0u);
 }
 

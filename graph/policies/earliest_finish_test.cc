@@ -98,7 +98,8 @@ TEST(EarliestFinishTest, AnExecutorMeasuresTheDurations) {
   const auto run = [&] {
     order.clear();
     const Clock::time_point begin = Clock::now();
-    executor->Run([&](uint32_t task, int) {
+    executor->Run([&](TaskPart part, int) {
+      const uint32_t task = part.task;
       order.push_back(task);
       // Tasks 2 and 3 take longer than all tasks before them, however slow the machine is.
       if (task >= 2) std::this_thread::sleep_for(2 * (Clock::now() - begin));
@@ -109,7 +110,8 @@ TEST(EarliestFinishTest, AnExecutorMeasuresTheDurations) {
   run();
   EXPECT_THAT(order, ElementsAre(0, 3, 2, 1));
   run();
-  executor->Run([](uint32_t task, int) {  // cancelled: by these durations, task 1 would be first
+  executor->Run([](TaskPart part, int) {  // cancelled: by these durations, task 1 would be first
+    const uint32_t task = part.task;
     if (task == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
   executor->Forget();
