@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
@@ -31,6 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kConfig[] = "config.json";
+
 // These files belong to a model beside its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             // Of sentence-transformers.
@@ -42,8 +45,6 @@ constexpr const char* kTokenizerCompanions[] = {"added_tokens.json",      "chat_
                                                 "target_vocabulary.txt",  "shared_vocabulary.txt",
                                                 "source_vocabulary.json", "target_vocabulary.json",
                                                 "shared_vocabulary.json", "target.spm"};
-
-constexpr char kGenerationConfig[] = "generation_config.json";
 
 // Returns the names of all files that are copied unchanged. `tokenizer`: whether a tokenizer's files are among them.
 std::set<std::string> CompanionNames(bool tokenizer = true) {
@@ -160,8 +161,24 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
+// Returns the contents of a generation_config.json with the end tokens of a GPT whose files name none, such as a run.
+// Without it, transformers would take the default of the model's type.
+absl::StatusOr<nlohmann::ordered_json> EndTokensOf(const ConvertOptions& options, const PublishedModel& model) {
+  auto config = nlohmann::ordered_json::object();
+  const std::string path = options.tokenizer.empty() ? TokenizerOf(options.model) : options.tokenizer;
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(path);
+  const auto* const gpt = std::get_if<PublishedGpt>(&model);
+  if (gpt == nullptr || !tokenizer.ok()) return config;
+  WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings,
+                        ReadGenerationSettings(options.model, **tokenizer, gpt->config.vocabulary));
+  if (!settings.end.empty()) config["eos_token_id"] = settings.end;
+  return config;
+}
+
 // Moves all files of `from` and its subfolders into `to`, and sets `names` to their paths in `to`. If a folder in `to`
-// has the name of one of these files, moves nothing and returns an error.
+// has the name of one of these files, moves nothing and returns an error. An old config.json is removed before the
+// first move, and the new one is moved last: if the process is killed meanwhile, no reader takes files of two models
+// for one.
 absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::string>* names) {
   std::error_code error;
   std::vector<fs::path> files;
@@ -174,6 +191,8 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::s
     if (error) return SystemStatus("create", target.parent_path().string(), error.value());
   }
   if (files.empty()) return SystemStatus("read", from.string(), ENOENT);
+  std::stable_partition(files.begin(), files.end(), [](const fs::path& file) { return file != kConfig; });
+  if (files.back() == kConfig) fs::remove(to / kConfig, error);
   for (const fs::path& file : files) {
     fs::rename(from / file, to / file, error);
     if (error) return SystemStatus("write", (to / file).string(), error.value());
@@ -192,7 +211,10 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
   if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json generation, GenerationConfigOf(options.model));
+  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json generation, GenerationConfigOf(options.model));
+  if (generation.empty()) {
+    WEFT_ASSIGN_OR_RETURN(generation, EndTokensOf(options, model));
+  }
   return ModelConversion(options, format, std::move(files), std::move(model),
                          generation.empty() ? "" : generation.dump(2));
 }
@@ -240,7 +262,7 @@ std::string ModelConversion::TemporaryFolder() const {
   return absl::StrCat(options_.out, "/", getpid(), kTemporarySuffix);
 }
 
-absl::Status ModelConversion::Write() const {
+absl::Status ModelConversion::Write(absl::FunctionRef<void()> before_moves) const {
   const std::string& out = options_.out;
   std::error_code error;
   const bool existed = fs::exists(out, error);
@@ -252,6 +274,7 @@ absl::Status ModelConversion::Write() const {
   fs::create_directory(temporary, error);
   absl::Status status = error ? SystemStatus("create", temporary, error.value()) : WriteFiles(temporary);
   std::set<std::string> written;
+  before_moves();
   if (status.ok()) status = MoveFiles(temporary, out, &written);
   fs::remove_all(temporary, error);
   if (status.ok()) status = RemoveStale(written);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/formats/model_formats.h"
@@ -44,7 +45,8 @@ class ModelConversion {
   // left in `out`. `out` is locked meanwhile, so temporary folders that are there were left by a process that was
   // killed; they are removed. Returns InvalidArgument if the format can't express the model, or if `out` can't be made.
   // Returns FailedPrecondition if another process writes to `out`, and Aborted if a written file disappears meanwhile.
-  absl::Status Write() const;
+  // Calls `before_moves` before the first file is renamed.
+  absl::Status Write(absl::FunctionRef<void()> before_moves = [] {}) const;
 
   // Returns the folder in which Write writes its files before it renames them.
   std::string TemporaryFolder() const;

@@ -82,7 +82,7 @@ bool IsOff(const std::string& key, const Json& value) {
 
 // Returns the files of `model` that have settings, each with the keys that count.
 absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
-  const std::string folder = BaseOf(model), path = folder + "/generation_config.json";
+  const std::string folder = BaseOf(model), path = absl::StrCat(folder, "/", kGenerationConfig);
   std::error_code error;
   std::vector<Source> sources;
   if (!fs::is_directory(folder, error)) return sources;

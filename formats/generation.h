@@ -25,6 +25,8 @@
 
 namespace weft {
 
+inline constexpr char kGenerationConfig[] = "generation_config.json";
+
 // An unset value and an empty list are in no file. The names are those of the files' keys, where no comment says more.
 struct GenerationSettings {
   std::vector<int32_t> end;  // eos_token_id; any of these tokens ends a text

@@ -1,11 +1,18 @@
 // Each test changes a copy of a small GPT-2 that the package transformers wrote, whose head is tied.
 #include "weft/formats/weight_files.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <thread>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -147,8 +154,10 @@ TEST_F(WeightFilesTest, ExtraTensorsAreLeftOutOnlyIfAskedFor) {
   ASSERT_TRUE(weights_.Add("counts", {kF32, {3}}).ok());
   WriteWeights();
   MakeUnread("counts");
-  EXPECT_THAT(Error(), HasSubstr("unexpected 'counts' U32[3]; unexpected 'score.weight' f32[2,8]; "
-                                 "`weft import --ignore-extra-tensors` leaves such tensors out"));
+  EXPECT_THAT(Error(),
+              HasSubstr("unexpected 'counts' U32[3]; unexpected 'score.weight' f32[2,8]; "
+                        "`weft import --ignore-extra-tensors` and `weft train --ignore-extra-tensors` leave such "
+                        "tensors out"));
   const absl::StatusOr<PublishedModel> model = Read(/*ignore=*/true);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_THAT(WeightsOf(*model).extra(), ElementsAre("'counts' U32[3]", "'score.weight' f32[2,8]"));
@@ -192,6 +201,48 @@ TEST_F(WeightFilesTest, AConversionRemovesWhatAKilledOneLeft) {
     ASSERT_TRUE(conversion->Write().ok());
     EXPECT_FALSE(fs::exists(left));
     EXPECT_TRUE(fs::exists(out + "/model.safetensors"));
+  }
+}
+
+// A child process writes over another model of the same shapes, and is killed as soon as one of its files is there.
+TEST_F(WeightFilesTest, AKilledConversionLeavesNoMixtureOfTwoModels) {
+  const std::string out = Path("out");
+  const auto before = Bytes(*Read());
+  const auto write = [&](absl::FunctionRef<void()> before_moves) {
+    const absl::StatusOr<ModelConversion> conversion =
+        ModelConversion::Prepare({.model = folder_, .out = out, .max_shard_size = 1000, .overwrite = true});
+    ASSERT_TRUE(conversion.ok() && conversion->Write(before_moves).ok());
+  };
+  write([] {});
+  weights_.Find("transformer.wte.weight")->as<float>()[1] = 7;
+  weights_.Find("transformer.h.1.ln_1.weight")->as<float>()[1] = 7;
+  WriteWeights();
+  const auto after = Bytes(*Read());
+  fs::path first;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out)) {
+    if (absl::StartsWith(entry.path().filename().string(), "model-00001-of-")) first = entry.path();
+  }
+  ASSERT_FALSE(first.empty());
+  const fs::file_time_type old = fs::last_write_time(first);
+  const pid_t child = fork();
+  if (child == 0) {
+    write([&] {
+      std::thread([&] {
+        std::error_code error;
+        while (fs::last_write_time(first, error) == old) continue;
+        std::_Exit(0);
+      }).detach();
+    });
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_NE(fs::last_write_time(first), old);
+  const absl::StatusOr<PublishedModel> left = ReadModel(out);
+  if (left.ok()) {
+    const auto bytes = Bytes(*left);
+    EXPECT_TRUE(bytes == before || bytes == after);
+  } else {
+    EXPECT_THAT(std::string(left.status().message()), HasSubstr("config.json"));
   }
 }
 

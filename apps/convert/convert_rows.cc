@@ -45,20 +45,28 @@ RemovalOnSignal::RemovalOnSignal(const std::string& folder) {
     std::error_code error;
     for (int i = 0; i < 100 && std::filesystem::exists(folder, error); ++i) std::filesystem::remove_all(folder, error);
     std::signal(signal, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+    sigset_t this_one;  // not SIGRTMIN, too, which Hold may have sent
+    sigemptyset(&this_one);
+    sigaddset(&this_one, signal);
+    pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);
     std::raise(signal);
   });
 }
 
-RemovalOnSignal::~RemovalOnSignal() {
+void RemovalOnSignal::Hold() {
+  if (!waiter_.joinable()) return;
   pthread_kill(waiter_.native_handle(), SIGRTMIN);
   waiter_.join();
+}
+
+RemovalOnSignal::~RemovalOnSignal() {
+  Hold();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
 absl::Status WriteConverted(const ModelConversion& conversion) {
-  const RemovalOnSignal removal(conversion.TemporaryFolder());
-  WEFT_RETURN_IF_ERROR(conversion.Write());
+  RemovalOnSignal removal(conversion.TemporaryFolder());
+  WEFT_RETURN_IF_ERROR(conversion.Write([&] { removal.Hold(); }));
   if (conversion.extra().empty()) return absl::OkStatus();
   std::fprintf(stderr, "note: left out, because the model does not have them: %s\n",
                absl::StrJoin(conversion.extra(), ", ").c_str());

@@ -15,16 +15,19 @@ namespace weft {
 // Returns the rows for the tokenizer, the output folder's files and the tensors of the input.
 Hyperparameters ConvertRows(ConvertOptions* options);
 // Writes the model, and prints a note on stderr that names the tensors that were left out. If SIGINT or SIGTERM ends
-// the program meanwhile, its temporary folder is removed.
+// the program meanwhile, its temporary folder is removed. While the files are moved to their places, these signals
+// wait, so that the folder has the files of one model.
 absl::Status WriteConverted(const ModelConversion& conversion);
 
-// While a RemovalOnSignal exists, SIGINT and SIGTERM remove a folder before they end the program. A thread waits for
-// the signals, because a handler may not remove files. So all other threads must begin while the object exists.
+// While a RemovalOnSignal exists, SIGINT and SIGTERM remove a folder before they end the program. After Hold, they wait
+// until the object is destroyed. A thread waits for the signals, because a handler may not remove files. So all other
+// threads must begin while the object exists.
 class RemovalOnSignal {
  public:
   explicit RemovalOnSignal(const std::string& folder);
   ~RemovalOnSignal();
   RemovalOnSignal(const RemovalOnSignal&) = delete;
+  void Hold();
   RemovalOnSignal& operator=(const RemovalOnSignal&) = delete;
 
  private:
