@@ -201,7 +201,11 @@ double AdapterConfig::ScaleOf(absl::string_view layer) const {
 }
 
 bool AdapterConfig::Saves(absl::string_view layer) const {
-  return absl::c_any_of(saved, [&](const std::string& end) { return absl::EndsWith(layer, end); });
+  for (size_t end = layer.size(); end != layer.npos; end = layer.substr(0, end).rfind('.')) {
+    const absl::string_view module = layer.substr(0, end);
+    if (absl::c_any_of(saved, [&](const std::string& name) { return absl::EndsWith(module, name); })) return true;
+  }
+  return false;
 }
 
 bool AdapterConfig::Targets(absl::string_view layer) const {

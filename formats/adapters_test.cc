@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/file.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
@@ -132,6 +133,8 @@ TEST_F(AdapterFilesTest, RefusesWhatIsNotPlainLora) {
   EXPECT_THAT(Error("{" + lora + R"(, "base_model_name_or_path": "none"})"),
               HasSubstr("base_model_name_or_path is \"none\", wanted the path of the base model's folder"));
   EXPECT_THAT(Error("{" + lora + R"(, "base_model_name_or_path": "../adapter"})"), HasSubstr("is an adapter, too"));
+  EXPECT_THAT(std::string(FindFamily(::testing::TempDir() + "/adapter").status().message()),
+              HasSubstr("is an adapter, too"));
 }
 
 // Without one of these keys, an adapter of PEFT would give other logits.
@@ -151,7 +154,7 @@ TEST_F(AdapterFilesTest, TheTensorsMustBeThoseOfTheKeys) {
   EXPECT_THAT(error(R"("r": 2, "rank_pattern": {"c_attn": 1}, "modules_to_save": ["wte"])"),
               HasSubstr("but the rank is 1"));
   // PEFT would leave the tensors of layers out that these keys do not name.
-  const std::string saved = R"("r": 2, "modules_to_save": ["wte"], )", other = "is not of the target_modules and";
+  const std::string saved = R"("r": 2, "modules_to_save": ["wte"], )", other = "is of no layer that target_modules";
   for (const char* const right :
        {R"("target_modules": ["c_attn"])", R"("target_modules": "all-linear")",
         R"("target_modules": ["c_attn", "c_fc"], "layers_to_transform": [1, 0])",

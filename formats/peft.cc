@@ -71,7 +71,7 @@ absl::Status Untie(const std::set<std::string>& layers, PublishedModel* model) {
   std::set<std::string> tied;
   auto* const gpt = std::get_if<PublishedGpt>(model);
   if (gpt != nullptr && gpt->config.tied_head) tied = {std::string(TokenTable(gpt->config)), "lm_head"};
-  if (WeightsOf(*model).Has("cls.predictions.")) tied = {"embeddings.word_embeddings"};
+  if (WeightsOf(*model).Has("cls.predictions.")) tied = {"embeddings.word_embeddings", "cls.predictions.decoder"};
   if (const auto* const transformer = std::get_if<PublishedTransformer>(model)) {
     if (transformer->config.shared_embeddings) tied = {"shared"};
     if (transformer->config.tied_head) tied.insert("decoder.embed_tokens");
@@ -97,12 +97,17 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
   const auto* const gpt = std::get_if<PublishedGpt>(model);
   std::set<std::string> changed;  // layers that get weights of their own
   for (const auto& [published, tensor] : adapter.tensors()) {
+    // With bias: "all", PEFT also writes these, and reads neither of them.
+    if (absl::StrContains(published, ".modules_to_save.") || absl::StrContains(published, ".original_module."))
+      continue;
     std::string name = OwnName(published, weights);
     const absl::string_view layer = LayerOf(published);
     const bool a = absl::EndsWith(name, kLoraA), b = absl::EndsWith(name, kLoraB), saves = config.Saves(layer);
     if (a || b || saves) changed.emplace(LayerOf(name));
     if ((a || b) && !config.Targets(layer)) {
-      return InvalidArgument("'", published, "' is not of the target_modules and layers_to_transform in ",
+      return InvalidArgument("'", published,
+                             "' is of no layer that target_modules, exclude_modules, layers_to_transform and "
+                             "layers_pattern choose in ",
                              kAdapterConfig);
     }
     if (a && tensor.type.shape.dim(0) != config.RankOf(layer)) {
@@ -155,11 +160,14 @@ void NameLabels(PublishedBert* bert) {
   bert->labels = UsualLabels(classifier->type.shape.dim(0));
 }
 
+absl::Status CheckBase(const std::string& base) {
+  if (!IsAdapter(base)) return absl::OkStatus();
+  return InvalidArgument("the base model ", base, " is an adapter, too; wanted a model");
+}
+
 absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_ASSIGN_OR_RETURN(const AdapterConfig config, ReadAdapterConfig(folder));
-  if (IsAdapter(config.base)) {
-    return InvalidArgument(folder, ": the base model ", config.base, " is an adapter, too; wanted a model");
-  }
+  WEFT_RETURN_IF_ERROR(Annotate(CheckBase(config.base), folder));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(config.base));
   const std::string path = absl::StrCat(folder, "/", kAdapterWeights);
   WEFT_ASSIGN_OR_RETURN(const Weights adapter, ReadTensors(path));
@@ -177,7 +185,11 @@ constexpr Format kPeftFormat = {
     .name = "peft",
     .mark = "",
     .recognizes = [](const Json& config) { return config.is_object() && config.contains("peft_type"); },
-    .family = [](const Json& config) { return FindFamily(config["base_model_name_or_path"].get<std::string>()); },
+    .family = [](const Json& config) -> absl::StatusOr<const ModelFamily*> {
+      const std::string base = config["base_model_name_or_path"].get<std::string>();
+      WEFT_RETURN_IF_ERROR(CheckBase(base));
+      return FindFamily(base);
+    },
     .read = Read,
     .writes = nullptr,
     .write = nullptr,
