@@ -77,6 +77,8 @@ absl::StatusOr<std::optional<std::string>> LineReader::NextLine() {
   }
   if (begin_ == buffer_.size()) return std::optional<std::string>();
   const size_t end = searched_;
+  const bool of_input = opened_ == 0 || paths_[opened_ - 1] == kStandardInput;
+  if (of_input && end - begin_ > ReadLimit()) return BeyondReadLimit(TextLines{.path = path_}.Location(number_));
   const absl::string_view line = absl::string_view(buffer_).substr(begin_, end - begin_);
   begin_ = std::min(end + 1, buffer_.size());
   return std::optional<std::string>(absl::StripSuffix(line, "\r"));

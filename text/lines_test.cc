@@ -62,6 +62,20 @@ TEST(LineReaderTest, AMissingFileIsNamed) {
   EXPECT_THAT(std::string(reader.Next(1).status().message()), HasSubstr("cannot open missing.txt"));
 }
 
+TEST(LineReaderTest, ALineOfStandardInputHasALimit) {
+  const int file = open(Write("long.txt", "123\n12345\n").c_str(), O_RDONLY), saved = dup(STDIN_FILENO);
+  ASSERT_EQ(dup2(file, STDIN_FILENO), STDIN_FILENO);
+  const uint64_t limit = ReadLimit();
+  SetReadLimit(4);
+  LineReader reader({});
+  EXPECT_THAT(reader.Next(/*max_lines=*/1)->lines, ElementsAre("123"));
+  EXPECT_THAT(std::string(reader.Next(/*max_lines=*/1).status().message()), HasSubstr("standard input, line 2"));
+  SetReadLimit(limit);
+  dup2(saved, STDIN_FILENO);
+  close(saved);
+  close(file);
+}
+
 // Without waiting for the rest of a line, a reader returns the lines that the other side of a pipe has finished.
 TEST(LineReaderTest, StandardInputGivesTheLinesThatItHas) {
   int ends[2];

@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "weft/apps/commands.h"
@@ -18,6 +17,7 @@
 #include "weft/apps/line_editor.h"
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
+#include "weft/apps/printable.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/core/status.h"
 
@@ -115,7 +115,7 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
     const absl::Status status = Take(*line, chat);
     // The conversation goes on after a line that the tokenizer can't encode.
     if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
-    if (!status.ok()) std::fprintf(stderr, "%s: %s\n", kName, absl::Utf8SafeCHexEscape(status.message()).c_str());
+    if (!status.ok()) std::fprintf(stderr, "%s: %s\n", kName, Printable(status.message()).c_str());
   }
   Write("\n");
   return absl::OkStatus();

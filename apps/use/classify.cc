@@ -93,7 +93,8 @@ void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labe
   for (size_t i = 0; i < sentence.words.size(); ++i) {
     const std::vector<float>& logits = sentence.values[i];
     const LabelProbability best = logits.empty() ? LabelProbability{"_", 0, -1} : RankLabels(labels, logits)[0];
-    if (!scores) std::printf("%s\t%s\n", sentence.words[i].c_str(), Printable(best.label).c_str());
+    const std::string line = absl::StrCat(sentence.words[i], "\t", Printable(best.label), "\n");
+    if (!scores) std::fwrite(line.data(), 1, line.size(), stdout);  // a word may have a NUL
     json.push_back({{"word", sentence.words[i]}, {"label", best.label}, {"score", best.probability}});
   }
   std::printf("%s\n", scores ? JsonLine(json).c_str() : "");

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/printable.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -174,7 +174,7 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::
   // Every beam search ends once it has finished as many texts as it has beams, which early_stopping asks for.
   if (settings.early_stopping == "true") used.push_back("early_stopping");
   for (const std::string& note : settings.Unused(used)) {
-    std::fprintf(stderr, "%s: %s\n", command.c_str(), absl::Utf8SafeCHexEscape(note).c_str());
+    std::fprintf(stderr, "%s: %s\n", command.c_str(), Printable(note).c_str());
   }
   return gpt;
 }

@@ -96,7 +96,8 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
     if (flags.scores) {
       absl::StrAppendFormat(&text, "\t%.6f", n < translations.size() ? translations[n].log_probability : kImpossible);
     }
-    std::printf("%s\n", text.c_str());
+    text += '\n';
+    std::fwrite(text.data(), 1, text.size(), stdout);  // it may have a NUL
   }
   return absl::OkStatus();
 }
