@@ -209,9 +209,10 @@ absl::Status Weights::Fit(absl::Span<const ParameterSpec> wanted) {
 
 absl::Status Weights::CheckNoExtra() const {
   if (extra_.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(path_, " does not fit the model: unexpected ",
-                                                    absl::StrJoin(extra_, "; unexpected "),
-                                                    "; `weft import --ignore-extra-tensors` leaves such tensors out"));
+  return absl::FailedPreconditionError(
+      absl::StrCat(path_, " does not fit the model: unexpected ", absl::StrJoin(extra_, "; unexpected "),
+                   "; `weft import --ignore-extra-tensors` and `weft train --ignore-extra-tensors` leave "
+                   "such tensors out"));
 }
 
 absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,

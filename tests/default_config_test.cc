@@ -20,6 +20,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "documents": "across",
   "window_positions": "anywhere",
   "init": "",
+  "ignore_extra_tensors": false,
   "context": 64,
   "layers": 4,
   "heads": 4,

@@ -137,6 +137,19 @@ TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
   }
 }
 
+TEST_F(WeftProgramTest, TensorsThatTheModelLacksAreLeftOutOnlyIfAskedFor) {
+  WriteBert("bert");  // with two layers
+  Write("bert/config.json", R"({"model_type":"bert","vocab_size":6,"max_position_embeddings":20,"num_hidden_layers":1,)"
+                            R"("num_attention_heads":2,"hidden_size":8,"intermediate_size":12})");
+  Write("c.tsv", "a\tyes\nab\tno\n");
+  const Arguments flags = {"train", "classify", "--data=c.tsv", "--init=bert", "--steps=1", "--out=run"};
+  EXPECT_TRUE(Fails(Weft(flags), 2, "unexpected 'encoder.layer.1."));
+  EXPECT_FALSE(Exists("run"));
+  const CommandResult result = Weft(flags + Arguments{"--ignore-extra-tensors"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_TRUE(Contains(result.err, "/bert: 'encoder.layer.1.")) << result.err;
+}
+
 TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
   WriteBert("bert");
   std::string text;

@@ -216,7 +216,7 @@ std::string WithoutProgress(const std::string& err) {
       "training an? .*|step [0-9]+/[0-9]+  .*|saved .*/model.safetensors|resumed after step [0-9]+|nothing was saved "
       "yet "
       "to resume from: .*|[0-9.]+% of the weights are trained: .*|this CPU has no bf16 products: .*|new weights, which "
-      ".*|no better .*|the "
+      ".*|left out of .*|no better .*|the "
       "learning rate is now .*");
   std::string rest;
   std::istringstream lines(err);

@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
 absl::Status Initialize(Prepared* prepared) {
   TrainingJob* const job = prepared->job.get();
   Parameters& parameters = prepared->parameters;
-  if (job->base_model().empty() || !parameters.divided()) return job->Initialize(&parameters);
+  if (job->initial_weights().model.empty() || !parameters.divided()) return job->Initialize(&parameters);
   Parameters whole({.seed = parameters.seed()});
   std::vector<ParameterSpec> specs;
   for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
@@ -166,9 +166,13 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
        {IdleTime(options.micro_batches, ranks.size()), MemoryOfTrained(prepared.parameters)}) {
     if (!line.empty()) progress->Say(line);
   }
-  if (const std::vector<std::string> names = prepared.job->new_weights(); !names.empty()) {
-    progress->Say(absl::StrCat("new weights, which ", prepared.job->base_model(),
-                               " does not have: ", absl::StrJoin(names, ", ")));
+  const InitialWeights initial = prepared.job->initial_weights();
+  if (!initial.missing.empty()) {
+    progress->Say(
+        absl::StrCat("new weights, which ", initial.model, " does not have: ", absl::StrJoin(initial.missing, ", ")));
+  }
+  if (!initial.extra.empty()) {
+    progress->Say(absl::StrCat("left out of ", initial.model, ": ", absl::StrJoin(initial.extra, ", ")));
   }
   if (options.precision == "bf16" && !HasBF16Products()) {
     progress->Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");

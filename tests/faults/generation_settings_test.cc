@@ -180,5 +180,21 @@ TEST_F(GenerationSettingsTest, ConversionsKeepTheSettings) {
   EXPECT_TRUE(Works(Weft({"generate", "--model=c/model.bin", "--length=3"})));
 }
 
+TEST_F(GenerationSettingsTest, ARunAndItsExportKeepThem) {
+  Prepare(R"({"eos_token_id": [7, 210]})", "{}", "");
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "Hello world. ";
+  Write("text.txt", text);
+  ASSERT_TRUE(Works(Weft({"train", "gpt", "--init=llama", "--data=text.txt", "--out=run", "--steps=1",
+                          "--learning-rate=1e-12", "--min-learning-rate=0", "--warmup-steps=0", "--batch=1",
+                          "--context=32", "--sample-length=1", "--eval-batches=1"})));
+  ASSERT_TRUE(Works(Weft({"export", "--model=run", "--out=export"})));
+  for (const char* const model : {"run", "export"}) {
+    const CommandResult result =
+        Weft(Arguments{"generate", "--json", "--logprobs=0", std::string("--model=") + model} + kGreedy);
+    EXPECT_EQ(TokensOf(result), (Tokens{96, 203, 258})) << model;
+  }
+}
+
 }  // namespace
 }  // namespace weft

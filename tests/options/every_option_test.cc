@@ -64,6 +64,8 @@ Settings With(Settings settings, const std::string& options) {
   return settings;
 }
 
+bool IsOfInitialWeights(absl::string_view flag) { return flag == "init" || flag == "ignore-extra-tensors"; }
+
 struct Case {
   std::string training;
   OptionValue option;
@@ -102,12 +104,13 @@ class EveryOptionTest : public WeftProgramTest, public testing::WithParamInterfa
     ASSERT_TRUE(Works(Weft(arguments)));
   }
 
-  // Trains with `settings` in a configuration file. All options of the model are keys of "model", except init.
+  // Trains with `settings` in a configuration file. All options of the model are keys of "model", except those of the
+  // initial weights.
   void TrainByConfig(const Settings& settings, const std::string& out) const {
     const std::unique_ptr<TrainingJob> job = MakeJob(GetParam().training);
     std::set<std::string> of_model;
     for (const Hyperparameter& row : job->ModelTable()) {
-      if (row.flag != "init") of_model.insert(row.flag);
+      if (!IsOfInitialWeights(row.flag)) of_model.insert(row.flag);
     }
     Json config;
     for (const Hyperparameter& row : job->Table()) {
@@ -151,11 +154,14 @@ TEST_P(EveryOptionTest, TrainsFromFlagsAndAConfigurationAndResumes) {
   const Settings settings = With(SmallSettings(training), option.with);
   Settings changed = settings;
   changed[option.flag] = option.value;
-  if (option.flag == "init") changed.erase("vocabulary");  // the initial weights come with a tokenizer
+  if (IsOfInitialWeights(option.flag)) {
+    changed["init"] = "default";
+    changed.erase("vocabulary");  // the initial weights come with a tokenizer
+  }
 
   static auto* const kWeightsWithout = new std::map<std::pair<std::string, std::string>, std::string>;
   std::string& without = (*kWeightsWithout)[{training, option.with}];
-  if (without.empty() || option.flag == "init") {  // the value of init is this run
+  if (without.empty() || IsOfInitialWeights(option.flag)) {  // the initial weights are those of this run
     ASSERT_NO_FATAL_FAILURE(TrainByFlags(settings, "default"));
     without = Read("default/model.safetensors");
   }

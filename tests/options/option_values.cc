@@ -14,6 +14,7 @@ bool OptionValue::IsFor(absl::string_view training) const {
 const std::vector<OptionValue>& OptionValues() {
   static const auto* const kValues = new std::vector<OptionValue>{
       {"init", "default"},
+      {"ignore-extra-tensors", "true"},
       {"context", "12", "", "gpt bert translate"},
       {"context", "24", "", "classify"},
       {"patch-size", "1"},

@@ -10,7 +10,6 @@
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/formats/model_options.h"
-#include "weft/formats/run_path.h"
 #include "weft/models/layers.h"
 #include "weft/text/token_source.h"
 #include "weft/train/jobs/lora_options.h"
@@ -85,7 +84,7 @@ std::string BertJob::Title(const Parameters& parameters) const {
 
 absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
-  tokenizer_.set_default(ParseRunPath(source_.init()).folder);
+  tokenizer_.set_default(source_.tokenizer());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   const SpecialTokens& special = tokenizer_->special_tokens();

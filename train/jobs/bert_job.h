@@ -42,7 +42,7 @@ class BertJob final : public TrainingJob {
   }
   absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
-  std::string base_model() const override { return source_.init(); }
+  InitialWeights initial_weights() const override { return source_.initial_weights(); }
 
   absl::Span<const TrainingProgram> programs() const override { return programs_; }
   std::string data() const override { return fingerprint_; }

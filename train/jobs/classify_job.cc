@@ -11,7 +11,6 @@
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/model_options.h"
-#include "weft/formats/run_path.h"
 #include "weft/inference/correlation.h"
 #include "weft/models/layers.h"
 #include "weft/train/jobs/lora_options.h"
@@ -82,7 +81,7 @@ absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
 
 absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   WEFT_RETURN_IF_ERROR(data_.Read());
-  tokenizer_.set_default(ParseRunPath(source_.init()).folder);
+  tokenizer_.set_default(source_.tokenizer());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(data_.text()));
   WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
   config_ = source_.config();

@@ -46,7 +46,7 @@ class ClassifyJob final : public BucketJob {
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
     return pooling_ == "mean" ? absl::OkStatus() : TrainingJob::SaveMore(parameters, folder);
   }
-  std::string base_model() const override { return source_.init(); }
+  InitialWeights initial_weights() const override { return source_.initial_weights(); }
   void Predicted(const Tensor& values) override;
   // Returns precision, recall and F1 of tagged entities, or the correlations of a regression.
   NamedFigures TakeFigures(bool averaged) override;

@@ -41,6 +41,7 @@ class GptData {
   absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
   // Writes the tokenizer's files into the run's folder.
   absl::Status WriteFiles(RunDirectory* run) const;
+  bool names_tokenizer() const { return !text_tokenizer_.path().empty(); }  // whether the option "tokenizer" is set
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& fingerprint() const { return sources_->fingerprint(); }

@@ -3,34 +3,21 @@
 #include "weft/train/jobs/gpt_job.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/run_folder.h"
-#include "weft/formats/run_path.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/noise.h"
 #include "weft/train/jobs/lora_options.h"
 
 namespace weft {
-namespace {
-
-// Returns the folder of the model at `path`, which may be a file or a folder.
-std::string FolderOf(const std::string& path) {
-  const std::string model = ParseRunPath(path).folder;
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(model, error)) return model;
-  return std::filesystem::absolute(model, error).parent_path().string();
-}
-
-}  // namespace
 
 Hyperparameters GptJob::Table() {
   Hyperparameters table = data_.Table();
@@ -101,7 +88,7 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
                            "' needs token files, which know where documents begin (weft tokenize --out); the data is ",
                            "a text");
   }
-  data_.set_default_tokenizer(FolderOf(source_.init()));
+  data_.set_default_tokenizer(source_.tokenizer());
   // Whether a rank needs a missing shard follows from its first step, which is not known here; see CheckShards.
   const auto missing = ranks().size() > 1 ? MissingShards::kAllow : MissingShards::kRefuse;
   WEFT_RETURN_IF_ERROR(data_.Open(options_.model.context, missing));
@@ -116,6 +103,16 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
     training_programs_.push_back(programs_.back()->training);
   }
   return absl::OkStatus();
+}
+
+// The run keeps the end tokens and the other settings of generation of the model in "init", unless it has another
+// tokenizer.
+absl::Status GptJob::WriteFiles(RunDirectory* run) const {
+  WEFT_RETURN_IF_ERROR(data_.WriteFiles(run));
+  const std::string from = resumed_ ? run->path() : source_.init();
+  if (from.empty() || data_.names_tokenizer()) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json settings, GenerationConfigOf(from));
+  return settings.empty() ? absl::OkStatus() : run->WriteKept(kGenerationConfig, settings.dump(2) + "\n");
 }
 
 int64_t GptJob::batches_per_epoch() const {

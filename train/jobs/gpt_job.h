@@ -44,9 +44,9 @@ class GptJob final : public TrainingJob {
   nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
   absl::Status Initialize(Parameters* parameters) override { return source_.Initialize({}, {}, parameters); }
-  absl::Status WriteFiles(RunDirectory* run) const override { return data_.WriteFiles(run); }
+  absl::Status WriteFiles(RunDirectory* run) const override;
   const LoraOptions& lora() const override { return options_.lora; }
-  std::string base_model() const override { return source_.init(); }
+  InitialWeights initial_weights() const override { return source_.initial_weights(); }
   // Generates a sample with the trained model and writes it to sample.txt, unless "sample-length" is 0.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 

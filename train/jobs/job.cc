@@ -25,7 +25,7 @@ std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previo
 }
 
 absl::Status TrainingJob::SaveMore(const Parameters& parameters, const std::string& folder) const {
-  return SaveAdapter(lora(), base_model(), Model(), parameters, folder);
+  return SaveAdapter(lora(), initial_weights().model, Model(), parameters, folder);
 }
 
 absl::Status TrainingJob::CheckDivisible() const {

@@ -39,6 +39,15 @@ struct ProgramCounts {
   std::vector<int64_t> training, evaluation;
 };
 
+// What a job takes from published weights.
+struct InitialWeights {
+  std::string model;  // the path of the published weights, or ""
+  // After Initialize, the names of the weights that the published model does not have and that keep their initial
+  // values.
+  std::vector<std::string> missing;
+  std::vector<std::string> extra;  // Weights::extra of the published model, if the option ignore-extra-tensors is set
+};
+
 class TrainingJob : public TrainingTask {
  public:
   // Sets the ranks that run the training together. Must be called before Prepare. Train is then called for this rank's
@@ -71,8 +80,7 @@ class TrainingJob : public TrainingTask {
   virtual std::string Title(const Parameters& parameters) const = 0;
 
   virtual const LoraOptions& lora() const = 0;
-  // Returns the path of the published weights with which the training begins, or "".
-  virtual std::string base_model() const { return ""; }
+  virtual InitialWeights initial_weights() const { return {}; }
   // Writes the trained adapters, if there are any (SaveAdapter).
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
 
@@ -81,9 +89,6 @@ class TrainingJob : public TrainingTask {
   virtual absl::Status CheckDivisible() const;
   // If an option names published weights, loads them into `parameters`. Callers that loaded a checkpoint skip this.
   virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
-  // After Initialize, returns the names of the weights that the published model does not have and that keep their
-  // initial values.
-  virtual std::vector<std::string> new_weights() const { return {}; }
   // Writes the model's files other than its weights, such as tokenizer.json.
   virtual absl::Status WriteFiles(RunDirectory* run) const = 0;
   // Finishes a run after its last step, for example by writing a sample. Returns lines to print.

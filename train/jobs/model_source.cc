@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "weft/core/status.h"
+#include "weft/formats/adapters.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/model_options.h"
 #include "weft/models/lora.h"
@@ -96,19 +97,38 @@ Hyperparameters ModelSource<Published>::Table() {
                             "begin with the weights of this model: a run, a folder with config.json and "
                             "model.safetensors as published, or any other that weft import reads",
                             &init_,
-                            {.may_change = true, .is_path = true, .type = "MODEL"}}};
+                            {.may_change = true, .is_path = true, .type = "MODEL"}},
+                           {"ignore-extra-tensors",
+                            "leave out tensors of --init that its model does not have, and name them on stderr",
+                            &ignore_extra_tensors_,
+                            {.may_change = true, .needs = "init"}}};
   const Hyperparameters model = ModelRows(&config_);
   table.insert(table.end(), model.begin(), model.end());
   return InGroup("Model", std::move(table));
 }
 
 template <class Published>
+std::string ModelSource<Published>::tokenizer() const {
+  return init_.empty() ? "" : TokenizerOf(init_);
+}
+
+template <class Published>
 absl::Status ModelSource<Published>::ReadInit() {
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(init_));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(init_, {.ignore_extra_tensors = true}));  // see CheckExtra
   auto* const published = std::get_if<Published>(&model);
   if (published == nullptr) return InvalidArgument(init_, ": the model is not ", Published::kFamily.name);
   published_.emplace(std::move(*published));
   return absl::OkStatus();
+}
+
+template <class Published>
+absl::Status ModelSource<Published>::CheckExtra() const {
+  return published_ && !ignore_extra_tensors_ ? published_->weights.CheckNoExtra() : absl::OkStatus();
+}
+
+template <class Published>
+InitialWeights ModelSource<Published>::initial_weights() const {
+  return {init_, missing_, published_ ? published_->weights.extra() : std::vector<std::string>()};
 }
 
 template <class Published>
@@ -138,6 +158,7 @@ absl::Status ModelSource<Published>::SetModel(const nlohmann::ordered_json& mode
 
 template <class Published>
 absl::Status ModelSource<Published>::Check() const {
+  WEFT_RETURN_IF_ERROR(CheckExtra());
   Config now = config_, then = base_;
   const Hyperparameters given = ModelRows(&now), own = ModelRows(&then);
   for (size_t i = 0; i < given.size() && has_weights(); ++i) {
@@ -171,7 +192,8 @@ absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& 
                                                 const std::vector<std::string>& labels, Parameters* parameters) {
   if (init_.empty()) return absl::OkStatus();
   if (!published_) WEFT_RETURN_IF_ERROR(ReadInit());  // a resumed run that has no checkpoint yet
-  new_weights_.clear();
+  WEFT_RETURN_IF_ERROR(CheckExtra());
+  missing_.clear();
   std::vector<NamedTensor> tensors;
   std::vector<std::vector<std::byte>> kept;  // copies of the initial values of heads and adapters
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
@@ -185,7 +207,7 @@ absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& 
     }
     const bool is_adapter = absl::EndsWith(name, kLoraA) || absl::EndsWith(name, kLoraB);
     if (!is_head && !is_adapter) continue;
-    if (!is_adapter) new_weights_.push_back(name);
+    if (!is_adapter) missing_.push_back(name);
     kept.emplace_back(own.data, own.data + own.type.bytes());
     tensors.push_back({name, {own.type, kept.back().data()}});
   }

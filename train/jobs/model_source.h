@@ -22,6 +22,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
+#include "weft/train/jobs/job.h"
 
 namespace weft {
 
@@ -33,9 +34,10 @@ class ModelSource {
   // `defaults`: the configuration of a new model, where options give nothing else.
   explicit ModelSource(const Config& defaults);
 
-  // Returns the row init and the rows of models/options.h.
+  // Returns the rows init and ignore-extra-tensors, and the rows of models/options.h.
   Hyperparameters Table();
   const std::string& init() const { return init_; }
+  std::string tokenizer() const;  // the file or folder of the tokenizer of the model that init names, or ""
 
   // Sets config() to the model with which options begin. If `run`, the config.json of a resumed run, has a "model",
   // config() is that model. Otherwise, if `init` is not empty, config() is that of the published weights; its dropout
@@ -45,7 +47,8 @@ class ModelSource {
   // file is not the config.json of a run, because a run takes the size from its tokenizer.
   absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run);
   // Returns InvalidArgument if config() is invalid, or if an option contradicts the weights of the run or of init. Then
-  // only dropout, initialisers, attention patterns and a smaller context may differ.
+  // only dropout, initialisers, attention patterns and a smaller context may differ. Returns FailedPrecondition if init
+  // has tensors that its model does not have, unless ignore-extra-tensors is set.
   absl::Status Check() const;
   // Sets the sizes of the vocabularies of a new model. If weights or a configuration file fix the size, checks that a
   // tokenizer of `tokens` tokens fits.
@@ -57,8 +60,8 @@ class ModelSource {
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters);
 
-  // Returns the names of the weights to which Initialize left their initial values, without those of adapters.
-  const std::vector<std::string>& new_weights() const { return new_weights_; }
+  // InitialWeights::missing does not name adapters' weights.
+  InitialWeights initial_weights() const;
 
   bool has_weights() const { return !owner_.empty(); }  // whether the weights of a run or of init fix the sizes
   const Config& config() const { return config_; }
@@ -66,12 +69,14 @@ class ModelSource {
 
  private:
   absl::Status ReadInit();
+  absl::Status CheckExtra() const;
 
   Config defaults_, base_, config_;
   std::string init_;
+  bool ignore_extra_tensors_ = false;
   std::string owner_;  // "the run", or the path of the published weights; "" for a new model
   std::optional<Published> published_;
-  std::vector<std::string> new_weights_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace weft

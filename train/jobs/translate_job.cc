@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_options.h"
-#include "weft/formats/run_path.h"
 #include "weft/graph/compile.h"
 #include "weft/inference/translate.h"
 #include "weft/text/noise.h"
@@ -122,7 +121,7 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
                         ReadValidationText(validation_source_, validation_target_, &text));
   const std::string both =
       absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
-  tokenizer_.set_default(ParseRunPath(model_source_.init()).folder);
+  tokenizer_.set_default(model_source_.tokenizer());
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(both));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));

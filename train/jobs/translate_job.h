@@ -40,7 +40,7 @@ class TranslateJob final : public BucketJob {
   std::string Title(const Parameters& parameters) const override;
   absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
   const LoraOptions& lora() const override { return lora_; }
-  std::string base_model() const override { return model_source_.init(); }
+  InitialWeights initial_weights() const override { return model_source_.initial_weights(); }
   absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }
   absl::Status CheckDivisible() const override;
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;

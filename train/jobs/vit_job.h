@@ -43,9 +43,8 @@ class VitJob final : public TrainingJob {
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(RunDirectory* run) const override;
   const LoraOptions& lora() const override { return lora_; }
-  std::string base_model() const override { return model_source_.init(); }
+  InitialWeights initial_weights() const override { return model_source_.initial_weights(); }
   absl::Status Initialize(Parameters* parameters) override;
-  std::vector<std::string> new_weights() const override { return model_source_.new_weights(); }
   // For the tasks other than classify, writes puzzles.png (WritePuzzles) with pictures of the validation data.
   absl::StatusOr<std::string> Conclude(const RunDirectory& run, Parameters* parameters) override;
 
