@@ -126,7 +126,7 @@ TEST(CompareRanksTest, PrintsATableOfRatios) {
   std::ofstream(launcher)
       << "#!/bin/sh\nfor word; do case $word in */fake_weft|*/fake_plain) exec $word;; esac; done\n";
   std::filesystem::permissions(launcher, std::filesystem::perms::owner_all);
-  const CommandResult result = RunBench("bench/compare_ranks --rounds=2 --mpirun=" + launcher +
+  const CommandResult result = RunBench("bench/compare_ranks --rounds=2 --probe= --mpirun=" + launcher +
                                         " --ranks-bench=" + FakeProgram("fake_weft", 100) +
                                         " --mpi-allreduce-bench=" + FakeProgram("fake_plain", 150) +
                                         " --python=" + FakeProgram("fake_python", 400) + " --json=" + json);

@@ -1,4 +1,4 @@
-// Runs bench/compare_attention with programs that stand for op_bench and PyTorch, and draws results with
+// Runs bench/compare_attention and bench/scaling with programs that stand for others, and draws results with
 // bench/draw_results.
 #include <filesystem>
 #include <fstream>
@@ -53,7 +53,7 @@ echo '{"name": "attention/x/gradient/real_time", "GFLOP/s": 30, "label": "8,8,64
   const std::string python = WriteProgram("fake_attention", R"(
 case "$*" in *pytorch_attention.py*--sizes=8,8,64,32*) echo '{"forward": 20, "gradient": 10}';; *) exit 1;; esac
 )");
-  return " --op-bench=" + op_bench + " --python=" + python;
+  return " --probe= --op-bench=" + op_bench + " --python=" + python;
 }
 
 TEST(CompareAttentionTest, ComparesSizesInTurns) {
@@ -67,6 +67,21 @@ TEST(CompareAttentionTest, ComparesSizesInTurns) {
   const nlohmann::json rows = nlohmann::json::parse(Read(InTemp("attention.json")));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].at("gradient").at("ratio"), 3);
+
+  // The third probe is slow, so the rounds before and after it do not count.
+  const std::string probe = WriteProgram("fake_probe", R"(n=0
+while read line; do
+  n=$((n + 1))
+  if [ $n -eq 3 ]; then speed=90; else speed=$((95 + n)); fi
+  echo "{\"f32_gflops\": $speed, \"read_gb_per_second\": 100}"
+done
+)");
+  const CommandResult busy =
+      RunBench("compare_attention --rounds=2 --rows=d32/t64/causal --json=" + InTemp("busy.json") + FakePrograms() +
+               " --probe=" + probe);
+  EXPECT_THAT(busy.err, HasSubstr("d32/t64/causal: 2 of 4 rounds ran at 95% of the best speed or above; the slowest "
+                                  "probe: f32_gflops 90%, read_gb_per_second 100%\n"));
+  EXPECT_EQ(nlohmann::json::parse(Read(InTemp("busy.json")))[0].at("rounds"), 2);
 
   const CommandResult missing = RunBench("compare_attention --rows=bert --op-bench=/nowhere/op_bench");
   EXPECT_EQ(missing.exit_code, 1);
@@ -119,6 +134,19 @@ TEST(DrawResultsTest, NamesFilesThatAreNotResults) {
     EXPECT_THAT(result.err, StartsWith("draw_results: " + file + " is not a file that --json has written: "));
   }
   EXPECT_EQ(RunBench("draw_results --html=/nowhere/file x.json").exit_code, 2);
+}
+
+TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
+  for (const char* flags : {"--foo", "--steps=2", "--largest=63", "--threads=many", "--svg=/nowhere/file"}) {
+    const CommandResult result = RunBench(std::string("scaling ") + flags);
+    EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
+    EXPECT_THAT(result.err, StartsWith("usage: scaling ")) << flags;
+  }
+  for (const char* program : {"/bin/true", "/bin/false", "/nowhere/train_bench"}) {
+    const CommandResult result = RunBench(std::string("scaling --train-bench=") + program);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_THAT(result.err, StartsWith(std::string("scaling: ") + program));
+  }
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
-#include "weft/core/arena.h"
 #include "weft/ops/kernels/instruction_set.h"
 
 #if defined(__x86_64__)
@@ -76,24 +76,50 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
 }
 #endif
 
-// Calls `one_try` again and again for `seconds`, and returns its highest result.
-template <class Try>
-double Best(double seconds, Try one_try) {
+// A try: what it did, in operations or bytes, and how long it took.
+struct Try {
+  double amount = 0, seconds = 0;
+};
+
+// Calls `one_try` again and again for `seconds`. Best returns the amount per second of the best try, and Mean that of
+// all tries together.
+template <class OneTry>
+double Best(double seconds, OneTry one_try) {
   double best = 0;
   const Clock::time_point start = Clock::now();
-  do best = std::max(best, one_try());
-  while (SecondsSince(start) < seconds);
+  do {
+    const Try done = one_try();
+    best = std::max(best, done.amount / done.seconds);
+  } while (SecondsSince(start) < seconds);
   return best;
 }
+template <class OneTry>
+double Mean(double seconds, OneTry one_try) {
+  Try sum;
+  const Clock::time_point start = Clock::now();
+  do {
+    const Try done = one_try();
+    sum = {sum.amount + done.amount, sum.seconds + done.seconds};
+  } while (SecondsSince(start) < seconds);
+  return sum.amount / sum.seconds;
+}
 
-double BestOf(Team* team, double seconds, double (*rounds)(int64_t)) {
+using Rounds = double (*)(int64_t rounds);
+
+// Returns the widest version for f32 that may run.
+Rounds F32Rounds() {
+#if defined(__x86_64__)
+  const InstructionSet limit = InstructionSetLimit();
+  if (limit >= InstructionSet::kAvx512 && __builtin_cpu_supports("avx512f")) return Avx512Rounds;
+  if (limit >= InstructionSet::kAvx2 && __builtin_cpu_supports("fma")) return Avx2Rounds;
+#endif
+  return PlainRounds;
+}
+
+Try RunRounds(Team* team, Rounds rounds, int64_t count) {
   std::vector<double> flops(static_cast<size_t>(team->threads()));
-  return Best(seconds, [&] {
-    const double time = team->Run([&](int t) { flops[t] = rounds(kRounds); });
-    double sum = 0;
-    for (double f : flops) sum += f;
-    return sum / time;
-  });
+  const double time = team->Run([&](int t) { flops[t] = rounds(count); });
+  return {std::accumulate(flops.begin(), flops.end(), 0.0), time};
 }
 
 using Words = uint64_t __attribute__((vector_size(64)));
@@ -130,22 +156,16 @@ void Copy(const Words* x, Words* y, size_t n) {
   }
 }
 
-[[maybe_unused]] bool MayUse(InstructionSet set) { return set <= InstructionSetLimit(); }
-
 }  // namespace
 
 double PeakF32(Team* team, double seconds) {
-#if defined(__x86_64__)
-  if (MayUse(InstructionSet::kAvx512) && __builtin_cpu_supports("avx512f")) return BestOf(team, seconds, Avx512Rounds);
-  if (MayUse(InstructionSet::kAvx2) && __builtin_cpu_supports("fma")) return BestOf(team, seconds, Avx2Rounds);
-#endif
-  return BestOf(team, seconds, PlainRounds);
+  return Best(seconds, [&] { return RunRounds(team, F32Rounds(), kRounds); });
 }
 
 double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 #if defined(__x86_64__)
-  if (MayUse(InstructionSet::kAvx512Bf16) && __builtin_cpu_supports("avx512bf16")) {
-    return BestOf(team, seconds, BF16Rounds);
+  if (InstructionSetLimit() >= InstructionSet::kAvx512Bf16 && __builtin_cpu_supports("avx512bf16")) {
+    return Best(seconds, [&] { return RunRounds(team, BF16Rounds, kRounds); });
   }
 #endif
   return 0;
@@ -166,11 +186,11 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
     // Waking the threads takes time, so they make several passes each time: enough to process 32 MiB of array, but at
     // most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
-    return Best(duration, [&] {
+    return Best(duration, [&]() -> Try {
       const double time = team->Run([&](int t) {
         for (int i = 0; i < passes; ++i) pass(t, portion * static_cast<size_t>(t));
       });
-      return passes * arrays * static_cast<double>(n * sizeof(Words)) / time;
+      return {passes * arrays * static_cast<double>(n * sizeof(Words)), time};
     });
   };
   Bandwidth bandwidth;
@@ -184,6 +204,29 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   for (uint64_t s : sums) sum += s;
   Keep(static_cast<float>(sum));
   return bandwidth;
+}
+
+SpeedProbe::SpeedProbe(int threads) : team_(threads) {
+  portion_ = kBytes / sizeof(Words) / static_cast<size_t>(threads) / 8 * 8;
+  const size_t n = portion_ * static_cast<size_t>(threads);
+  words_ = arena_.Allocate(n * sizeof(Words));
+  if (words_ != nullptr) std::fill_n(reinterpret_cast<Words*>(words_), n, Words{} + 1);
+}
+
+SpeedProbe::Speed SpeedProbe::Measure() {
+  constexpr double kSeconds = 0.02;       // of each figure
+  constexpr int64_t kFewRounds = 50'000;  // so that a try takes about a millisecond
+  Speed speed = {.flops = Mean(kSeconds, [&] { return RunRounds(&team_, F32Rounds(), kFewRounds); })};
+  if (words_ == nullptr) return speed;
+  const Words* const words = reinterpret_cast<const Words*>(words_);
+  std::vector<uint64_t> sums(static_cast<size_t>(team_.threads()));
+  speed.read = Mean(kSeconds, [&]() -> Try {
+    const double time = team_.Run(
+        [&](int t) { sums[t] += Read(words + portion_ * static_cast<size_t>(t), portion_, /*ahead=*/false); });
+    return {static_cast<double>(portion_ * sizeof(Words)) * team_.threads(), time};
+  });
+  Keep(static_cast<float>(std::accumulate(sums.begin(), sums.end(), uint64_t{0})));
+  return speed;
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "weft/core/arena.h"
 #include "weft/lab/team.h"
 
 namespace weft {
@@ -20,6 +21,25 @@ struct Bandwidth {
 // best of several tries, which take `seconds` together. Arrays larger than all caches give the bandwidth of the memory.
 // Stores are ordinary ones, as in ops, not non-temporal. All figures are 0 if there is no memory for the arrays.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);
+
+// Measures the machine's present speed, which changes while other programs run. A measurement takes about 40 ms on all
+// threads. Unlike a peak, it is the mean of that time.
+class SpeedProbe {
+ public:
+  explicit SpeedProbe(int threads);
+  struct Speed {
+    double flops = 0, read = 0;  // operations and bytes per second of all threads; read is 0 if there is no memory
+  };
+  Speed Measure();
+
+ private:
+  static constexpr size_t kBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
+
+  Team team_;
+  Arena arena_;
+  std::byte* words_ = nullptr;
+  size_t portion_ = 0;  // words of each thread
+};
 
 }  // namespace weft
 
