@@ -5,12 +5,13 @@
 //   bazel run -c opt //bench:schedule_bench -- --nodes=100,10000 --work=0,1,10 --threads=1,2 --csv
 //   bazel run -c opt //bench:schedule_bench -- --graphs=wavefront --work=10 --policy=critical-path --json
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
+//   bazel run -c opt //bench:schedule_bench -- --metg --graphs=trivial,stencil,fft --nodes=4096 --repeats=5
 //
 // For each graph, the policies take --repeats turns, in a new random order each time (bench/turns.h). Training runs one
 // graph over and over, so a turn begins with untimed executions: one of a training step, or 2 ms of a synthetic graph.
 // A synthetic graph whose nodes together take longer than a second has none. Then one execution is timed, or many of a
-// small synthetic graph (bench/policy_timer.h). Medians are reported. Policy serial always takes turns: speedups are
-// relative to it, and lower bounds follow from its turn with the least work.
+// small synthetic graph (bench/schedule/policy_timer.h). Medians are reported. Policy serial always takes turns:
+// speedups are relative to it, and lower bounds follow from its turn with the least work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -22,12 +23,13 @@
 #include <vector>
 
 #include "oneapi/tbb/global_control.h"
-#include "weft/bench/baselines.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/node_work.h"
-#include "weft/bench/policy_timer.h"
-#include "weft/bench/schedule_row.h"
-#include "weft/bench/task_graphs.h"
+#include "weft/bench/schedule/baselines.h"
+#include "weft/bench/schedule/metg.h"
+#include "weft/bench/schedule/node_work.h"
+#include "weft/bench/schedule/policy_timer.h"
+#include "weft/bench/schedule/schedule_row.h"
+#include "weft/bench/schedule/task_graphs.h"
 #include "weft/core/status.h"
 #include "weft/lab/measure.h"
 #include "weft/lab/measured.h"
@@ -53,6 +55,7 @@ struct Options {
   std::vector<int64_t> nodes = {10'000}, threads = {2};
   std::vector<double> work = {0};  // microseconds
   int repeats = 20;
+  bool metg = false;
   RowFormat format = RowFormat::kTable;
 };
 
@@ -111,9 +114,19 @@ Built Build(const std::string& name, uint32_t nodes, int times) {
     built.schedule = std::move(builder).Build();
     seconds.push_back(SecondsSince(start));
   }
-  built.path_nodes = FindCriticalPath(built.schedule, std::vector<TaskCost>(graph.nodes, {.seconds = 1})).seconds;
+  built.path_nodes = FindCriticalPath(built.schedule, std::vector<double>(graph.nodes, 1)).seconds;
   built.seconds = Median(seconds);
   return built;
+}
+
+// Measures a synthetic graph whose nodes take `work` under each policy.
+absl::StatusOr<std::vector<ScheduleRow>> MeasureWork(const std::string& name, const Built& built, const NodeWork& work,
+                                                     int threads, const Options& options) {
+  const uint32_t nodes = built.schedule.task_count;
+  const PolicyTimers timers = MakeTimers(options, nodes, threads, [&](const Policy* policy, int of_policy) {
+    return std::make_unique<SyntheticTimer>(policy, of_policy, &built.schedule, built.path_nodes, &work);
+  });
+  return Measure(timers, options.repeats, {.graph = name, .nodes = nodes, .work_us = work.microseconds()});
 }
 
 absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_nodes,
@@ -123,12 +136,8 @@ absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_n
   bool right = true;
   for (const NodeWork& work : works) {
     for (const int64_t threads : options.threads) {
-      const PolicyTimers timers =
-          MakeTimers(options, nodes, static_cast<int>(threads), [&](const Policy* policy, int of_policy) {
-            return std::make_unique<SyntheticTimer>(policy, of_policy, &built.schedule, built.path_nodes, &work);
-          });
-      const ScheduleRow common = {.graph = name, .nodes = nodes, .work_us = work.microseconds()};
-      WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows, Measure(timers, options.repeats, common));
+      WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows,
+                            MeasureWork(name, built, work, static_cast<int>(threads), options));
       for (ScheduleRow& row : rows) {
         if (row.policy == kCriticalPath.name) row.build = built.seconds;
       }
@@ -136,6 +145,35 @@ absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_n
     }
   }
   return right;
+}
+
+// Prints METG(50%) of each policy on a synthetic graph. Nodes become longer until each policy has reached half.
+absl::StatusOr<bool> MeasureMetg(const std::string& name, uint32_t wanted_nodes, const Options& options) {
+  constexpr double kShortest = 0.025, kLongest = 110;  // microseconds
+  const Built built = Build(name, wanted_nodes, /*times=*/1);
+  for (const int64_t threads : options.threads) {
+    std::vector<EfficiencyCurve> curves;
+    bool all = false;
+    for (double work = kShortest; work < kLongest && !all; work *= 2) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<ScheduleRow> rows,
+                            MeasureWork(name, built, NodeWork(work), static_cast<int>(threads), options));
+      curves.resize(rows.size());
+      all = true;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const ScheduleRow& row = rows[i];
+        std::vector<std::pair<double, double>> points = std::move(curves[i].points);
+        points.emplace_back(work, *row.busy / (row.threads * row.makespan));
+        curves[i] = {row.graph, row.policy, row.nodes, row.threads, std::move(points)};
+        all = all && Metg(curves[i]).has_value();
+      }
+    }
+    for (const EfficiencyCurve& curve : curves) {
+      if (curve.policy == kSerial.name) continue;
+      std::fputs((options.format == RowFormat::kJson ? PrintMetgJson(curve) : PrintMetg(curve)).c_str(), stdout);
+    }
+    std::fflush(stdout);
+  }
+  return true;
 }
 
 absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options) {
@@ -165,7 +203,9 @@ int MeasureAll(const Options& options) {
   const auto hardware = static_cast<int64_t>(std::thread::hardware_concurrency());
   const int64_t threads = std::max(hardware, *std::max_element(options.threads.begin(), options.threads.end()));
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(threads));
-  std::fputs(Header(options.format).c_str(), stdout);
+  if (!options.metg || options.format == RowFormat::kTable) {
+    std::fputs((options.metg ? MetgHeader() : Header(options.format)).c_str(), stdout);
+  }
   std::vector<NodeWork> works;
   for (const double microseconds : options.work) works.emplace_back(microseconds);
   bool right = true;
@@ -177,7 +217,8 @@ int MeasureAll(const Options& options) {
   for (const std::string& name : TaskGraphNames()) {
     if (!Has(options.graphs, "synthetic") && !Has(options.graphs, name)) continue;
     for (const int64_t nodes : options.nodes) {
-      check(name, MeasureSynthetic(name, static_cast<uint32_t>(nodes), works, options));
+      const auto count = static_cast<uint32_t>(nodes);
+      check(name, options.metg ? MeasureMetg(name, count, options) : MeasureSynthetic(name, count, works, options));
     }
   }
   for (const std::string& name : RealGraphNames()) {
@@ -205,8 +246,13 @@ int Main(int argc, char** argv) {
   AddNames(&app, "--policy", "all: all policies, without the baselines if a graph has more than 200,000 nodes",
            &options.policies, policies);
   app.add_option("--repeats", options.repeats, "number of turns of each policy")->check(CLI::Range(1, 100'000));
+  CLI::Option* const metg = app.add_flag(
+      "--metg", options.metg,
+      "print METG(50%) of synthetic graphs: the shortest node, in microseconds, with which threads spend half of their "
+      "time on nodes; excludes --work and --csv");
+  metg->excludes(app.get_option("--work"));
   CLI::Option* as_json = app.add_flag("--json", json, "print one JSON object a line instead of a table");
-  app.add_flag("--csv", csv, "print comma-separated values instead of a table")->excludes(as_json);
+  app.add_flag("--csv", csv, "print comma-separated values instead of a table")->excludes(as_json)->excludes(metg);
   return RunProgram(&app, argc, argv, [&] {
     if (json) options.format = RowFormat::kJson;
     if (csv) options.format = RowFormat::kCsv;

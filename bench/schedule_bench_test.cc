@@ -45,8 +45,9 @@ std::vector<nlohmann::json> JsonRows(const std::string& flags) {
 
 void CheckRows(const std::string& flags, double work) {
   SCOPED_TRACE(flags);
-  const std::map<std::string, uint32_t> nodes = {{"chain", 500},  {"fan", 500},     {"tree", 500}, {"wavefront", 484},
-                                                 {"random", 484}, {"diamond", 499}, {"one", 1}};
+  const std::map<std::string, uint32_t> nodes = {
+      {"chain", 500}, {"fan", 500},     {"tree", 500},    {"wavefront", 484}, {"random", 484},    {"diamond", 499},
+      {"one", 1},     {"trivial", 500}, {"stencil", 448}, {"fft", 448},       {"all-to-all", 448}};
   std::set<std::pair<std::string, std::string>> rows;
   for (const nlohmann::json& row : JsonRows(flags + " --nodes=500 --threads=3 --repeats=2")) {
     SCOPED_TRACE(row.dump());
@@ -92,6 +93,22 @@ void CheckRows(const std::string& flags, double work) {
 TEST(ScheduleBenchTest, EveryPolicyRunsEveryNode) {
   CheckRows("--graphs=synthetic --policy=all", 0);
   CheckRows("--work=1.5", 1.5);
+}
+
+TEST(ScheduleBenchTest, MetgIsShorterThanTheNodesThatKeepThreadsBusy) {
+  std::set<std::string> graphs;
+  for (const nlohmann::json& row :
+       JsonRows("--metg --graphs=trivial,stencil --nodes=128 --threads=2 --repeats=1 --policy=critical-path")) {
+    graphs.insert(row.at("graph"));
+    const auto& last = row.at("efficiency").back();
+    if (!row.at("metg_us").is_null()) {
+      EXPECT_GE(last[1], 0.5) << row;
+      EXPECT_LE(row.at("metg_us"), last[0]) << row;
+    }
+  }
+  EXPECT_EQ(graphs, (std::set<std::string>{"trivial", "stencil"}));
+  EXPECT_EQ(Bench("--metg --work=1").exit_code, 2);
+  EXPECT_EQ(Bench("--metg --csv").exit_code, 2);
 }
 
 TEST(ScheduleBenchTest, EveryCombinationOfTheLists) {

@@ -1,5 +1,5 @@
 // Each thread has a Tally of its own, so that counting adds no traffic between cores.
-#include "weft/bench/node_work.h"
+#include "weft/bench/schedule/node_work.h"
 
 #include <algorithm>
 #include <deque>

@@ -1,7 +1,7 @@
 // A NodeWork stands for the work of a node in a synthetic graph. Calling it counts one node, and keeps the calling
 // thread busy for a given time.
-#ifndef WEFT_BENCH_NODE_WORK_H_
-#define WEFT_BENCH_NODE_WORK_H_
+#ifndef WEFT_BENCH_SCHEDULE_NODE_WORK_H_
+#define WEFT_BENCH_SCHEDULE_NODE_WORK_H_
 
 #include <cstdint>
 
@@ -45,4 +45,4 @@ class NodeWork {
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_NODE_WORK_H_
+#endif  // WEFT_BENCH_SCHEDULE_NODE_WORK_H_

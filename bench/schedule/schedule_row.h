@@ -1,6 +1,6 @@
 // A ScheduleRow is a row of schedule_bench's output: the figures of a graph under a policy.
-#ifndef WEFT_BENCH_SCHEDULE_ROW_H_
-#define WEFT_BENCH_SCHEDULE_ROW_H_
+#ifndef WEFT_BENCH_SCHEDULE_SCHEDULE_ROW_H_
+#define WEFT_BENCH_SCHEDULE_SCHEDULE_ROW_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ struct ScheduleRow {
   double best = 0;                                 // of the best turn
   double speedup = 0;                              // relative to policy serial
   double executed = 0;                             // number of nodes that ran
-  std::optional<double> busy, steals, first_node;  // see bench/policy_timer.h
+  std::optional<double> busy, steals, first_node;  // see bench/schedule/policy_timer.h
   std::optional<double> bound_work, bound_path;    // lower bounds for any policy: work / threads, and critical path
   std::optional<double> build;                     // time to build the schedule
 };
@@ -31,4 +31,4 @@ std::string Print(const ScheduleRow& row, RowFormat format);
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_SCHEDULE_ROW_H_
+#endif  // WEFT_BENCH_SCHEDULE_SCHEDULE_ROW_H_

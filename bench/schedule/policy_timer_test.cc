@@ -1,4 +1,4 @@
-#include "weft/bench/policy_timer.h"
+#include "weft/bench/schedule/policy_timer.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "weft/bench/baselines.h"
+#include "weft/bench/schedule/baselines.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "weft/bench/task_graphs.h"
+#include "weft/bench/schedule/task_graphs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -70,11 +70,41 @@ TaskGraph Diamond(uint32_t nodes) {
 
 TaskGraph One(uint32_t) { return {.nodes = 1}; }
 
+// Makes layers of 64 nodes. `waits(layer, i, j)`: whether node i of a layer waits for node j of the layer before.
+template <class Waits>
+TaskGraph Layers(uint32_t nodes, Waits waits) {
+  constexpr uint32_t kWidth = 64;
+  TaskGraph graph = {.nodes = std::max(1u, nodes / kWidth) * kWidth};
+  for (uint32_t t = kWidth; t < graph.nodes; ++t) {
+    const uint32_t layer = t / kWidth, before = (layer - 1) * kWidth;
+    for (uint32_t j = 0; j < kWidth; ++j) {
+      if (waits(layer, t % kWidth, j)) graph.edges.push_back({before + j, t});
+    }
+  }
+  return graph;
+}
+
+TaskGraph Trivial(uint32_t nodes) { return {.nodes = nodes}; }
+
+TaskGraph Stencil(uint32_t nodes) {
+  return Layers(nodes, [](uint32_t, uint32_t i, uint32_t j) { return i <= j + 1 && j <= i + 1; });
+}
+
+TaskGraph Fft(uint32_t nodes) {
+  return Layers(nodes, [](uint32_t layer, uint32_t i, uint32_t j) { return j == i || j == (i ^ 1u << layer % 6); });
+}
+
+TaskGraph AllToAll(uint32_t nodes) {
+  return Layers(nodes, [](uint32_t, uint32_t, uint32_t) { return true; });
+}
+
 constexpr struct {
   const char* name;
   TaskGraph (*make)(uint32_t nodes);
-} kGraphs[] = {{"chain", Chain},   {"fan", Fan},         {"tree", Tree}, {"wavefront", Wavefront},
-               {"random", Random}, {"diamond", Diamond}, {"one", One}};
+} kGraphs[] = {
+    {"chain", Chain},        {"fan", Fan}, {"tree", Tree},       {"wavefront", Wavefront}, {"random", Random},
+    {"diamond", Diamond},    {"one", One}, {"trivial", Trivial}, {"stencil", Stencil},     {"fft", Fft},
+    {"all-to-all", AllToAll}};
 
 }  // namespace
 

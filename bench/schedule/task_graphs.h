@@ -7,8 +7,16 @@
 //   random     √n layers of √n nodes; each waits for one to three random nodes of the layer before, always the same
 //   diamond    one -> two -> one -> two -> ... -> one
 //   one        a graph of one node, which shows the cost of starting an execution
-#ifndef WEFT_BENCH_TASK_GRAPHS_H_
-#define WEFT_BENCH_TASK_GRAPHS_H_
+//
+// These have layers of 64 nodes. They are patterns of Task Bench (Slaughter and others, 2020), as are the wavefront,
+// which it calls sweep, the tree and the random layers:
+//
+//   trivial     no node waits for another
+//   stencil     each node waits for the same node of the layer before and for its two neighbours
+//   fft         each node waits for two nodes of the layer before, as in a fast Fourier transform
+//   all-to-all  each node waits for all nodes of the layer before
+#ifndef WEFT_BENCH_SCHEDULE_TASK_GRAPHS_H_
+#define WEFT_BENCH_SCHEDULE_TASK_GRAPHS_H_
 
 #include <cstdint>
 #include <string>
@@ -29,4 +37,4 @@ TaskGraph MakeTaskGraph(const std::string& name, uint32_t nodes);
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_TASK_GRAPHS_H_
+#endif  // WEFT_BENCH_SCHEDULE_TASK_GRAPHS_H_

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "oneapi/tbb/task_arena.h"
-#include "weft/bench/baselines.h"
+#include "weft/bench/schedule/baselines.h"
 
 namespace weft {
 namespace {

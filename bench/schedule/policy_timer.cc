@@ -1,4 +1,4 @@
-#include "weft/bench/policy_timer.h"
+#include "weft/bench/schedule/policy_timer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -133,15 +133,15 @@ absl::StatusOr<Turn> RealTimer::TakeTurn() {
   Turn turn = {.seconds = SecondsSince(start)};
 
   double busy = 0, executed = 0;
-  std::vector<TaskCost> costs;
   const std::vector<double> task_seconds = TaskSeconds(graph_, runner.tile_times());
   for (size_t t = 0; t < task_seconds.size(); ++t) {
     busy += task_seconds[t];
     executed += Ended(graph_.compiled(), graph_.compiled().tasks[t], runner.tile_times());
-    costs.push_back({.seconds = task_seconds[t]});
   }
   turn.others = {{"busy", busy}, {"executed", executed}};
-  if (&policy() == &kSerial) turn.others["path"] = FindCriticalPath(graph_.compiled().schedule, costs).seconds;
+  if (&policy() == &kSerial) {
+    turn.others["path"] = FindCriticalPath(graph_.compiled().schedule, task_seconds, /*workers=*/1).seconds;
+  }
   if (const std::optional<uint64_t> steals = runner.steals()) turn.others["steals"] = static_cast<double>(*steals);
   const absl::Span<const TileTime> tiles = runner.tile_times();
   const auto first = std::min_element(tiles.begin(), tiles.end(), [](auto& a, auto& b) { return a.begin < b.begin; });

@@ -1,6 +1,6 @@
 // The baselines run the same schedules as Weft's executors, under the schedulers of TBB and OpenMP.
-#ifndef WEFT_BENCH_BASELINES_H_
-#define WEFT_BENCH_BASELINES_H_
+#ifndef WEFT_BENCH_SCHEDULE_BASELINES_H_
+#define WEFT_BENCH_SCHEDULE_BASELINES_H_
 
 #include <algorithm>
 #include <vector>
@@ -34,4 +34,4 @@ extern const Policy kOpenMp;
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_BASELINES_H_
+#endif  // WEFT_BENCH_SCHEDULE_BASELINES_H_

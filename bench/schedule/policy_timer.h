@@ -6,16 +6,16 @@
 //   path        seconds of the critical path, by the nodes' times; only under policy serial, and if nodes do something
 //   steals      number of steals; only under policies that steal
 //   first_node  seconds until the first node begins; for a synthetic graph, the median of separate executions
-#ifndef WEFT_BENCH_POLICY_TIMER_H_
-#define WEFT_BENCH_POLICY_TIMER_H_
+#ifndef WEFT_BENCH_SCHEDULE_POLICY_TIMER_H_
+#define WEFT_BENCH_SCHEDULE_POLICY_TIMER_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/bench/node_work.h"
-#include "weft/bench/schedule_row.h"
+#include "weft/bench/schedule/node_work.h"
+#include "weft/bench/schedule/schedule_row.h"
 #include "weft/bench/turns.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/policies/policies.h"
@@ -85,4 +85,4 @@ absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int
 
 }  // namespace weft
 
-#endif  // WEFT_BENCH_POLICY_TIMER_H_
+#endif  // WEFT_BENCH_SCHEDULE_POLICY_TIMER_H_

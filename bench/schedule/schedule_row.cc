@@ -1,4 +1,4 @@
-#include "weft/bench/schedule_row.h"
+#include "weft/bench/schedule/schedule_row.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
