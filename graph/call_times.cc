@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "weft/graph/divide.h"
+
 namespace weft {
 
 CallTimes::CallTimes(const CompiledGraph& graph) : producers_(graph.calls.size()) {
@@ -12,7 +14,8 @@ CallTimes::CallTimes(const CompiledGraph& graph) : producers_(graph.calls.size()
   std::vector<uint32_t> call_of(program.nodes.size(), kNone);
   for (uint32_t s = 0; s < graph.calls.size(); ++s) {
     const KernelCall& call = graph.calls[s];
-    seconds_.push_back(call.seconds / call.tile_count);
+    const uint32_t parts = PartCount(graph.groups[call.group], graph.tiles[call.first_tile]);
+    seconds_.push_back(call.seconds / call.tile_count / parts);
     for (ValueId in : program.node(call.node).inputs) {
       const uint32_t producer = call_of[program.value(graph.storage_roots[in]).producer];
       if (producer != kNone) producers_[s].push_back(producer);  // inputs, parameters and constants have no call

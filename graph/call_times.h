@@ -25,8 +25,8 @@ class CallTimes {
  public:
   explicit CallTimes(const CompiledGraph& graph);
 
-  // seconds() returns the mean duration of one tile of `call`. tail() returns the length in seconds of the longest path
-  // of data dependencies from the start of `call` to the end of the execution.
+  // seconds() returns the mean duration of one part of a tile of `call`. tail() returns the length in seconds of the
+  // longest path of data dependencies from the start of `call` to the end of the execution.
   double seconds(uint32_t call) const { return seconds_[call]; }
   double tail(uint32_t call) const { return tails_[call]; }
   // Returns the length in seconds of the longest path of data dependencies through the graph.

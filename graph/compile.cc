@@ -96,8 +96,10 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
   FindWorkspaceAndUpdates(graph.get());
   graph->memory.budget = options.memory_budget;
+  const bool divides = !options.without.Has(Pass::kFuse);
+  if (divides) DivideTasks(options.tile_seconds, graph.get());
   const Reuses reuses = PlanMemory(graph.get(), rewrite.roots, options.reuse_messages);
-  if (!options.without.Has(Pass::kFuse)) DivideTasks(options.tile_seconds, graph.get());
+  if (divides) DivideTasks(options.tile_seconds, graph.get());
   MakeTasks(graph.get(), reuses);
   if (rewrite.recomputed_seconds > 0) graph->memory.recomputed = rewrite.recomputed_seconds / graph->seconds();
   return Graph(std::move(graph));

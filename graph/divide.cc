@@ -28,6 +28,7 @@ class Divider {
 
   void Run(double part_seconds) {
     for (Group& group : graph_.groups) {
+      group.part_rows = group.part_cols = 0;
       double seconds = 0;
       for (uint32_t s = group.first_call; s < group.end_call(); ++s) seconds += graph_.calls[s].seconds;
       const double wanted = std::min(kMaxParts, seconds / group.tile_count / part_seconds);
@@ -72,7 +73,7 @@ class Divider {
     if (count() < 2) return false;
     group->part_rows = rows;
     group->part_cols = columns ? cols : 0;
-    return PartsAreApart(*group);
+    return graph_.addresses.empty() || PartsAreApart(*group);
   }
 
   // Returns the rows and columns at which tiles of a call may be cut, or nothing if they may not.

@@ -12,7 +12,8 @@
 namespace weft {
 
 // Sets part_rows and part_cols of the groups whose tasks can be divided. `tile_seconds`: target duration of a tile; a
-// part takes at least an eighth of it. `graph` must have the addresses of all values.
+// part takes at least an eighth of it. Before values have addresses, supposes that no part touches bytes that another
+// writes, so that the memory plan knows how long tasks take if workers share them. After the plan, call it again.
 void DivideTasks(double tile_seconds, CompiledGraph* graph);
 
 // Returns the number of parts of a tile of `group`.

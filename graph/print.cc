@@ -2,6 +2,7 @@
 // output.
 #include "weft/graph/print.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
+#include "weft/graph/speedup.h"
 
 namespace weft {
 namespace {
@@ -87,6 +89,23 @@ std::string PrintExplanations(const Graph& graph) {
     absl::StrAppend(&text, line, times == 1 ? "" : absl::StrCat(" (", times, " times)"), "\n");
   }
   return text.empty() ? "no pattern was recognised\n" : text;
+}
+
+// work 1985.210 ms, longest path 82.690 ms: at most 24.0 times as fast on many workers
+//   12.300 ms of the path: matmul transpose_b=true : f32[256,768] @ h.0/mlp
+std::string PrintSpeedup(const Graph& graph) {
+  constexpr size_t kShown = 5;
+  const GraphSpeedup speedup = SpeedupOf(graph);
+  std::string text = absl::StrFormat("work %.3f ms, longest path %.3f ms: at most %.1f times as fast on many workers\n",
+                                     speedup.work * 1e3, speedup.path * 1e3, speedup.ratio());
+  for (const auto& [id, seconds] : absl::MakeSpan(speedup.nodes).first(std::min(kShown, speedup.nodes.size()))) {
+    const Node& node = graph.program().node(id);
+    absl::StrAppendFormat(&text, "%10.3f ms of the path: %s%s : %s%s\n", seconds * 1e3, node.op->name,
+                          Prefixed(" ", PrintDetail(graph.program(), node)),
+                          ToString(TypeSpan(graph.program().OutputTypes(node))),
+                          Prefixed(" @ ", graph.program().scope(node)));
+  }
+  return text;
 }
 
 std::string PrintText(const Program& program) {

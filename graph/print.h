@@ -1,5 +1,5 @@
 // These functions print programs and graphs as text, one node a line, and programs as Graphviz's DOT. They also print
-// the memory of a graph, and which patterns the compiler raised.
+// the memory of a graph, which patterns the compiler raised, and what bounds the graph's speedup.
 #ifndef WEFT_GRAPH_PRINT_H_
 #define WEFT_GRAPH_PRINT_H_
 
@@ -20,6 +20,8 @@ std::string PrintMemory(const Graph& graph);
 // Returns one line for each different result of a pattern in a scope: "raised" or the reason why not, and how often it
 // occurred.
 std::string PrintExplanations(const Graph& graph);
+// Returns the figures of SpeedupOf, and the five nodes that take most of the longest path.
+std::string PrintSpeedup(const Graph& graph);
 
 }  // namespace weft
 

@@ -117,6 +117,34 @@ void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, ab
   }
 }
 
+CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const double> seconds, int workers) {
+  WEFT_CHECK(seconds.size() == schedule.task_count);
+  constexpr uint32_t kNone = 0xffffffff;
+  std::vector<double> begin(schedule.size(), 0);         // by task: the earliest start
+  std::vector<uint32_t> before(schedule.size(), kNone);  // by task: the predecessor that ends last
+  CriticalPath path;
+  uint32_t last = kNone;
+  for (uint32_t task : SerialOrder(schedule)) {
+    const bool join = task >= schedule.task_count;
+    const double done = begin[task] + (join ? 0 : seconds[task] / schedule.SharersOf(task, workers));
+    if (done > path.seconds) {
+      path.seconds = done;
+      last = task;
+    }
+    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
+      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
+      if (done <= begin[next]) continue;
+      begin[next] = done;
+      before[next] = task;
+    }
+  }
+  for (; last != kNone; last = before[last]) {
+    if (last < schedule.task_count) path.tasks.push_back(last);
+  }
+  std::reverse(path.tasks.begin(), path.tasks.end());
+  return path;
+}
+
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
   schedule.seconds.assign(seconds.begin(), seconds.end());
   std::vector<float> length;

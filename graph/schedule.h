@@ -7,8 +7,10 @@
 #ifndef WEFT_GRAPH_SCHEDULE_H_
 #define WEFT_GRAPH_SCHEDULE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -34,10 +36,17 @@ struct Schedule {
 
   // By task: the number of its parts, which several workers may run at the same time. Empty: all tasks have one part.
   std::vector<uint16_t> parts;
+  // With fewer workers, tasks are not divided: their small products cost more than the time that workers wait. On two
+  // cores, divided steps of gpt2 take 1.13 times as long in f32 and 1.28 times in bf16.
+  static constexpr int kMinDividing = 8;
 
   uint32_t size() const { return static_cast<uint32_t>(waits_for.size()); }
   bool EndsLater(uint32_t task) const { return task < ends_later.size() && ends_later[task]; }
   uint32_t PartsOf(uint32_t task) const { return task < parts.size() ? parts[task] : 1; }
+  // Returns the maximum number of `workers` that run the task at the same time.
+  uint32_t SharersOf(uint32_t task, int workers) const {
+    return workers < kMinDividing ? 1 : std::min(PartsOf(task), static_cast<uint32_t>(workers));
+  }
   uint32_t start() const { return size(); }  // index in first_successor of tasks without predecessors
 };
 
@@ -47,6 +56,17 @@ std::vector<uint32_t> SerialOrder(const Schedule& schedule);
 // `seconds`: durations of tasks.
 void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, absl::Span<const float> seconds,
                   std::vector<float>* length);
+
+// The longest path in the graph of tasks. A path is a sequence in which each task waits for the previous task. The time
+// of the longest path is a lower bound of an execution's time, for any policy and up to `workers` workers.
+struct CriticalPath {
+  double seconds = 0;
+  std::vector<uint32_t> tasks;  // in the order in which they run
+};
+// `seconds`: the duration of each task on one worker. A task that workers share takes its part of that.
+CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const double> seconds,
+                              int workers = std::numeric_limits<int>::max());
+
 // Returns `schedule` with the durations `seconds`, at least 0, and with the successors of each task sorted anew.
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds);
 

@@ -64,7 +64,7 @@ double Workload::seconds() const {
   return sum;
 }
 
-double Workload::critical_path() const { return FindCriticalPath(schedule, costs).seconds; }
+double Workload::critical_path() const { return FindCriticalPath(schedule, SecondsOf(costs)).seconds; }
 
 std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers) {
   std::vector<ScalingCase> cases;

@@ -164,7 +164,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;
-  for (uint32_t task : FindCriticalPath(compiled.schedule, costs).tasks) {
+  for (uint32_t task : FindCriticalPath(compiled.schedule, SecondsOf(costs), workers).tasks) {
     if (compiled.tasks[task].group == Task::kJoin) continue;
     const Group& group = compiled.groups[compiled.tasks[task].group];
     for (uint32_t s = group.first_call; s < group.end_call(); ++s) {

@@ -34,30 +34,10 @@ Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, 
   return result;
 }
 
-CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs) {
-  constexpr uint32_t kNone = 0xffffffff;
-  std::vector<double> begin(schedule.size(), 0);         // by task: the earliest start
-  std::vector<uint32_t> before(schedule.size(), kNone);  // by task: the predecessor that ends last
-  CriticalPath path;
-  uint32_t last = kNone;
-  for (uint32_t task : SerialOrder(schedule)) {
-    const double done = begin[task] + (task < schedule.task_count ? costs[task].seconds : 0);
-    if (done > path.seconds) {
-      path.seconds = done;
-      last = task;
-    }
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
-      if (done <= begin[next]) continue;
-      begin[next] = done;
-      before[next] = task;
-    }
-  }
-  for (; last != kNone; last = before[last]) {
-    if (last < schedule.task_count) path.tasks.push_back(last);
-  }
-  std::reverse(path.tasks.begin(), path.tasks.end());
-  return path;
+std::vector<double> SecondsOf(absl::Span<const TaskCost> costs) {
+  std::vector<double> seconds;
+  for (const TaskCost& cost : costs) seconds.push_back(cost.seconds);
+  return seconds;
 }
 
 namespace {
@@ -99,18 +79,19 @@ size_t ClassOf(double time, double longest) {
 
 double MakespanBound(const Schedule& schedule, absl::Span<const TaskCost> costs, const SimulatedMachine& machine) {
   WEFT_CHECK(costs.size() == schedule.task_count && machine.workers >= 1);
-  std::vector<double> seconds(schedule.size(), 0);  // joins take no time
+  std::vector<double> seconds(schedule.size(), 0), shortest = seconds;  // of one worker, and of all; joins take no time
   double longest = 0, bytes = 0;
   for (uint32_t t = 0; t < schedule.task_count; ++t) {
     const bool message = schedule.EndsLater(t);
     seconds[t] = costs[t].seconds + (message ? 0 : machine.task_seconds);
+    shortest[t] = seconds[t] / schedule.SharersOf(t, machine.workers);
     if (!message && machine.worker_bandwidth < std::numeric_limits<double>::infinity()) {
       bytes += std::min(costs[t].bytes, machine.worker_bandwidth * seconds[t]);
     }
   }
-  const Paths paths = FindPaths(schedule, seconds);
+  const Paths paths = FindPaths(schedule, shortest);
   for (uint32_t t = 0; t < schedule.task_count; ++t) {
-    longest = std::max(longest, paths.before[t] + seconds[t] + paths.after[t]);
+    longest = std::max(longest, paths.before[t] + shortest[t] + paths.after[t]);
   }
   // A cell first describes the tasks of one class of times before (h) and of times after (q): their work, and the
   // minimum time before and after them. The last loop extends each cell to all later classes.

@@ -26,13 +26,8 @@ struct Simulation {
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine);
 
-// The longest path in the graph of tasks. A path is a sequence in which each task waits for the previous task. The time
-// of the longest path is a lower bound of the makespan, for any policy and any number of workers.
-struct CriticalPath {
-  double seconds = 0;
-  std::vector<uint32_t> tasks;  // in the order in which they run
-};
-CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const TaskCost> costs);
+// Returns the seconds of each cost.
+std::vector<double> SecondsOf(absl::Span<const TaskCost> costs);
 
 // Returns a lower bound, in seconds, of the simulated makespan of `schedule` on `machine` under any policy, even one
 // that knows all costs. It is the largest of these:

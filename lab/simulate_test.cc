@@ -38,10 +38,10 @@ TEST(SimulateTest, ChainsTakeTheirSumAndIndependentTasksShare) {
     EXPECT_DOUBLE_EQ(Simulate(apart, Costs(seconds), *policy, Machine(1)).utilization, 1);
     EXPECT_DOUBLE_EQ(Simulate(apart, Costs(seconds), *policy, Machine(4)).makespan, policy == &kSerial ? 10 : 4);
   }
-  EXPECT_DOUBLE_EQ(FindCriticalPath(chain, Costs(seconds)).seconds, 10);
-  EXPECT_THAT(FindCriticalPath(chain, Costs(seconds)).tasks, testing::ElementsAre(0, 1, 2, 3));
-  EXPECT_DOUBLE_EQ(FindCriticalPath(apart, Costs(seconds)).seconds, 4);
-  EXPECT_THAT(FindCriticalPath(apart, Costs(seconds)).tasks, testing::ElementsAre(3));
+  EXPECT_DOUBLE_EQ(FindCriticalPath(chain, seconds).seconds, 10);
+  EXPECT_THAT(FindCriticalPath(chain, seconds).tasks, testing::ElementsAre(0, 1, 2, 3));
+  EXPECT_DOUBLE_EQ(FindCriticalPath(apart, seconds).seconds, 4);
+  EXPECT_THAT(FindCriticalPath(apart, seconds).tasks, testing::ElementsAre(3));
 }
 
 // A long chain beside many short tasks: starting the chain late lengthens the execution.
@@ -54,7 +54,7 @@ TEST(SimulateTest, PoliciesDiffer) {
   const auto makespan = [&](const Policy& policy) {
     return Simulate(schedule, Costs(seconds), policy, Machine(2)).makespan;
   };
-  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, Costs(seconds)).seconds, 11);
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, seconds).seconds, 11);
   EXPECT_DOUBLE_EQ(makespan(kSerial), 21);
   EXPECT_DOUBLE_EQ(makespan(kCriticalPath), 11);  // 1, then 5 times 2 beside ten of 1
   EXPECT_GT(makespan(kLevel), 14);                // the barriers leave one worker idle for most of the chain
@@ -74,6 +74,28 @@ TEST(SimulateTest, TasksThatWantMoreThanTheMemoryGivesWaitForEachOther) {
 TEST(SimulateTest, ATaskCostsWhatItTakesToBegin) {
   const Schedule schedule = Build({1, 1, 1}, {{0, 1}, {1, 2}});
   EXPECT_DOUBLE_EQ(Simulate(schedule, Costs({1, 1, 1}), kLifo, {.workers = 2, .task_seconds = 0.5}).makespan, 4.5);
+}
+
+// One task of 8 seconds in 4 parts, beside one of 1 second and before one of 1 second.
+TEST(SimulateTest, IdleWorkersShareATaskThatHasParts) {
+  ScheduleBuilder builder;
+  builder.AddTask(8, /*ends_later=*/false, /*parts=*/4);
+  builder.AddTask(1);
+  builder.AddTask(1);
+  builder.AddEdge(0, 2);
+  const Schedule schedule = std::move(builder).Build();
+  const std::vector<TaskCost> costs = Costs({8, 1, 1});
+  const auto makespan = [&](const Policy& policy, int workers) {
+    const Simulation simulation = Simulate(schedule, costs, policy, Machine(workers));
+    EXPECT_DOUBLE_EQ(simulation.busy, 10);
+    return simulation.makespan;
+  };
+  EXPECT_DOUBLE_EQ(makespan(kCriticalPath, 8), 3);
+  EXPECT_DOUBLE_EQ(makespan(kCriticalPath, Schedule::kMinDividing - 1), 9);
+  EXPECT_DOUBLE_EQ(makespan(kFifo, 8), 9);  // its executor runs whole tasks
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, SecondsOf(costs)).seconds, 3);
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, SecondsOf(costs), 1).seconds, 9);
+  EXPECT_DOUBLE_EQ(MakespanBound(schedule, costs, Machine(8)), 3);
 }
 
 // A message of 5 seconds starts while the only worker runs the next tasks.
@@ -111,8 +133,8 @@ TEST(MakespanBoundTest, KnowsWorkPathsAndMemory) {
   EXPECT_DOUBLE_EQ(MakespanBound(Build({1, 1, 1, 1}, {}), costs, machine), 2);
 }
 
-// Each graph has 60 tasks of random durations, with random edges. About one task in eight is a message, and the others
-// read a random number of bytes.
+// Each graph has 60 tasks of random durations, with random edges. About one task in eight is a message. The others read
+// a random number of bytes and have 1 to 9 parts.
 TEST(MakespanBoundTest, NoPolicyIsFaster) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const RandomStream random = {.seed = seed};
@@ -123,14 +145,14 @@ TEST(MakespanBoundTest, NoPolicyIsFaster) {
       const bool message = random.Below(8, drawn++) == 0;
       costs.push_back({.seconds = 1 + static_cast<double>(random.Below(100, drawn++)),
                        .bytes = message ? 0 : static_cast<double>(random.Below(1000, drawn++))});
-      builder.AddTask(costs.back().seconds, message);
+      builder.AddTask(costs.back().seconds, message, message ? 1 : static_cast<uint16_t>(1 + random.Below(9, drawn++)));
       for (int edge = 0; t > 0 && edge < 2; ++edge) builder.AddEdge(random.Below(t, drawn++), t);
     }
     const Schedule schedule = std::move(builder).Build();
-    for (const int workers : {1, 2, 5}) {
+    for (const int workers : {1, 2, 5, 8, 13}) {
       const SimulatedMachine machine = {.workers = workers, .worker_bandwidth = 12, .bandwidth = 20};
       const double bound = MakespanBound(schedule, costs, machine);
-      EXPECT_GE(bound, FindCriticalPath(schedule, costs).seconds);
+      EXPECT_GE(bound, FindCriticalPath(schedule, SecondsOf(costs), workers).seconds);
       for (const Policy* policy : Policies()) {
         EXPECT_GE(Simulate(schedule, costs, *policy, machine).makespan, bound * (1 - 1e-9)) << policy->name << seed;
       }

@@ -1,4 +1,5 @@
-// Idle workers take tasks from the policy's queue. All rates are constant between two events.
+// Idle workers take tasks from the policy's queue. Under a policy that shares tasks, workers that find none share those
+// of others. A shared task ends for all of its workers at once. All rates are constant between two events.
 #include "weft/lab/simulated_workers.h"
 
 #include <algorithm>
@@ -41,11 +42,12 @@ class SimulatedWorkers::Queue final : public ReadyQueue {
   std::vector<uint32_t> messages_;
 };
 
-// The task that a worker runs.
-struct SimulatedWorkers::Worker {
+// A task that a worker began, which other workers may share.
+struct SimulatedWorkers::Running {
   std::optional<uint32_t> task;
-  double left = 0;    // remaining seconds, if no other task uses the memory
-  double memory = 0;  // fraction of the task's time in which it waits for memory
+  double left = 0;    // remaining seconds of one worker, if no other task uses the memory
+  double memory = 0;  // fraction of a worker's time in which it waits for memory
+  uint32_t sharers = 1;
 
   double Stretch(double longer) const { return 1 + memory * (longer - 1); }
 };
@@ -55,7 +57,9 @@ SimulatedWorkers::SimulatedWorkers(const Schedule* schedule, absl::Span<const Ta
     : schedule_(*schedule), costs_(costs), machine_(machine), counts_(schedule) {
   WEFT_CHECK(costs.size() == schedule->task_count && policy.queue != nullptr && machine.workers >= 1);
   queue_ = std::make_unique<Queue>(*schedule, policy, machine.workers);
-  workers_.resize(static_cast<size_t>(machine.workers));
+  began_.resize(static_cast<size_t>(machine.workers));
+  runs_.resize(began_.size(), kIdle);
+  shares_ = policy.shares && machine.workers >= Schedule::kMinDividing && !schedule->parts.empty();
   done_ = counts_.Finish(schedule->start(), 0, queue_.get());
 }
 
@@ -67,11 +71,12 @@ double SimulatedWorkers::Waiting() const {
   double longer = 1;
   for (int round = 0; round < 50; ++round) {  // Newton's method: the demand is convex and falls with `longer`
     double wanted = 0, slope = 0;
-    for (const Worker& worker : workers_) {
-      if (!worker.task || worker.memory == 0) continue;
-      const double stretch = worker.Stretch(longer), bytes = worker.memory * machine_.worker_bandwidth / stretch;
+    for (const Running& each : began_) {
+      if (!each.task || each.memory == 0) continue;
+      const double stretch = each.Stretch(longer);
+      const double bytes = each.sharers * each.memory * machine_.worker_bandwidth / stretch;
       wanted += bytes;
-      slope += bytes * worker.memory / stretch;
+      slope += bytes * each.memory / stretch;
     }
     if (wanted <= machine_.bandwidth * (1 + 1e-9)) break;
     longer += (wanted - machine_.bandwidth) / slope;
@@ -81,35 +86,55 @@ double SimulatedWorkers::Waiting() const {
 
 void SimulatedWorkers::Begin() {
   running_ = false;
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    Worker& worker = workers_[w];
-    if (!worker.task && (worker.task = queue_->Pop(static_cast<int>(w)))) {
-      const TaskCost& cost = costs_[*worker.task];
-      worker.left = cost.seconds + machine_.task_seconds;
-      worker.memory = std::min(1.0, cost.bytes / (machine_.worker_bandwidth * worker.left));
+  for (size_t w = 0; w < began_.size(); ++w) {
+    Running& own = began_[w];
+    if (runs_[w] == kIdle && (own.task = queue_->Pop(static_cast<int>(w)))) {
+      const TaskCost& cost = costs_[*own.task];
+      runs_[w] = w;
+      own.left = cost.seconds + machine_.task_seconds;
+      own.memory = std::min(1.0, cost.bytes / (machine_.worker_bandwidth * own.left));
+      own.sharers = 1;
     }
-    running_ = running_ || worker.task.has_value();
+    running_ = running_ || own.task.has_value();
+  }
+  for (size_t w = 0; shares_ && w < runs_.size(); ++w) {
+    if (runs_[w] == kIdle) runs_[w] = Share();
   }
   longer_ = Waiting();
 }
 
+// Lets another worker share the task that would end last, and returns the worker that began it, or kIdle.
+size_t SimulatedWorkers::Share() {
+  size_t last = kIdle;
+  for (size_t w = 0; w < began_.size(); ++w) {
+    const Running& each = began_[w];
+    if (!each.task || each.sharers >= schedule_.SharersOf(*each.task, machine_.workers)) continue;
+    const double part = costs_[*each.task].seconds / schedule_.PartsOf(*each.task);
+    if (each.left < (each.sharers + 1) * part) continue;
+    if (last == kIdle || each.left * began_[last].sharers > began_[last].left * each.sharers) last = w;
+  }
+  if (last != kIdle) ++began_[last].sharers;
+  return last;
+}
+
 double SimulatedWorkers::UntilNextEnd() const {
   double interval = std::numeric_limits<double>::infinity();
-  for (const Worker& worker : workers_) {
-    if (worker.task) interval = std::min(interval, worker.left * worker.Stretch(longer_));
+  for (const Running& each : began_) {
+    if (each.task) interval = std::min(interval, each.left * each.Stretch(longer_) / each.sharers);
   }
   return interval;
 }
 
 void SimulatedWorkers::Advance(double seconds) {
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    Worker& worker = workers_[w];
-    if (!worker.task) continue;
-    busy_ += seconds;
-    worker.left -= seconds / worker.Stretch(longer_);
-    if (worker.left > 1e-12) continue;
-    const uint32_t task = *worker.task;
-    worker.task.reset();
+  for (size_t w = 0; w < began_.size(); ++w) {
+    Running& each = began_[w];
+    if (!each.task) continue;
+    busy_ += seconds * each.sharers;
+    each.left -= seconds * each.sharers / each.Stretch(longer_);
+    if (each.left > 1e-12) continue;
+    const uint32_t task = *each.task;
+    each.task.reset();
+    std::replace(runs_.begin(), runs_.end(), w, kIdle);
     queue_->Finish(task, costs_[task].seconds);
     done_ |= counts_.Finish(task, static_cast<int>(w), queue_.get());
   }

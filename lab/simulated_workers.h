@@ -55,17 +55,21 @@ class SimulatedWorkers {
 
  private:
   class Queue;
-  struct Worker;
+  struct Running;
+  static constexpr size_t kIdle = std::numeric_limits<size_t>::max();
 
   double Waiting() const;
+  size_t Share();
 
   const Schedule& schedule_;
   const absl::Span<const TaskCost> costs_;
   const SimulatedMachine& machine_;
   std::unique_ptr<Queue> queue_;
   ReadyCounts counts_;
-  std::vector<Worker> workers_;
-  double longer_ = 1;  // the factor of Waiting, for the tasks that run
+  std::vector<Running> began_;  // by worker: the task that it began
+  std::vector<size_t> runs_;    // by worker: the worker that began the task that it runs, or kIdle
+  bool shares_ = false;         // whether idle workers share tasks
+  double longer_ = 1;           // the factor of Waiting, for the tasks that run
   double busy_ = 0;
   bool done_ = false, running_ = false;
 };

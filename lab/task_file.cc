@@ -2,6 +2,7 @@
 #include "weft/lab/task_file.h"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "weft/core/json.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr size_t kMaxTasks = 100'000'000;
 constexpr double kMaxSeconds = 1e6, kMaxBytes = 1e15;  // of one task
-constexpr size_t kMaxShown = 60;                       // characters of a wrong value that an error shows
+constexpr uint16_t kMaxParts = std::numeric_limits<uint16_t>::max();
+constexpr size_t kMaxShown = 60;  // characters of a wrong value that an error shows
 
 std::string Shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -42,7 +44,8 @@ std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const
 
 Schedule TaskList::schedule() const {
   ScheduleBuilder builder;
-  for (const TaskCost& cost : costs) builder.AddTask(cost.seconds);
+  for (size_t t = 0; t < costs.size(); ++t)
+    builder.AddTask(costs[t].seconds, /*ends_later=*/false, parts.empty() ? 1 : parts[t]);
   for (const auto& [before, after] : edges) builder.AddEdge(before, after);
   return std::move(builder).Build();
 }
@@ -72,7 +75,11 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
       return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds, ", and \"bytes\", if given, from 0 to ",
                    kMaxBytes, ", but is ", Shown(task));
     }
-    if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes"}); !key.empty()) {
+    const nlohmann::json parts = task.value("parts", nlohmann::json(1u));
+    if (!parts.is_number_unsigned() || parts < 1 || parts > kMaxParts) {
+      return wrong("the parts of task ", i, " are ", Shown(parts), ", not a whole number from 1 to ", kMaxParts);
+    }
+    if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes", "parts"}); !key.empty()) {
       return wrong("task ", i, " has an unknown key '", key, "'");
     }
     const auto name = task.find("name");
@@ -80,6 +87,7 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
       return wrong("the name of task ", i, " is ", Shown(*name), ", not a text");
     list.names.push_back(name != task.end() ? name->get<std::string>() : "");
     list.costs.push_back(cost);
+    list.parts.push_back(parts.get<uint16_t>());
   }
   for (const nlohmann::json& edge : *edges) {
     const size_t i = list.edges.size();
@@ -100,6 +108,7 @@ std::string PrintTasks(const TaskList& list) {
   nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
   for (size_t t = 0; t < list.costs.size(); ++t) {
     tasks.push_back({{"name", list.names[t]}, {"seconds", list.costs[t].seconds}, {"bytes", list.costs[t].bytes}});
+    if (!list.parts.empty() && list.parts[t] > 1) tasks.back()["parts"] = list.parts[t];
   }
   const nlohmann::ordered_json json = {{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -114,6 +123,7 @@ TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names
     const bool join = task >= schedule.task_count;
     list.names.push_back(join ? "join" : names[task]);
     list.costs.push_back(join ? TaskCost{} : costs[task]);
+    list.parts.push_back(static_cast<uint16_t>(schedule.PartsOf(task)));
   }
   for (uint32_t task = 0; task < schedule.size(); ++task) {
     for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {

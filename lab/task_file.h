@@ -6,7 +6,8 @@
 //    "edges": [[0, 1]]}
 //
 // An edge leads from a task to a task that waits for it and is later in the list. "bytes" counts the bytes that a task
-// reads from memory and writes to it. "bytes" and "name" are optional.
+// reads from memory and writes to it. "parts" is the number of parts of a task that several workers can share. "bytes",
+// "parts" and "name" are optional.
 #ifndef WEFT_LAB_TASK_FILE_H_
 #define WEFT_LAB_TASK_FILE_H_
 
@@ -24,6 +25,7 @@ namespace weft {
 struct TaskList {
   std::vector<std::string> names;  // by task
   std::vector<TaskCost> costs;
+  std::vector<uint16_t> parts;                       // of each task; empty: one
   std::vector<std::pair<uint32_t, uint32_t>> edges;  // (before, after), before < after
 
   Schedule schedule() const;

@@ -18,7 +18,7 @@ TEST(TaskFileTest, ReadsTasksAndEdges) {
   EXPECT_EQ(tasks->costs[0].bytes, 5);
   const Schedule schedule = tasks->schedule();
   EXPECT_EQ(schedule.task_count, 2u);
-  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, tasks->costs).seconds, 3);
+  EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, SecondsOf(tasks->costs)).seconds, 3);
   EXPECT_DOUBLE_EQ(Simulate(schedule, tasks->costs, kFifo, {.workers = 2, .task_seconds = 0}).makespan, 3);
 }
 
@@ -30,7 +30,7 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
   for (int t = 0; t < 200; ++t) {
     names.push_back(std::to_string(t));
     costs.push_back({.seconds = 1.0 + t % 7, .bytes = 100.0 * t});
-    builder.AddTask(costs.back().seconds);
+    builder.AddTask(costs.back().seconds, /*ends_later=*/false, static_cast<uint16_t>(1 + t % 3));
   }
   for (uint32_t before = 0; before < 100; ++before) {
     for (uint32_t after = 100; after < 200; after += 1 + before % 3) builder.AddEdge(before, after);
@@ -38,7 +38,8 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
   const Schedule schedule = std::move(builder).Build();
   const absl::StatusOr<TaskList> read = ParseTasks(PrintTasks(ListTasks(schedule, names, costs)), "written");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_DOUBLE_EQ(FindCriticalPath(read->schedule(), read->costs).seconds, FindCriticalPath(schedule, costs).seconds);
+  EXPECT_DOUBLE_EQ(FindCriticalPath(read->schedule(), SecondsOf(read->costs)).seconds,
+                   FindCriticalPath(schedule, SecondsOf(costs)).seconds);
   double bytes = 0;
   for (const TaskCost& cost : read->costs) bytes += cost.bytes;
   EXPECT_DOUBLE_EQ(bytes, 100.0 * 199 * 200 / 2);
@@ -71,6 +72,11 @@ TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {
   }
   EXPECT_THAT(error(R"({"weft_tasks": 1, "tasks": [{"seconds": 1, "byte": 1}], "edges": []})"),
               HasSubstr("task 0 has an unknown key 'byte'"));
+  for (const char* parts : {"0", "-1", "1.5", "65536", "\"2\""}) {
+    EXPECT_THAT(
+        error(std::string(R"({"weft_tasks": 1, "tasks": [{"seconds": 1, "parts": )") + parts + "}], \"edges\": []}"),
+        HasSubstr(std::string("the parts of task 0 are ") + parts + ", not a whole number from 1 to 65535"));
+  }
 }
 
 }  // namespace

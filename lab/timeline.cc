@@ -60,9 +60,8 @@ Timeline::Timeline(const Graph& graph, absl::Span<const TileTime> tiles)
     workers_ = std::max(workers_, tile.worker + 1);
     end_ = std::max(end_, tile.end);
   }
-  std::vector<TaskCost> costs;
-  for (double seconds : TaskSeconds(graph, tiles)) costs.push_back({.seconds = seconds});
-  for (uint32_t task : FindCriticalPath(graph_.schedule, costs).tasks) {
+  const std::vector<double> seconds = TaskSeconds(graph, tiles);
+  for (uint32_t task : FindCriticalPath(graph_.schedule, seconds, /*workers=*/1).tasks) {  // timed tasks run whole
     if (graph_.tasks[task].group != Task::kJoin) critical_path_.push_back(task);
   }
   for (uint32_t task : SerialOrder(graph_.schedule)) {

@@ -59,7 +59,9 @@ Hyperparameters PrintTable(GraphFlags* flags) {
        "maximum number of bytes for the graph's values, such as 500M; 0: no maximum",
        &flags->options.training.trainer.memory_budget,
        {.is_bytes = true}},
-      {"explain", "print which patterns were fused into one op, and why others were not, instead of the graph",
+      {"explain",
+       "print which patterns were fused into one op, why others were not, and what bounds the speedup on many "
+       "threads, instead of the graph",
        &flags->explain},
       {"graph",
        "a model whose training step is printed, instead of a GPT's",
@@ -199,7 +201,7 @@ absl::StatusOr<Graph> RankGraph(GraphFlags* flags) {
 std::string Print(const Graph& graph, const GraphFlags& flags) {
   std::string text;
   if (flags.memory) text += PrintMemory(graph);
-  if (flags.explain) text += PrintExplanations(graph);
+  if (flags.explain) text += PrintExplanations(graph) + PrintSpeedup(graph);
   if (!flags.memory && !flags.explain) text = Print(graph.program(), &graph, flags);
   return text;
 }

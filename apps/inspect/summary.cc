@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "weft/apps/commands.h"
@@ -11,6 +12,8 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
+#include "weft/graph/compile.h"
+#include "weft/lab/graph_choice.h"
 #include "weft/train/jobs/read_run.h"
 
 namespace weft {
@@ -46,6 +49,15 @@ TrainedParameters CountTrained(const std::string& path, const ModelSummary& summ
   return counts;
 }
 
+// Returns the training step of a run, or nothing if the model is not a run or if the run's data can't be read.
+std::optional<Graph> StepOf(const std::string& path) {
+  if (!HoldsRun(path)) return std::nullopt;
+  const absl::StatusOr<std::unique_ptr<RealGraph>> step = RecordGraph({.name = path});
+  if (!step.ok()) return std::nullopt;
+  absl::StatusOr<Graph> graph = Compile(*(*step)->tape, (*step)->options);
+  return graph.ok() ? std::optional<Graph>(*std::move(graph)) : std::nullopt;
+}
+
 absl::Status Summary(SummaryFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   const std::string& path = flags.argument.empty() ? flags.model : flags.argument;
@@ -56,7 +68,9 @@ absl::Status Summary(SummaryFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, UsageError(ReadModel(path)));
   WEFT_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(model));
   const TrainedParameters trained = CountTrained(path, summary);
-  std::fputs((flags.json ? PrintSummaryJson(summary, trained) : PrintSummary(summary, trained)).c_str(), stdout);
+  const std::optional<Graph> step = StepOf(path);
+  const auto print = flags.json ? PrintSummaryJson : PrintSummary;
+  std::fputs(print(summary, trained, step ? &*step : nullptr).c_str(), stdout);
   return absl::OkStatus();
 }
 

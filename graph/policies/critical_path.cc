@@ -55,12 +55,14 @@ constexpr Policy kCriticalPath = {
     .name = "critical-path",
     .summary = "the task with the longest remaining path, by the cost model; idle workers steal",
     .queue = MakeQueue,
-    .executor = MakeStealing};
+    .executor = MakeStealing,
+    .shares = true};
 
 constexpr Policy kCriticalPathMeasured = {.name = "critical-path-measured",
                                           .summary = "the same, by measured times",
                                           .queue = MakeQueue,
                                           .executor = MakeStealing,
+                                          .shares = true,
                                           .measured = true};
 
 }  // namespace weft

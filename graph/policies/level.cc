@@ -35,9 +35,11 @@ class LevelQueue : public ReadyQueue {
     return task;
   }
   void Finish(uint32_t task, double) override {
-    if (--left_[level_[task]] > 0) return;
-    left_[current_] = tasks_[current_];  // for the next execution
-    current_ = current_ + 1 < tasks_.size() ? current_ + 1 : 0;
+    --left_[level_[task]];
+    while (left_[current_] == 0) {         // messages of later levels may have ended before
+      left_[current_] = tasks_[current_];  // for the next execution
+      current_ = current_ + 1 < tasks_.size() ? current_ + 1 : 0;
+    }
   }
 
  private:

@@ -26,6 +26,7 @@ struct Policy {
   std::unique_ptr<ReadyQueue> (*queue)(const Schedule* schedule, int workers) = nullptr;
   // Makes the executor. Null: the executor is a QueueExecutor, whose workers share the queue.
   std::unique_ptr<Executor> (*executor)(const Schedule* schedule, int threads) = nullptr;
+  bool shares = false;    // true: idle workers take parts of tasks that others run (Schedule::SharersOf)
   bool measured = false;  // true: needs a schedule with measured times (WithSeconds)
   bool learns = false;    // true: each execution after the first goes by the durations of the one before
 };

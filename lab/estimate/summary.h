@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "weft/core/program.h"
 #include "weft/formats/weights.h"
+#include "weft/graph/graph.h"
 
 namespace weft {
 
@@ -60,9 +61,10 @@ struct TrainedParameters {
   int64_t trained = 0, frozen = 0, statistics = 0;
   int64_t all() const { return trained + frozen + statistics; }
 };
-// Print the summary as text of at most 80 columns, and as a JSON object. Weights are f32, and the optimizer is AdamW.
-std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained);
-std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameters& trained);
+// Print the summary as text, and as a JSON object. Weights are f32, and the optimizer is AdamW. `step`: the compiled
+// training step, or null.
+std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained, const Graph* step);
+std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameters& trained, const Graph* step);
 
 }  // namespace weft
 

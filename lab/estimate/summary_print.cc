@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/json.h"
+#include "weft/graph/print.h"
+#include "weft/graph/speedup.h"
 #include "weft/lab/estimate/summary.h"
 
 namespace weft {
@@ -78,7 +80,7 @@ double Bytes(int64_t values) { return kBytes * static_cast<double>(values); }
 
 }  // namespace
 
-std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained) {
+std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& trained, const Graph* step) {
   std::vector<std::string> sizes;
   for (const SizeName& size : summary.sizes) {
     sizes.push_back(absl::StrCat(sizes.empty() ? "" : "· ", size.name, " = ", size.value, " (", size.meaning, ")"));
@@ -112,10 +114,11 @@ std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& t
                            absl::StrCat("a token generated; ", Megabytes(bytes * static_cast<double>(summary.context)),
                                         " for ", summary.context, " tokens")));
   }
+  if (step != nullptr) absl::StrAppend(&text, "\na training step by the cost model: ", PrintSpeedup(*step));
   return text;
 }
 
-std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameters& trained) {
+std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameters& trained, const Graph* step) {
   nlohmann::ordered_json sizes = nlohmann::ordered_json::object(), groups = nlohmann::ordered_json::array();
   for (const SizeName& size : summary.sizes) sizes[size.name] = size.value;
   for (const SummaryGroup& group : summary.groups) {
@@ -129,21 +132,25 @@ std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameter
     }
     groups.push_back({{"first", group.first}, {"last", group.last}, {"copies", group.copies}, {"parts", parts}});
   }
-  return JsonLine({{"model", summary.kind},
-                   {"sizes", sizes},
-                   {"groups", groups},
-                   {"parameters", trained.all()},
-                   {"trained", trained.trained},
-                   {"frozen", trained.frozen},
-                   {"statistics", trained.statistics},
-                   {"context", summary.context},
-                   {"forward_flops_per_token", summary.forward_flops},
-                   {"training_flops_per_token", summary.training_flops()},
-                   {"weight_bytes", Bytes(trained.all())},
-                   {"gradient_bytes", Bytes(trained.trained)},
-                   {"optimizer_bytes", kOptimizerValues * Bytes(trained.trained)},
-                   {"cache_bytes_per_token", summary.cache_bytes}}) +
-         "\n";
+  nlohmann::ordered_json json = {{"model", summary.kind},
+                                 {"sizes", sizes},
+                                 {"groups", groups},
+                                 {"parameters", trained.all()},
+                                 {"trained", trained.trained},
+                                 {"frozen", trained.frozen},
+                                 {"statistics", trained.statistics},
+                                 {"context", summary.context},
+                                 {"forward_flops_per_token", summary.forward_flops},
+                                 {"training_flops_per_token", summary.training_flops()},
+                                 {"weight_bytes", Bytes(trained.all())},
+                                 {"gradient_bytes", Bytes(trained.trained)},
+                                 {"optimizer_bytes", kOptimizerValues * Bytes(trained.trained)},
+                                 {"cache_bytes_per_token", summary.cache_bytes}};
+  if (step != nullptr) {
+    const GraphSpeedup speedup = SpeedupOf(*step);
+    json["step"] = {{"work_seconds", speedup.work}, {"path_seconds", speedup.path}, {"speedup", speedup.ratio()}};
+  }
+  return JsonLine(json) + "\n";
 }
 
 }  // namespace weft

@@ -105,14 +105,14 @@ TEST(SummaryTest, BlocksThatDifferAreNotFolded) {
 TEST(SummaryTest, TextHas80ColumnsAndJsonTheSameFigures) {
   const ModelSummary summary = Of(PublishedTransformer{});
   const TrainedParameters trained = {.trained = summary.parameters - 1000, .frozen = 1000};
-  const std::string text = PrintSummary(summary, trained);
+  const std::string text = PrintSummary(summary, trained, nullptr);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }), 80) << line;
   }
   EXPECT_THAT(text, HasSubstr("encoder.layers.0 .. encoder.layers.5, 6 blocks"));
   EXPECT_THAT(text, HasSubstr("1,000 frozen"));
-  const nlohmann::json json = nlohmann::json::parse(PrintSummaryJson(summary, trained));
+  const nlohmann::json json = nlohmann::json::parse(PrintSummaryJson(summary, trained, nullptr));
   EXPECT_EQ(json["parameters"], summary.parameters);
   EXPECT_EQ(json["frozen"], 1000);
   EXPECT_EQ(json["optimizer_bytes"], 8.0 * static_cast<double>(trained.trained));
@@ -126,9 +126,9 @@ TEST(SummaryTest, StatisticsAreCountedApart) {
   EXPECT_GT(summary.statistics, 0);
   const TrainedParameters trained = {.trained = summary.parameters - summary.statistics,
                                      .statistics = summary.statistics};
-  EXPECT_THAT(PrintSummary(summary, trained), HasSubstr(" 0 frozen, "));
-  EXPECT_THAT(PrintSummary(summary, trained), HasSubstr(" statistics\n"));
-  const nlohmann::json json = nlohmann::json::parse(PrintSummaryJson(summary, trained));
+  EXPECT_THAT(PrintSummary(summary, trained, nullptr), HasSubstr(" 0 frozen, "));
+  EXPECT_THAT(PrintSummary(summary, trained, nullptr), HasSubstr(" statistics\n"));
+  const nlohmann::json json = nlohmann::json::parse(PrintSummaryJson(summary, trained, nullptr));
   EXPECT_EQ(json["parameters"], summary.parameters);
   EXPECT_EQ(json["statistics"], summary.statistics);
   EXPECT_EQ(json["optimizer_bytes"], 8.0 * static_cast<double>(trained.trained));

@@ -70,6 +70,9 @@ int64_t ColumnQuantum(const OpArgs& args) {
   return EqualParts(w.dim(0), std::max<int64_t>(1, std::min(kTileBytes / row_bytes, w.dim(0) / kMinTiles)), 64);
 }
 
+// Any part of a tile has the tile's bits. The kernel reads 16 rows of w and more best.
+std::pair<int64_t, int64_t> Unit(const OpArgs& args) { return {Quantum(args), 16}; }
+
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand == 2) return tile;
   if (operand == 0) return {tile.row_begin, tile.row_end, 0, args.inputs[0].shape.cols()};
@@ -112,6 +115,7 @@ constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .infer = Infer,
                                  .kernels = {Kernel},
                                  .workspace = Workspace,
+                                 .unit = Unit,
                                  .cut = Cut::kBoth,
                                  .quantum = Quantum,
                                  .column_quantum = ColumnQuantum,

@@ -1,0 +1,35 @@
+// The time of a task is divided among the calls of its group in proportion to their times.
+#include "weft/graph/speedup.h"
+
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "absl/algorithm/container.h"
+#include "weft/graph/schedule.h"
+
+namespace weft {
+
+GraphSpeedup SpeedupOf(const Graph& graph) {
+  const CompiledGraph& compiled = graph.compiled();
+  const Schedule& schedule = compiled.schedule;
+  const std::vector<double> seconds(schedule.seconds.begin(), schedule.seconds.end());
+  const CriticalPath path = FindCriticalPath(schedule, seconds);
+  GraphSpeedup result = {.work = std::accumulate(seconds.begin(), seconds.end(), 0.0), .path = path.seconds};
+  std::map<NodeId, double> on_path;
+  for (const uint32_t task : path.tasks) {
+    if (compiled.tasks[task].group == Task::kJoin) continue;
+    const Group& group = compiled.groups[compiled.tasks[task].group];
+    double sum = 0;  // of the group's calls
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) sum += compiled.calls[s].seconds;
+    const double shared = seconds[task] / schedule.SharersOf(task, std::numeric_limits<int>::max());
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      on_path[compiled.calls[s].node] += sum > 0 ? shared * compiled.calls[s].seconds / sum : 0;
+    }
+  }
+  result.nodes.assign(on_path.begin(), on_path.end());
+  absl::c_stable_sort(result.nodes, [](const auto& a, const auto& b) { return a.second > b.second; });
+  return result;
+}
+
+}  // namespace weft

@@ -1,0 +1,28 @@
+// SpeedupOf tells what bounds the speed of a graph on many workers, by the cost model (graph/cost.h).
+//
+//   const GraphSpeedup speedup = SpeedupOf(graph);
+//   std::printf("at most %.1f times as fast as on one worker\n", speedup.ratio());
+#ifndef WEFT_GRAPH_SPEEDUP_H_
+#define WEFT_GRAPH_SPEEDUP_H_
+
+#include <utility>
+#include <vector>
+
+#include "weft/graph/graph.h"
+
+namespace weft {
+
+struct GraphSpeedup {
+  double work = 0;  // seconds of all tasks on one worker
+  double path = 0;  // seconds of the longest path of tasks, each of which as many workers share as it has parts
+  // The nodes on the path, each with its seconds there, in descending order of these.
+  std::vector<std::pair<NodeId, double>> nodes;
+
+  // Returns the maximum speedup on any number of workers.
+  double ratio() const { return path > 0 ? work / path : 1; }
+};
+GraphSpeedup SpeedupOf(const Graph& graph);
+
+}  // namespace weft
+
+#endif  // WEFT_GRAPH_SPEEDUP_H_
