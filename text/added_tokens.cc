@@ -14,7 +14,7 @@ namespace {
 // Returns where the character that ends before byte `end` begins.
 size_t CharacterBefore(absl::string_view text, size_t end) {
   do --end;
-  while (end > 0 && (text[end] & 0xC0) == 0x80);
+  while (end > 0 && IsContinuation(text[end]));
   return end;
 }
 

@@ -18,18 +18,6 @@ constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
 constexpr size_t kMaxCharacterBytes = 4;
 constexpr char kShown = '0', kHidden = '1';  // the values of TextStream::hidden_
 
-// Reports whether `bytes` look like an incomplete character: a lead byte with too few continuation bytes. Overlong
-// forms and surrogates are not excluded.
-bool BeginsCharacter(absl::string_view bytes) {
-  const auto lead = static_cast<uint8_t>(bytes[0]);
-  const size_t wanted = lead >= 0xC2 && lead <= 0xDF   ? 2
-                        : lead >= 0xE0 && lead <= 0xEF ? 3
-                        : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                       : 0;
-  return bytes.size() < wanted &&
-         std::all_of(bytes.begin() + 1, bytes.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; });
-}
-
 // Returns the length of the longest suffix of `text` that is a prefix of `stop`.
 size_t BeginningAtEnd(absl::string_view text, absl::string_view stop) {
   for (size_t n = std::min(text.size(), stop.size()); n > 0; --n) {
@@ -87,8 +75,7 @@ absl::StatusOr<std::string> TextStream::AddHidden(int32_t token) {
   bytes_ += CleanUpSpaces(std::exchange(uncleaned_, ""));
   const std::string before = Release(/*all=*/false);
   if (stopped_) return before;
-  if (!bytes_.empty()) Append(kReplacement, kShown);
-  bytes_.clear();
+  Append(ReplaceInvalidUtf8(std::exchange(bytes_, "")), kShown);
   Append(tokenizer_.TokenText(token), kHidden);
   return before + Release(/*all=*/false);
 }
@@ -99,14 +86,8 @@ void TextStream::Append(absl::string_view text, char hidden) {
 }
 
 std::string TextStream::Release(bool all) {
-  size_t at = 0;
-  while (at < bytes_.size()) {
-    const size_t size = CharacterAt(bytes_, at).bytes;
-    if (size == 0 && !all && BeginsCharacter(absl::string_view(bytes_).substr(at))) break;
-    Append(size == 0 ? kReplacement : absl::string_view(bytes_).substr(at, size), kShown);
-    at += std::max<size_t>(size, 1);
-  }
-  bytes_.erase(0, at);
+  const std::string bytes = std::exchange(bytes_, "");
+  Append(ReplaceInvalidUtf8(bytes, all ? nullptr : &bytes_), kShown);
   size_t end = std::string::npos;
   for (const std::string& stop : stops_) end = std::min(end, text_.find(stop));
   if (end != std::string::npos) {

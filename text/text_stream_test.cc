@@ -1,11 +1,14 @@
 #include "weft/text/text_stream.h"
 
 #include <memory>
+#include <random>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/text/byte_level_bpe.h"
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/scored_bpe.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -31,7 +34,35 @@ TEST(TextStreamTest, WhatIsNoUtf8IsReplaced) {
   const std::string replacement = "\xEF\xBF\xBD";
   EXPECT_THAT(Parts("\xFFz"), ElementsAre(replacement, "z", ""));
   EXPECT_THAT(Parts("\xC3z"), ElementsAre("", replacement + "z", ""));
-  EXPECT_THAT(Parts("z\xE2\x82"), ElementsAre("z", "", "", replacement + replacement));
+  EXPECT_THAT(Parts("z\xE2\x82"), ElementsAre("z", "", "", replacement));
+  EXPECT_THAT(Parts("\x86\xE3\x82M"), ElementsAre(replacement, "", "", replacement + "M", ""));
+}
+
+// Bytes that often begin characters arrive one by one, or several in a token.
+TEST(TextStreamTest, PartsAreTheWholeTextAtAllCuts) {
+  std::mt19937 random(5);
+  constexpr absl::string_view kBytes = "aM \x80\x86\x90\x9F\xA0\xBF\xC0\xC3\xE0\xE3\xED\xEF\xF0\xF4\xF5\xFF";
+  BpeModel model;
+  for (int byte = 0; byte < 256; ++byte) ASSERT_TRUE(model.vocabulary.Add({static_cast<char>(byte)}).ok());
+  for (int i = 0; i < 300; ++i) {
+    std::string token;
+    for (uint32_t size = 2 + random() % 4; size > 0; --size) token += kBytes[random() % kBytes.size()];
+    model.vocabulary.AddOrMove(token);
+  }
+  const auto tokenizer = ByteLevelBpe::Create(model);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<int32_t> ids(random() % 12);
+    for (int32_t& id : ids) {
+      const uint32_t one = static_cast<uint8_t>(kBytes[random() % kBytes.size()]);
+      const uint32_t several = random() % static_cast<uint32_t>(model.vocabulary.size());
+      id = static_cast<int32_t>(random() % 2 == 0 ? one : several);
+    }
+    TextStream stream(**tokenizer, {});
+    std::string text;
+    for (const int32_t id : ids) text += *stream.Add(id);
+    EXPECT_EQ(text + stream.Finish(), ReplaceInvalidUtf8(*(*tokenizer)->Decode(ids)));
+  }
 }
 
 TEST(TextStreamTest, EndsBeforeTheStop) {

@@ -14,6 +14,7 @@
 #include "weft/text/learn_bpe.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -24,8 +25,6 @@ constexpr size_t kMinChunk = 16;                 // bytes: several characters
 constexpr size_t kReach = 128;                   // bytes: longer than the added tokens of published tokenizers
 
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // of a UTF-8 character
-
 // Returns where to cut a text: at most `limit`, which is at least kMinChunk. Tokenizers split a text into words before
 // they look for tokens. A line end between two characters that are not white space is a word, and a word includes at
 // most the one space before it. So cuts after such a line end and before such a space do not change the tokens, except

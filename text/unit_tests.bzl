@@ -29,7 +29,7 @@ _UNIT_TESTS = {
     "tokenizer_json": [":learn_bpe", "//core:json", "//third_party:json"],
     "sentencepiece_tokenizer": ["//text/learn:learn_sentencepiece", "//third_party:abseil"],
     "load_tokenizer": ["//third_party:abseil", "//third_party:json"],
-    "text_stream": [":byte_tokenizer", ":scored_bpe"],
+    "text_stream": [":byte_level_bpe", ":byte_tokenizer", ":scored_bpe", ":utf8"],
     "table": ["//third_party:abseil"],
     "token_list": [],
     "token_bytes": [":byte_level_bpe", ":byte_tokenizer", ":character_tokenizer", ":learn_bpe"],

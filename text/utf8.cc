@@ -9,6 +9,20 @@
 #include "weft/core/status.h"
 
 namespace weft {
+namespace {
+
+// Returns the largest number of bytes at the beginning of `text`, which begins with no character, that begin one. The
+// rest of such a character can be the lowest continuation bytes, or else the highest.
+size_t BytesOfIncompleteCharacter(absl::string_view text) {
+  for (size_t bytes = std::min<size_t>(text.size(), 3); bytes > 0; --bytes) {
+    for (const char* rest : {"\x80\x80\x80", "\xBF\xBF\xBF"}) {
+      if (CharacterAt(absl::StrCat(text.substr(0, bytes), rest), 0).bytes > bytes) return bytes;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
 
 Utf8Character CharacterAt(absl::string_view text, size_t offset) {
   utf8proc_int32_t code_point = -1;
@@ -33,6 +47,20 @@ absl::Status CheckUtf8(absl::string_view text) {
     i += c.bytes;
   }
   return absl::OkStatus();
+}
+
+std::string ReplaceInvalidUtf8(absl::string_view text, std::string* rest) {
+  std::string valid;
+  while (!text.empty()) {
+    const size_t whole = CharacterAt(text, 0).bytes, begun = whole > 0 ? 0 : BytesOfIncompleteCharacter(text);
+    if (begun == text.size() && rest != nullptr) {
+      *rest = std::string(text);
+      break;
+    }
+    absl::StrAppend(&valid, whole > 0 ? text.substr(0, whole) : "\uFFFD");
+    text.remove_prefix(std::max<size_t>({whole, begun, 1}));
+  }
+  return valid;
 }
 
 std::string Describe(int32_t code_point) {

@@ -27,8 +27,13 @@ struct Utf8Character {
 // Returns the character that begins at byte `offset`.
 Utf8Character CharacterAt(absl::string_view text, size_t offset);
 std::string ToUtf8(int32_t code_point);
+inline bool IsContinuation(char byte) { return (byte & 0xC0) == 0x80; }  // no character begins with such a byte
 // Returns InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that is not UTF-8.
 absl::Status CheckUtf8(absl::string_view text);
+// Returns `text` with U+FFFD in place of bytes that are not UTF-8: one for the bytes that begin a character and are not
+// followed by its rest, and one for each other byte, as Unicode recommends and Python's bytes.decode(errors="replace")
+// does. If `rest` is not null, it gets an incomplete character at the end, which is then not replaced.
+std::string ReplaceInvalidUtf8(absl::string_view text, std::string* rest = nullptr);
 // Returns "U+00E9 'é'" for an error message. Combining marks and code points without a visible character, except ' ',
 // appear as numbers only.
 std::string Describe(int32_t code_point);

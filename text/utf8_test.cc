@@ -30,6 +30,35 @@ TEST(Utf8Test, NamesTheFirstBadByte) {
   for (const auto& row : kRows) EXPECT_EQ(CheckUtf8(row.text).message(), row.error);
 }
 
+// The texts are those of Python's bytes.decode(errors="replace").
+TEST(Utf8Test, ReplacesBytesThatAreNotUtf8) {
+  const struct {
+    std::string bytes, valid, rest;  // `rest`: the incomplete character at the end
+  } rows[] = {
+      {"", "", ""},
+      {"na\u00EFve \u20AC", "na\u00EFve \u20AC", ""},
+      {"\x86\xE3\x82M", "\uFFFD\uFFFDM", ""},
+      {"a\xE3\x82", "a\uFFFD", "\xE3\x82"},
+      {"\xF0\x9F\x98", "\uFFFD", "\xF0\x9F\x98"},
+      {"\xF0\x9F\xE3\x82\xC3", "\uFFFD\uFFFD\uFFFD", "\xC3"},
+      {"\xC0\x80", "\uFFFD\uFFFD", ""},                      // overlong
+      {"\xE0\x80\x80", "\uFFFD\uFFFD\uFFFD", ""},            // overlong
+      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD", ""},            // a surrogate
+      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD", ""},  // above U+10FFFF
+      {"\xF4\x8F\xBF", "\uFFFD", "\xF4\x8F\xBF"},
+      {"\xF0\x80", "\uFFFD\uFFFD", ""},
+      {"\xED\x9F", "\uFFFD", "\xED\x9F"},
+      {"\xEF\xBF\xFF", "\uFFFD\uFFFD", ""},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(ReplaceInvalidUtf8(row.bytes), row.valid);
+    std::string rest;
+    const std::string valid = ReplaceInvalidUtf8(row.bytes, &rest);
+    EXPECT_EQ(rest, row.rest);
+    EXPECT_EQ(valid + (rest.empty() ? "" : "\uFFFD"), row.valid);
+  }
+}
+
 TEST(Utf8Test, DescribesCharacters) {
   EXPECT_EQ(Describe('a'), "U+0061 'a'");
   EXPECT_EQ(Describe(0xE9), "U+00E9 'é'");

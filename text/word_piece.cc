@@ -14,14 +14,6 @@
 #include "weft/text/utf8.h"
 
 namespace weft {
-namespace {
-
-// Counts the characters of a UTF-8 text: all bytes except continuation bytes.
-int64_t CharacterCount(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; });
-}
-
-}  // namespace
 
 WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
   for (int32_t id = 0; id < model_.vocabulary.size(); ++id) {
@@ -64,7 +56,8 @@ absl::StatusOr<absl::string_view> WordPiece::Normalize(absl::string_view text, s
 }
 
 void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
-  if (CharacterCount(word) > model_.max_word_length) return ids->push_back(unknown_);
+  const int64_t characters = std::count_if(word.begin(), word.end(), [](char byte) { return !IsContinuation(byte); });
+  if (characters > model_.max_word_length) return ids->push_back(unknown_);
   const size_t before = ids->size();
   for (size_t begin = 0; begin < word.size();) {
     const auto& pieces = begin == 0 ? first_ : later_;

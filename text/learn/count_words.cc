@@ -29,7 +29,7 @@ bool IsCutSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'
 // Reports whether the character before byte `end` of `text` is white space.
 bool EndsWithSpace(absl::string_view text, size_t end) {
   size_t begin = end - 1;
-  while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+  while (begin > 0 && end - begin < 4 && IsContinuation(text[begin])) --begin;
   return IsSpace(CharacterAt(text, begin).code_point);
 }
 

@@ -1,6 +1,5 @@
 #include "weft/train/run/tensorboard.h"
 
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -15,17 +14,6 @@ namespace weft {
 namespace {
 
 double Now() { return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()); }
-
-// Returns `text` with U+FFFD in place of each byte that is not UTF-8.
-std::string ReplaceInvalid(absl::string_view text) {
-  std::string valid;
-  for (size_t i = 0; i < text.size();) {
-    const size_t bytes = CharacterAt(text, i).bytes;
-    absl::StrAppend(&valid, bytes > 0 ? text.substr(i, bytes) : "\uFFFD");
-    i += std::max<size_t>(bytes, 1);
-  }
-  return valid;
-}
 
 }  // namespace
 
@@ -74,7 +62,7 @@ absl::Status TensorBoard::Weights(int64_t step, const Parameters& parameters) {
 
 // TensorBoard shows texts as Markdown, in which lines that begin with four spaces are shown as they are.
 absl::Status TensorBoard::Text(int64_t step, const std::string& name, absl::string_view text) {
-  const std::string valid = ReplaceInvalid(text);
+  const std::string valid = ReplaceInvalidUtf8(text);
   std::string block;
   for (const absl::string_view line : absl::StrSplit(valid, '\n')) {
     absl::StrAppend(&block, "    ", line, "\n");
