@@ -20,7 +20,6 @@ BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges);
 
 // The functions below also read parts of tokenizer.json. ReadVocabularyEntries keeps the file's spelling of tokens,
 // "Ġthe". TokenBytes and ReadMerge convert to bytes, " the".
-using VocabularyEntries = std::vector<std::pair<std::string, int64_t>>;
 absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
 absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);

@@ -2,10 +2,9 @@
 // that Weft doesn't support and that would change the ids.
 #include "weft/text/tokenizer_json.h"
 
-#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -96,27 +95,30 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const Json& list) {
   return tokens;
 }
 
-// Returns the model's vocabulary together with the tokens in `added`. If `as_bytes` is set, tokens that are not in
-// `added` are converted from the byte alphabet to bytes.
+// Returns the model's vocabulary, and the tokens that only `added` has, which Find does not find. If `as_bytes` is set,
+// the model's tokens are converted from the byte alphabet to bytes. An added token outside this alphabet is not found
+// either, because no ordinary text becomes it.
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<AddedToken>& added, bool as_bytes) {
-  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(list));
-  std::set<std::string> listed;
-  for (auto& [token, id] : tokens) {
-    const auto is_this = [&text = token](const AddedToken& special) { return special.text == text; };
-    const auto special = std::find_if(added.begin(), added.end(), is_this);
-    if (special != added.end()) {
-      if (special->id != id) {
-        return InvalidArgument("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->id);
-      }
-      listed.insert(token);
-    } else if (as_bytes) {
-      WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
-    }
-  }
+  WEFT_ASSIGN_OR_RETURN(const VocabularyEntries listed, ReadVocabularyEntries(list));
+  std::map<std::string, int64_t> only_added;
   for (const AddedToken& token : added) {
-    if (listed.count(token.text) == 0) tokens.emplace_back(token.text, token.id);
+    const int64_t id = only_added.emplace(token.text, token.id).first->second;
+    if (id != token.id) return InvalidArgument("added token ", Quoted(token.text), " has ids ", id, " and ", token.id);
   }
-  return Vocabulary::FromIds(std::move(tokens));
+  VocabularyEntries tokens;
+  for (const auto& [token, id] : listed) {
+    const auto special = only_added.find(token);
+    const bool is_added = special != only_added.end();
+    if (is_added && special->second != id) {
+      return InvalidArgument("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->second);
+    }
+    absl::StatusOr<std::string> text = as_bytes ? TokenBytes(token) : token;
+    if (!text.ok() && !is_added) return text.status();
+    if (!text.ok()) continue;
+    if (is_added) only_added.erase(special);
+    tokens.emplace_back(*std::move(text), id);
+  }
+  return Vocabulary::FromIds(std::move(tokens), {only_added.begin(), only_added.end()});
 }
 
 absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {

@@ -11,7 +11,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "weft/text/bert_words.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/tokenizer.h"
 #include "weft/text/word_piece.h"

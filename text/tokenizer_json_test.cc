@@ -83,6 +83,31 @@ TEST(TokenizerJsonTest, ReadsByteLevelBpe) {
   EXPECT_EQ((*tokenizer)->Wrap({0}).ids, std::vector<int32_t>{0});
 }
 
+// tokenizers 0.23.3 gives these ids. "zap" is only an added token, and "a" and "É" are also the model's tokens.
+TEST(TokenizerJsonTest, OrdinaryTextBecomesNoTokenThatIsOnlyAdded) {
+  Json json = WordPieceJson();
+  json["normalizer"]["lowercase"] = true;
+  json["model"]["vocab"] = {{"[UNK]", 0}, {"<B>", 1}, {"e", 2}, {"a", 3}, {"@@b", 4}};
+  json["added_tokens"].push_back({{"id", 6}, {"content", "zap"}, {"single_word", true}});
+  json["added_tokens"].push_back({{"id", 7}, {"content", "hid"}, {"special", true}});
+  json["added_tokens"].push_back({{"id", 3}, {"content", "a"}, {"special", true}, {"single_word", true}});
+  const auto pieces = ReadTokenizerJson(json);
+  ASSERT_TRUE(pieces.ok()) << pieces.status();
+  EXPECT_EQ(*(*pieces)->Encode("zap ZAP zapb hid HID hidb a ab"), (std::vector<int32_t>{6, 0, 0, 7, 0, 7, 0, 3, 3, 4}));
+  EXPECT_EQ(*(*pieces)->Encode("zap hid a", /*special=*/false), (std::vector<int32_t>{6, 0, 3}));
+
+  json = BpeJson();
+  json["model"]["ignore_merges"] = true;
+  json["model"]["vocab"].update(Json{{"Ã©", 5}, {"Ã", 6}, {"©", 7}, {",", 8}});
+  json["added_tokens"] = Json::parse(R"([{"id": 9, "content": "</s>"}, {"id": 2, "content": "Ġa"},
+      {"id": 7, "content": "©"}, {"id": 10, "content": " a"}, {"id": 11, "content": "é", "special": true, "lstrip": true},
+      {"id": 12, "content": "aa", "single_word": true}, {"id": 13, "content": "aaa", "special": true}])");
+  const auto bytes = ReadTokenizerJson(json);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*(*bytes)->Encode("a a aé Ġa ©"), (std::vector<int32_t>{0, 10, 10, 11, 1, 2, 1, 7}));
+  EXPECT_EQ(*(*bytes)->Encode("é aa,aaa", /*special=*/false), (std::vector<int32_t>{5, 10, 0, 8, 0, 0, 0}));
+}
+
 TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
   const struct {
     bool bpe;

@@ -20,23 +20,27 @@ absl::StatusOr<Vocabulary> Vocabulary::Create(std::vector<std::string> tokens) {
   return vocabulary;
 }
 
-absl::StatusOr<Vocabulary> Vocabulary::FromIds(std::vector<std::pair<std::string, int64_t>> tokens) {
-  std::vector<const std::string*> by_id;
-  for (const auto& [token, id] : tokens) {
+absl::StatusOr<Vocabulary> Vocabulary::FromIds(VocabularyEntries tokens, const VocabularyEntries& unfound) {
+  const size_t found = tokens.size();
+  tokens.insert(tokens.end(), unfound.begin(), unfound.end());
+  std::vector<const std::pair<std::string, int64_t>*> by_id;
+  for (const auto& entry : tokens) {
+    const auto& [token, id] = entry;
     if (id < 0 || id >= 2 * static_cast<int64_t>(tokens.size())) {
       return InvalidArgument("token ", Quoted(token), " has id ", id, ", but there are ", tokens.size(), " tokens");
     }
     by_id.resize(std::max(by_id.size(), static_cast<size_t>(id) + 1));
-    const std::string*& known = by_id[static_cast<size_t>(id)];
+    const auto*& known = by_id[static_cast<size_t>(id)];
     if (known != nullptr) {
-      return InvalidArgument("tokens ", Quoted(*known), " and ", Quoted(token), " both have id ", id);
+      return InvalidArgument("tokens ", Quoted(known->first), " and ", Quoted(token), " both have id ", id);
     }
-    known = &token;
+    known = &entry;
   }
   Vocabulary vocabulary;
-  for (const std::string* token : by_id) {
-    if (token == nullptr) vocabulary.tokens_.emplace_back();
-    if (token != nullptr) WEFT_RETURN_IF_ERROR(vocabulary.Add(*token));
+  for (const auto* token : by_id) {
+    const bool is_found = token != nullptr && token < tokens.data() + found;
+    if (is_found) WEFT_RETURN_IF_ERROR(vocabulary.Add(token->first));
+    if (!is_found) vocabulary.tokens_.push_back(token == nullptr ? "" : token->first);
   }
   return vocabulary;
 }

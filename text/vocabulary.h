@@ -13,14 +13,17 @@
 
 namespace weft {
 
+using VocabularyEntries = std::vector<std::pair<std::string, int64_t>>;  // tokens and their ids
+
 class Vocabulary {
  public:
   Vocabulary() = default;
   // Returns a vocabulary in which tokens[i] has id i, or InvalidArgument if a token occurs twice.
   static absl::StatusOr<Vocabulary> Create(std::vector<std::string> tokens);
-  // Returns a vocabulary with the given ids. Ids without a token, which a vocab.txt with a token twice gives, have the
-  // text "". Returns InvalidArgument if a token or id occurs twice, or if more ids than half have no token.
-  static absl::StatusOr<Vocabulary> FromIds(std::vector<std::pair<std::string, int64_t>> tokens);
+  // Returns a vocabulary with the given ids. Find does not find `unfound`, which may have texts of `tokens`. Ids
+  // without a token, which a vocab.txt with a token twice gives, have the text "". Returns InvalidArgument if one of
+  // `tokens` or an id occurs twice, or if more ids than half have no token.
+  static absl::StatusOr<Vocabulary> FromIds(VocabularyEntries tokens, const VocabularyEntries& unfound = {});
 
   int32_t size() const { return static_cast<int32_t>(tokens_.size()); }
   const std::string& token(int32_t id) const { return tokens_[static_cast<size_t>(id)]; }

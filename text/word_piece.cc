@@ -18,6 +18,7 @@ namespace weft {
 WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
   for (int32_t id = 0; id < model_.vocabulary.size(); ++id) {
     absl::string_view token = model_.vocabulary.token(id);
+    if (model_.vocabulary.Find(token) != id) continue;  // no ordinary text becomes this token
     longest_piece_ = std::max(longest_piece_, token.size());
     first_.emplace(token, id);
     if (absl::ConsumePrefix(&token, model_.prefix) && !token.empty()) later_.emplace(token, id);

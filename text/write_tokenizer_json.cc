@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "weft/text/byte_alphabet.h"
 #include "weft/text/tokenizer_json.h"
 
@@ -91,11 +91,11 @@ std::string Write(const Sections& sections) {
 
 std::string WriteTokenizerJson(const BpeModel& model) {
   Json vocabulary = Json::object(), merges = Json::array();
-  absl::flat_hash_set<int32_t> special;
-  for (const AddedToken& token : model.special) special.insert(token.id);
+  absl::flat_hash_map<int32_t, std::string> special;
+  for (const AddedToken& token : model.special) special[token.id] = token.text;
   for (int32_t id = 0; id < model.vocabulary.size(); ++id) {
-    const std::string& token = model.vocabulary.token(id);
-    Append(&vocabulary, special.contains(id) ? token : ToByteAlphabet(token), id);
+    const auto found = special.find(id);
+    Append(&vocabulary, found == special.end() ? ToByteAlphabet(model.vocabulary.token(id)) : found->second, id);
   }
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
