@@ -180,7 +180,7 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
 struct SentenceFormat {
   Pooling pooling = Pooling::kMean;
   std::string prompt;       // comes before each text
-  bool lower_case = false;  // texts are lowercased before they become tokens
+  bool lower_case = false;  // Tokenizer::Lowercase
   int64_t max_length = 0;   // number of tokens, special ones included, to which texts are cut; 0: none are cut
 };
 // Reads modules.json, the files that it names, config_sentence_transformers.json, sentence_bert_config.json and

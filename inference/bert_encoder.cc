@@ -12,7 +12,6 @@
 #include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
-#include "weft/text/unicode.h"
 
 namespace weft {
 
@@ -39,6 +38,7 @@ BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, boo
       before_(TokensBefore(*tokenizer_)),
       config_(bert.model.config) {
   if (options.layers > 0) config_.layers = options.layers;
+  if (options.format.lower_case) tokenizer_->Lowercase();
 }
 
 BertEncoder::~BertEncoder() = default;
@@ -75,9 +75,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
 
 absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text) const {
   const SentenceFormat& format = options_.format;
-  std::string whole = absl::StrCat(format.prompt, text);
-  if (format.lower_case) whole = WithLowercase(whole);
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(whole));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(absl::StrCat(format.prompt, text)));
   const bool cut = format.max_length > 0 && format.max_length <= config_.context;
   WEFT_RETURN_IF_ERROR(FitContext(tokenizer_->Wrap({}).ids.size(), cut ? format.max_length : config_.context,
                                   cut || options_.truncate, &ids));

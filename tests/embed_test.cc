@@ -118,7 +118,7 @@ TEST_F(EmbedTest, PreparesTextsAsTheFolderSays) {
     return Weft(Arguments{"embed", "--model=model", "text.txt"} + more);
   };
   const std::string one = embed("a").out, two = embed("a a").out, three = embed("ab a a").out, upper = embed("A").out;
-  const std::string lower = embed("ab").out;
+  const std::string lower = embed("ab").out, unknown = embed("[UNK]").out;
   Write("model/sentence_bert_config.json", R"({"max_seq_length":4,"do_lower_case":true})");
   EXPECT_EQ(embed("ab a a").out, three) << "only folders with modules.json use the file";
   Write("model/modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"}])");
@@ -126,6 +126,7 @@ TEST_F(EmbedTest, PreparesTextsAsTheFolderSays) {
   EXPECT_NE(upper, one);
   EXPECT_EQ(embed("A").out, one);
   EXPECT_EQ(embed("AB").out, lower);
+  EXPECT_EQ(embed("[UNK]").out, unknown);  // and not "[unk]"
   Write("model/sentence_bert_config.json", R"({"max_seq_length":1})");
   EXPECT_TRUE(Fails(embed("a"), 2, "model: the maximum number of tokens is 1, but the special tokens are 2"));
   Write("model/sentence_bert_config.json", R"({"model_args":{"x":1}})");

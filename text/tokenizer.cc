@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
+#include "weft/text/bert_words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -57,7 +58,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, b
       ids.push_back(token->id);
       continue;
     }
-    WEFT_ASSIGN_OR_RETURN(const absl::string_view normal, Normalize(written, &storage));
+    WEFT_ASSIGN_OR_RETURN(const absl::string_view normal, NormalForm(written, &storage));
     for (const auto& [piece, token] : normalized_.Split(normal, special)) {
       if (token != nullptr) {
         ids.push_back(token->id);
@@ -68,6 +69,20 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, b
     }
   }
   return ids;
+}
+
+absl::StatusOr<absl::string_view> Tokenizer::NormalForm(absl::string_view text, std::string* storage) const {
+  if (lowercases_) {
+    WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+    *storage = BertNormalize(text, {.clean_text = false, .separate_cjk = false, .strip_accents = false});
+    text = *storage;
+  }
+  return Normalize(text, storage);
+}
+
+void Tokenizer::Lowercase() {
+  lowercases_ = true;
+  SetAdded(added_, /*keep_roles=*/true);
 }
 
 ModelInput Tokenizer::Wrap(absl::Span<const int32_t> ids) const { return Fill(single_, ids, {}); }
@@ -96,7 +111,7 @@ absl::StatusOr<std::string> Tokenizer::DecodeWithSpecial(absl::Span<const int32_
   return clean_up_ ? CleanUpSpaces(Join(ids)) : Join(ids);
 }
 
-void Tokenizer::SetAdded(std::vector<AddedToken> tokens) {
+void Tokenizer::SetAdded(std::vector<AddedToken> tokens, bool keep_roles) {
   added_ = std::move(tokens);
   std::sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   std::vector<AddedToken> written, normalized;
@@ -105,12 +120,13 @@ void Tokenizer::SetAdded(std::vector<AddedToken> tokens) {
     if (token.special) special_list_.push_back(token);
     if (token.normalized) {
       std::string storage;
-      token.text = std::string(Normalize(token.text, &storage).value_or(token.text));
+      token.text = std::string(NormalForm(token.text, &storage).value_or(token.text));
     }
     (token.normalized ? normalized : written).push_back(std::move(token));
   }
   written_ = AddedTokenFinder(std::move(written));
   normalized_ = AddedTokenFinder(std::move(normalized));
+  if (keep_roles) return;
   special_ = {};
   for (const auto& [name, role] : kUsualNames) {
     for (const AddedToken& token : special_list_) {
@@ -131,7 +147,6 @@ void Tokenizer::Configure(const TokenizerSettings& settings) {
     const auto found = ids.find(text);
     return found == ids.end() ? std::nullopt : std::optional<int32_t>(found->second);
   };
-  const SpecialTokens roles = special_;
   std::vector<AddedToken> added = added_;
   const auto add = [&](AddedToken token, bool replace) {
     const std::optional<int32_t> id = find(token.text);
@@ -143,8 +158,7 @@ void Tokenizer::Configure(const TokenizerSettings& settings) {
   };
   for (const AddedToken& token : settings.tokens) add(token, /*replace=*/true);
   for (const AddedToken& token : settings.special) add(token, /*replace=*/false);
-  SetAdded(std::move(added));
-  special_ = roles;
+  SetAdded(std::move(added), /*keep_roles=*/true);
   for (const auto& [role, text] : settings.roles) {
     special_.*role = text.has_value() ? find(*text) : std::nullopt;
   }

@@ -65,6 +65,8 @@ class Tokenizer {
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view text) const { return Encode(text, reads_special_); }
   // Sets `special` for Encode(text). Without a value, it stays as the tokenizer's files say, usually true.
   void ReadSpecial(std::optional<bool> special) { reads_special_ = special.value_or(reads_special_); }
+  // Makes Encode lowercase texts before they are normalized, except added tokens that are not `normalized`.
+  void Lowercase();
   // Reports whether the text of an added token, together with the white space around it, includes or borders on byte
   // `at` of `text`. Elsewhere a cut changes no added token.
   bool TouchesAddedToken(absl::string_view text, size_t at) const { return written_.Touches(text, at); }
@@ -114,8 +116,8 @@ class Tokenizer {
   // Returns the text of `ids`, including the texts of special tokens. All `ids` are in the vocabulary.
   virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
 
-  // Makes `tokens` the added tokens. A special token with a usual name, such as "<s>" or "[MASK]", gets that role.
-  void SetAdded(std::vector<AddedToken> tokens);
+  // Makes `tokens` the added tokens. Unless `keep_roles` is set, special tokens with names such as "[MASK]" get roles.
+  void SetAdded(std::vector<AddedToken> tokens, bool keep_roles = false);
   // Join writes `text` for the token `id`, in place of its text in the vocabulary.
   void Respell(int32_t id, std::string text) { respelt_[id] = std::move(text); }
   const std::string& Spelling(int32_t id, const Vocabulary& vocabulary) const {
@@ -128,6 +130,8 @@ class Tokenizer {
   void SetFormat(WrapFormat single, WrapFormat pair);
 
  private:
+  // Returns the lowercased, if Lowercase was called, and normalized form of `text`. `storage` may keep it.
+  absl::StatusOr<absl::string_view> NormalForm(absl::string_view text, std::string* storage) const;
   absl::Status CheckIds(absl::Span<const int32_t> ids) const;
 
   std::vector<AddedToken> added_, special_list_;  // in the order of the ids; the latter: those that are special
@@ -135,7 +139,7 @@ class Tokenizer {
   absl::flat_hash_map<int32_t, std::string> respelt_;
   SpecialTokens special_;
   std::string note_;
-  bool reads_special_ = true, keeps_unknown_ = false, may_clean_up_ = false, clean_up_ = false;
+  bool reads_special_ = true, keeps_unknown_ = false, may_clean_up_ = false, clean_up_ = false, lowercases_ = false;
   WrapFormat single_ = {{WrapItem::kFirst}}, pair_;
 };
 

@@ -110,18 +110,4 @@ void AppendLowercase(int32_t code_point, std::string* text) {
   }
 }
 
-std::string WithLowercase(absl::string_view text) {
-  std::string lower;
-  for (size_t i = 0; i < text.size();) {
-    const auto [code_point, bytes] = CharacterAt(text, i);
-    if (bytes == 0) {
-      lower += text[i++];
-    } else {
-      AppendLowercase(code_point, &lower);
-      i += bytes;
-    }
-  }
-  return lower;
-}
-
 }  // namespace weft

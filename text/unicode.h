@@ -24,8 +24,6 @@ bool IsCased(int32_t code_point);          // the property Cased: upper, lower a
 bool IsCaseIgnorable(int32_t code_point);
 // Appends the lowercase form of `code_point`. The form doesn't depend on context: 'Σ' gives 'σ' even at a word's end.
 void AppendLowercase(int32_t code_point, std::string* text);
-// Returns `text` with each character in that form. Bytes that are not UTF-8 stay.
-std::string WithLowercase(absl::string_view text);
 
 }  // namespace weft
 

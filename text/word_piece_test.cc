@@ -127,6 +127,22 @@ TEST(WordPieceTest, KnowsBertsFormat) {
   EXPECT_EQ(pair->segments, (std::vector<int32_t>{0, 0, 0, 0, 1, 1}));
 }
 
+// The ids are those of tokenizers 0.23.3 with the normalizer Lowercase before BertNormalizer.
+TEST(WordPieceTest, LowercasesAllButAddedTokensThatAreNotNormalized) {
+  WordPieceModel model = BertModel(*ReadVocabularyText("[UNK]\n[MASK]\nfoo\nFoo\nbar\nBar\nmask\nZed\nYed\ne\nÉ_\né"));
+  model.normalizer.lowercase = model.normalizer.strip_accents = false;
+  model.special.push_back({.text = "Zed", .id = 7, .normalized = true, .special = false});
+  model.special.push_back({.text = "Yed", .id = 8, .special = false});
+  model.special.push_back({.text = "É_", .id = 10, .normalized = true, .special = false});
+  const auto tokenizer = *WordPiece::Create(model);
+  EXPECT_EQ(*tokenizer->Encode("[MASK] Foo Zed zed Yed yed É_ é_"),
+            (std::vector<int32_t>{1, 3, 7, 0, 8, 0, 10, 11, 0}));
+  tokenizer->Lowercase();
+  EXPECT_EQ(*tokenizer->Encode("[MASK] Foo Zed zed Yed yed É_ é_"), (std::vector<int32_t>{1, 2, 7, 7, 8, 0, 10, 10}));
+  EXPECT_EQ(*tokenizer->Encode("É [Mask]"), (std::vector<int32_t>{11, 0, 6, 0}));
+  EXPECT_EQ(tokenizer->special_tokens().mask, 1);
+}
+
 TEST(WordPieceTest, Decodes) {
   const auto tokenizer = Small();
   // tokenizers 0.23.3 gives these texts.
