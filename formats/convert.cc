@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
@@ -161,42 +160,35 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-// Returns the contents of a generation_config.json with the end tokens of a GPT whose files name none, such as a run.
-// Without it, transformers would take the default of the model's type.
-absl::StatusOr<nlohmann::ordered_json> EndTokensOf(const ConvertOptions& options, const PublishedModel& model) {
-  auto config = nlohmann::ordered_json::object();
+// Adds the end tokens of a GPT whose files do not name them, such as a run. Without them, transformers would take the
+// default of the model's type.
+absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& model, nlohmann::ordered_json* config) {
+  const auto* const gpt = std::get_if<PublishedGpt>(&model);
+  if (gpt == nullptr) return absl::OkStatus();
   const std::string path = options.tokenizer.empty() ? TokenizerOf(options.model) : options.tokenizer;
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(path);
-  const auto* const gpt = std::get_if<PublishedGpt>(&model);
-  if (gpt == nullptr || !tokenizer.ok()) return config;
-  WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings,
-                        ReadGenerationSettings(options.model, **tokenizer, gpt->config.vocabulary));
-  if (!settings.end.empty()) config["eos_token_id"] = settings.end;
-  return config;
+  if (!tokenizer.ok()) return absl::OkStatus();
+  return AddEndTokens(options.model, **tokenizer, gpt->config.vocabulary, config);
 }
 
-// Moves all files of `from` and its subfolders into `to`, and sets `names` to their paths in `to`. If a folder in `to`
-// has the name of one of these files, moves nothing and returns an error. An old config.json is removed before the
-// first move, and the new one is moved last: if the process is killed meanwhile, no reader takes files of two models
-// for one.
+// Moves all files of `from` and its subfolders except config.json into `to`, and sets `names` to the paths of all files
+// in `to`. If a folder in `to` has the name of one of these files, moves nothing and returns an error. First removes an
+// old config.json: if the process is killed before the new one is there, no reader takes files of two models for one.
 absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::string>* names) {
   std::error_code error;
-  std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(from, error)) {
     const fs::path file = entry.path().lexically_relative(from), target = to / file;
     if (entry.is_directory(error)) continue;
-    files.push_back(file);
+    names->insert(file.string());
     if (fs::is_directory(target, error)) return SystemStatus("write", target.string(), EISDIR);
     fs::create_directories(target.parent_path(), error);
     if (error) return SystemStatus("create", target.parent_path().string(), error.value());
   }
-  if (files.empty()) return SystemStatus("read", from.string(), ENOENT);
-  std::stable_partition(files.begin(), files.end(), [](const fs::path& file) { return file != kConfig; });
-  if (files.back() == kConfig) fs::remove(to / kConfig, error);
-  for (const fs::path& file : files) {
-    fs::rename(from / file, to / file, error);
+  if (names->empty()) return SystemStatus("read", from.string(), ENOENT);
+  if (!fs::remove(to / kConfig, error) && error) return SystemStatus("remove", (to / kConfig).string(), error.value());
+  for (const std::string& file : *names) {
+    if (file != kConfig) fs::rename(from / file, to / file, error);
     if (error) return SystemStatus("write", (to / file).string(), error.value());
-    names->insert(file.string());
   }
   return SyncFolder(to.string());
 }
@@ -212,9 +204,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
   if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
   WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json generation, GenerationConfigOf(options.model));
-  if (generation.empty()) {
-    WEFT_ASSIGN_OR_RETURN(generation, EndTokensOf(options, model));
-  }
+  WEFT_RETURN_IF_ERROR(NameEndTokens(options, model, &generation));
   return ModelConversion(options, format, std::move(files), std::move(model),
                          generation.empty() ? "" : generation.dump(2));
 }
@@ -276,8 +266,13 @@ absl::Status ModelConversion::Write(absl::FunctionRef<void()> before_moves) cons
   std::set<std::string> written;
   before_moves();
   if (status.ok()) status = MoveFiles(temporary, out, &written);
-  fs::remove_all(temporary, error);
   if (status.ok()) status = RemoveStale(written);
+  if (status.ok() && written.contains(kConfig)) {
+    const std::string config = absl::StrCat(out, "/", kConfig);
+    fs::rename(absl::StrCat(temporary, "/", kConfig), config, error);
+    status = error ? SystemStatus("write", config, error.value()) : SyncFolder(out);
+  }
+  fs::remove_all(temporary, error);
   for (const std::string& name : written) {
     const std::string path = absl::StrCat(out, "/", name);
     if (status.ok() && !Exists(path)) status = absl::AbortedError(absl::StrCat(path, " was removed as it was written"));

@@ -45,7 +45,7 @@ class ModelConversion {
   // left in `out`. `out` is locked meanwhile, so temporary folders that are there were left by a process that was
   // killed; they are removed. Returns InvalidArgument if the format can't express the model, or if `out` can't be made.
   // Returns FailedPrecondition if another process writes to `out`, and Aborted if a written file disappears meanwhile.
-  // Calls `before_moves` before the first file is renamed.
+  // Calls `before_moves` once, after all files are written or writing has failed, and before the first is renamed.
   absl::Status Write(absl::FunctionRef<void()> before_moves = [] {}) const;
 
   // Returns the folder in which Write writes its files before it renames them.

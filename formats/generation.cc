@@ -234,4 +234,11 @@ absl::StatusOr<Json> GenerationConfigOf(const std::string& model) {
   return config;
 }
 
+absl::Status AddEndTokens(const std::string& model, const Tokenizer& tokenizer, int64_t vocabulary, Json* config) {
+  if (config->contains("eos_token_id")) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings, ReadGenerationSettings(model, tokenizer, vocabulary));
+  if (!settings.end.empty()) (*config)["eos_token_id"] = settings.end;
+  return absl::OkStatus();
+}
+
 }  // namespace weft

@@ -67,6 +67,10 @@ std::optional<int32_t> FindToken(const Tokenizer& tokenizer, absl::string_view t
 // Returns the contents of a generation_config.json that gives the same settings as the files of `model`, or an empty
 // object if these files give none.
 absl::StatusOr<nlohmann::ordered_json> GenerationConfigOf(const std::string& model);
+// Adds to `config`, the contents of a generation_config.json, the end tokens that ReadGenerationSettings gives, unless
+// it has the key eos_token_id.
+absl::Status AddEndTokens(const std::string& model, const Tokenizer& tokenizer, int64_t vocabulary,
+                          nlohmann::ordered_json* config);
 
 }  // namespace weft
 

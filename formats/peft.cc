@@ -97,7 +97,8 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
   const auto* const gpt = std::get_if<PublishedGpt>(model);
   std::set<std::string> changed;  // layers that get weights of their own
   for (const auto& [published, tensor] : adapter.tensors()) {
-    // With bias: "all", PEFT also writes these, and reads neither of them.
+    // With bias "all", PEFT also writes the biases of both copies of a saved module under these names. It reads
+    // neither.
     if (absl::StrContains(published, ".modules_to_save.") || absl::StrContains(published, ".original_module."))
       continue;
     std::string name = OwnName(published, weights);

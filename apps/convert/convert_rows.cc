@@ -45,7 +45,7 @@ RemovalOnSignal::RemovalOnSignal(const std::string& folder) {
     std::error_code error;
     for (int i = 0; i < 100 && std::filesystem::exists(folder, error); ++i) std::filesystem::remove_all(folder, error);
     std::signal(signal, SIG_DFL);
-    sigset_t this_one;  // not SIGRTMIN, too, which Hold may have sent
+    sigset_t this_one;  // without SIGRTMIN: Hold may have sent it, and it would end the process first
     sigemptyset(&this_one);
     sigaddset(&this_one, signal);
     pthread_sigmask(SIG_UNBLOCK, &this_one, nullptr);

@@ -19,16 +19,17 @@ Hyperparameters ConvertRows(ConvertOptions* options);
 // wait, so that the folder has the files of one model.
 absl::Status WriteConverted(const ModelConversion& conversion);
 
-// While a RemovalOnSignal exists, SIGINT and SIGTERM remove a folder before they end the program. After Hold, they wait
-// until the object is destroyed. A thread waits for the signals, because a handler may not remove files. So all other
-// threads must begin while the object exists.
+// While a RemovalOnSignal exists, SIGINT and SIGTERM remove a folder before they end the program. A thread waits for
+// the signals, because a handler may not remove files. So all other threads must begin while the object exists.
 class RemovalOnSignal {
  public:
   explicit RemovalOnSignal(const std::string& folder);
   ~RemovalOnSignal();
   RemovalOnSignal(const RemovalOnSignal&) = delete;
-  void Hold();
   RemovalOnSignal& operator=(const RemovalOnSignal&) = delete;
+
+  // Makes SIGINT and SIGTERM wait until the object is destroyed.
+  void Hold();
 
  private:
   sigset_t signals_, before_;

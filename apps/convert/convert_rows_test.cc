@@ -28,5 +28,24 @@ TEST(ConvertRowsTest, ASignalRemovesTheTemporaryFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder));
 }
 
+TEST(ConvertRowsTest, AHeldSignalWaitsForTheEnd) {
+  const std::string folder = ::testing::TempDir() + "/held", marker = folder + "/moved";
+  std::filesystem::create_directories(folder);
+  const auto hold = [&] {
+    RemovalOnSignal removal(folder);
+    removal.Hold();
+    kill(getpid(), SIGINT);
+    std::filesystem::create_directory(marker);
+  };
+  EXPECT_EXIT(hold(), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_TRUE(std::filesystem::exists(marker));
+  const auto late = [&] {
+    RemovalOnSignal removal(folder);
+    kill(getpid(), SIGINT);
+    removal.Hold();
+  };
+  for (int i = 0; i < 20; ++i) EXPECT_EXIT(late(), ::testing::KilledBySignal(SIGINT), "");
+}
+
 }  // namespace
 }  // namespace weft

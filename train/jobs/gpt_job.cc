@@ -105,14 +105,16 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
   return absl::OkStatus();
 }
 
-// The run keeps the end tokens and the other settings of generation of the model in "init", unless it has another
-// tokenizer.
+// The run keeps the end tokens and the other settings of generation of the model in "init". It does not if the option
+// "tokenizer" is set or if the data is token files, which have a tokenizer of their own: numbers of tokens may differ.
 absl::Status GptJob::WriteFiles(RunDirectory* run) const {
   WEFT_RETURN_IF_ERROR(data_.WriteFiles(run));
   const std::string from = resumed_ ? run->path() : source_.init();
-  if (from.empty() || data_.names_tokenizer()) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json settings, GenerationConfigOf(from));
-  return settings.empty() ? absl::OkStatus() : run->WriteKept(kGenerationConfig, settings.dump(2) + "\n");
+  if (from.empty() || data_.names_tokenizer() || data_.is_token_files()) return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json settings, GenerationConfigOf(from));
+  if (settings.empty()) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(AddEndTokens(from, data_.tokenizer(), options_.model.vocabulary, &settings));
+  return run->WriteKept(kGenerationConfig, settings.dump(2) + "\n");
 }
 
 int64_t GptJob::batches_per_epoch() const {

@@ -80,6 +80,7 @@ class TrainingJob : public TrainingTask {
   virtual std::string Title(const Parameters& parameters) const = 0;
 
   virtual const LoraOptions& lora() const = 0;
+  // Returns what the job takes from published weights; all fields are empty if no option names any.
   virtual InitialWeights initial_weights() const { return {}; }
   // Writes the trained adapters, if there are any (SaveAdapter).
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
