@@ -44,9 +44,11 @@ absl::StatusOr<TextLines> LineReader::Next(size_t max_lines) {
   while (true) {
     TextLines next = {.path = path_};
     while (next.lines.size() < max_lines && (next.lines.empty() || Ready())) {
-      WEFT_ASSIGN_OR_RETURN(std::optional<std::string> line, NextLine());
-      if (!line.has_value()) break;
-      next.lines.push_back(*std::move(line));
+      absl::StatusOr<std::optional<std::string>> line = NextLine();
+      if (!line.ok() && !next.lines.empty()) return next;  // the next call returns the error
+      if (!line.ok()) return line.status();
+      if (!line->has_value()) break;
+      next.lines.push_back(**std::move(line));
       next.numbers.push_back(++number_);
     }
     if (!next.lines.empty() || opened_ == paths_.size()) return next;

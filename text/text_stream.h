@@ -26,7 +26,8 @@ class TextStream {
   TextStream(const Tokenizer& tokenizer, absl::Span<const int32_t> prompt, std::vector<std::string> stops = {});
 
   // Adds a token. Returns the new characters that later tokens cannot change, except characters that may begin a stop
-  // string. ReplaceInvalidUtf8 applies. Returns InvalidArgument if `token` is not in the vocabulary.
+  // string. Bytes that are not UTF-8 are replaced as by ReplaceInvalidUtf8. Returns InvalidArgument if `token` is not
+  // in the vocabulary.
   absl::StatusOr<std::string> Add(int32_t token);
   // Returns the withheld text.
   std::string Finish();

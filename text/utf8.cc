@@ -11,8 +11,8 @@
 namespace weft {
 namespace {
 
-// Returns the largest number of bytes at the beginning of `text`, which begins with no character, that begin one. The
-// rest of such a character can be the lowest continuation bytes, or else the highest.
+// Returns the length of the longest prefix of `text` with which a character can begin, or 0. `text` begins with no
+// whole character. It suffices to try the lowest and the highest continuation bytes as the rest of the character.
 size_t BytesOfIncompleteCharacter(absl::string_view text) {
   for (size_t bytes = std::min<size_t>(text.size(), 3); bytes > 0; --bytes) {
     for (const char* rest : {"\x80\x80\x80", "\xBF\xBF\xBF"}) {
