@@ -3,15 +3,16 @@ import html
 import math
 
 PANEL, HEIGHT, MARGIN = 260, 220, 50  # pixels
-COLOURS = ("#1f6feb", "#d1242f", "#8c959f", "#1a7f37")
+COLOURS = ("#1f6feb", "#d1242f", "#8c959f", "#1a7f37", "#8250df", "#bf8700", "#0a7ea4", "#e16f24", "#6e7781", "#953800")
 
 
 def short(number):
     return f"{number / 1000:.2g}k" if number >= 1000 else f"{number:.0f}"
 
 
-def panel(title, lines, left):
+def panel(title, lines, left, kilo):
     """Returns one panel: `lines` has the points (size, speed) of each line by its name, "" for a line without a name.
+    `kilo` sizes are printed as "1k".
 
     The first line has a number at each point. A line whose name ends in "limit" has no dots.
     """
@@ -29,7 +30,7 @@ def panel(title, lines, left):
     parts = [f'<text x="{left + PANEL / 2 + 10:.0f}" y="18" class="title">{html.escape(title)}</text>',
              f'<rect x="{left + MARGIN - 12}" y="30" width="{PANEL - MARGIN}" height="{HEIGHT}" class="frame"/>']
     for size in sizes:
-        parts.append(f'<text x="{x(size):.1f}" y="{HEIGHT + 46}">{size if size < 1000 else f"{size // 1024}k"}</text>')
+        parts.append(f'<text x="{x(size):.1f}" y="{HEIGHT + 46}">{size if size < 1000 else f"{size / kilo:.3g}k"}</text>')
     for i, (name, points) in enumerate(lines.items()):
         limit = name.endswith("limit")
         dashes = ' stroke-dasharray="4 3"' if limit else ""
@@ -45,9 +46,9 @@ def panel(title, lines, left):
     return "\n".join(parts)
 
 
-def picture(panels):
+def picture(panels, kilo=1024):
     """Returns a picture of `panels`: the title and the lines of each."""
-    drawn = "\n".join(panel(title, lines, i * (PANEL + 20)) for i, (title, lines) in enumerate(panels))
+    drawn = "\n".join(panel(title, lines, i * (PANEL + 20), kilo) for i, (title, lines) in enumerate(panels))
     style = ("text{font:11px sans-serif;text-anchor:middle;fill:#444;paint-order:stroke;stroke:white;stroke-width:3}"
              ".title{font-size:13px;font-weight:bold}.frame{fill:none;stroke:#ccc}")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(panels) * (PANEL + 20)}" height="{HEIGHT + 60}">\n'

@@ -1,5 +1,5 @@
 // Runs bench/compare_attention and bench/scaling with programs that stand for others, and draws results with
-// bench/draw_results.
+// bench/draw_results and bench/draw_metg.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -147,6 +147,18 @@ TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, StartsWith(std::string("scaling: ") + program));
   }
+}
+
+TEST(DrawMetgTest, DrawsALineForEachPolicy) {
+  std::string rows;
+  for (const char* const policy : {"fifo", "lifo", "level", "critical-path", "flow-graph", "openmp"}) {
+    rows += std::string(R"({"graph": "fft", "threads": 2, "policy": ")") + policy +
+            R"(", "efficiency": [[0.025, 0.1], [1.6, 0.9]]})" + "\n";
+  }
+  const CommandResult result = RunBench("draw_metg --svg=" + InTemp("metg.svg") + " " + WriteText("metg.json", rows));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string svg = Read(InTemp("metg.svg"));
+  for (const char* const part : {">fft, 2 threads<", ">openmp<", ">25<", ">1.6k<"}) EXPECT_THAT(svg, HasSubstr(part));
 }
 
 }  // namespace

@@ -27,44 +27,47 @@ def run(command, parse=lambda text: json.loads(text.splitlines()[-1])):
 
 
 class Rounds:
-    """Rounds of turns, of which only those count in which no other program took the machine's speed.
+    """Rounds of turns, of which only those count that began and ended at the machine's full speed.
 
     A probe (bench/probe.cc) measures multiply-adds and read bandwidth before the first round and after each one. A round
-    counts if both figures of the probes before and after it reach SHARE of the best ones of the run. Rounds go on until
-    enough count, or until MOST times as many have passed. Then the rounds with the best probes are taken.
+    counts if both figures of the probes before and after it reach MIN_SHARE of the best ones of the run. Rounds go on until
+    enough count, or until MAX_FACTOR times as many have passed. Then the rounds with the best probes are taken.
 
-        rounds = Rounds(flags)
+        rounds = Rounds(flags, flags.threads)
         while rounds.go_on():
             ...  # a turn of each program, which appends a result to a list
         rounds.report("gpt2-f32")
         results = [result for result, counts in zip(results, rounds.counted()) if counts]
     """
 
-    SHARE, MOST = 0.95, 4
+    MIN_SHARE, MAX_FACTOR = 0.95, 4
 
-    def __init__(self, flags):
-        self.wanted, self.probes, self.process = flags.rounds, [], None
+    def __init__(self, flags, threads):
+        self.wanted, self.program, self.probes, self.process = flags.rounds, flags.probe, [], None
         if not flags.probe:
             return
         try:
-            self.process = subprocess.Popen([flags.probe, f"--threads={flags.threads}"], stdin=subprocess.PIPE,
+            self.process = subprocess.Popen([flags.probe, f"--threads={threads}"], stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, text=True)
         except OSError as error:
             raise Failed(f"{flags.probe}: {error}") from error
 
-    def go_on(self):
-        """Ends a round, if one has begun, and tells whether another one is needed."""
-        probe = {}
-        if self.process:
+    def measure(self):
+        """Returns the figures of the probe, or none if there is no probe."""
+        if not self.process:
+            return {}
+        try:
             self.process.stdin.write("\n")
             self.process.stdin.flush()
-            answer = self.process.stdout.readline()
-            if not answer:
-                raise Failed("probe: it printed nothing")
-            probe = json.loads(answer)
-        self.probes.append(probe)
+            return json.loads(self.process.stdout.readline())
+        except (OSError, ValueError) as error:
+            raise Failed(f"{self.program}: it did not answer with JSON: {error}") from error
+
+    def go_on(self):
+        """Ends a round, if one has begun, and tells whether another one is needed."""
+        self.probes.append(self.measure())
         done = len(self.probes) - 1
-        if sum(self.good()) < self.wanted and done < (self.MOST if self.process else 1) * self.wanted:
+        if sum(self.good()) < self.wanted and done < (self.MAX_FACTOR if self.process else 1) * self.wanted:
             return True
         if self.process:
             self.process.stdin.close()
@@ -78,7 +81,7 @@ class Rounds:
         return [min(pair) for pair in zip(shares, shares[1:])]
 
     def good(self):
-        return [quality >= self.SHARE for quality in self.quality()]
+        return [quality >= self.MIN_SHARE for quality in self.quality()]
 
     def counted(self):
         """Returns for each round whether it counts."""
@@ -91,7 +94,7 @@ class Rounds:
         if self.process:
             lowest = {key: min(probe[key] for probe in self.probes) / max(probe[key] for probe in self.probes)
                       for key in self.probes[0]}
-            print(f"{row}: {sum(self.good())} of {len(self.quality())} rounds ran at {self.SHARE:.0%} of the best speed "
+            print(f"{row}: {sum(self.good())} of {len(self.quality())} rounds ran at {self.MIN_SHARE:.0%} of the best speed "
                   f"or above; the slowest probe: " + ", ".join(f"{key} {share:.0%}" for key, share in lowest.items()),
                   file=sys.stderr)
 

@@ -256,6 +256,11 @@ int Main(int argc, char** argv) {
   return RunProgram(&app, argc, argv, [&] {
     if (json) options.format = RowFormat::kJson;
     if (csv) options.format = RowFormat::kCsv;
+    for (const std::string& name : RealGraphNames()) {
+      if (options.metg && (Has(options.graphs, "real") || Has(options.graphs, name))) {
+        throw CLI::ValidationError("--metg", "it is for synthetic graphs, whose nodes have a given duration");
+      }
+    }
     return MeasureAll(options);
   });
 }

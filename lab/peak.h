@@ -33,7 +33,7 @@ class SpeedProbe {
   Speed Measure();
 
  private:
-  static constexpr size_t kBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
+  static constexpr size_t kBytes = size_t{256} << 20;  // 256 MiB: more than the caches of most CPUs hold
 
   Team team_;
   Arena arena_;

@@ -8,8 +8,8 @@
 //   diamond    one -> two -> one -> two -> ... -> one
 //   one        a graph of one node, which shows the cost of starting an execution
 //
-// These have layers of 64 nodes. They are patterns of Task Bench (Slaughter and others, 2020), as are the wavefront,
-// which it calls sweep, the tree and the random layers:
+// These are patterns of Task Bench (Slaughter and others, 2020), as are the wavefront, which it calls sweep, the tree
+// and the random layers. All but the first have layers of 64 nodes:
 //
 //   trivial     no node waits for another
 //   stencil     each node waits for the same node of the layer before and for its two neighbours
