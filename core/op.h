@@ -7,7 +7,7 @@
 //   Rect    a rectangle of a value seen as a matrix [rows, cols], whose columns are the last axis. A node's tiles are
 //           rectangles of one operand, its domain. OpDef::access gives the rectangle that a tile uses of each operand.
 //   Kernel  computes one tile. It cannot fail and opens no parallel loop. Its bits may depend on the tiling only if the
-//           op has OpDef::workspace. Parts of a tile that begin at multiples of OpDef::unit have the tile's bits.
+//           op has OpDef::workspace.
 //
 //   constexpr OpDef kScale = {.name = "scale", .infer = InferSame, .kernels = {Kernel<float>, Kernel<double>},
 //                             .cut = Cut::kBoth, .in_place = 0, .gradient = Gradient, .reference = Reference,

@@ -12,8 +12,8 @@
 namespace weft {
 
 // Sets part_rows and part_cols of the groups whose tasks can be divided. `tile_seconds`: target duration of a tile; a
-// part takes at least an eighth of it. Before values have addresses, supposes that no part touches bytes that another
-// writes, so that the memory plan knows how long tasks take if workers share them. After the plan, call it again.
+// part takes at least an eighth of it. Compile calls it twice: before the memory plan, when parts are assumed not to
+// touch each other's bytes, so that the plan knows how long paths are; and after the plan, when this is checked.
 void DivideTasks(double tile_seconds, CompiledGraph* graph);
 
 // Returns the number of parts of a tile of `group`.

@@ -1,6 +1,7 @@
 #include "weft/graph/divide.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -50,6 +51,30 @@ struct Product {
   Var w = tape.Input("w", {kF32, {3072, 768}});
   Var y = MatMul(x, w);
 };
+
+// A token's product with a weight that is stored by rows: eight workers give the bits of one.
+TEST(DivideTest, TheProductOfATokenIsDivided) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {1, 2048}}), w = tape.Parameter("w", {kF32, {2048, 2048}}, Gaussian(0.1f));
+  const Var y = MatMul(x, w, {.transpose_b = true});
+  const Graph graph = CompileOrDie(tape, {.fetch = {y}, .mode = kEval, .few_rows = 1});
+  const CompiledGraph& compiled = graph.compiled();
+  EXPECT_EQ(std::string(compiled.program.node(compiled.calls[0].node).op->name), "weight_matmul");
+  EXPECT_GT(compiled.groups[0].part_cols, 0);
+  std::vector<float> numbers(2048), wanted;
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 37 % 101) / 101 - 0.5f;
+  for (const int threads : {1, 8}) {
+    Parameters parameters;
+    Runner runner(graph, &parameters, {.threads = threads});
+    for (int run = 0; run < 20; ++run) {
+      const absl::StatusOr<Outputs> outputs = runner.Run({{x, numbers}});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const absl::Span<const float> got = (*outputs)[y].span<float>();
+      if (wanted.empty()) wanted.assign(got.begin(), got.end());
+      ASSERT_EQ(std::vector<float>(got.begin(), got.end()), wanted);
+    }
+  }
+}
 
 TEST(DivideTest, ALongProductIsDividedWithItsBiasAndActivation) {
   Product product;

@@ -63,7 +63,7 @@ struct CriticalPath {
   double seconds = 0;
   std::vector<uint32_t> tasks;  // in the order in which they run
 };
-// `seconds`: the duration of each task on one worker. A task that workers share takes its part of that.
+// `seconds`: the duration of each task on one worker. A task that n workers can share takes 1/n of its seconds.
 CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const double> seconds,
                               int workers = std::numeric_limits<int>::max());
 

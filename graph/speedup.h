@@ -14,13 +14,14 @@ namespace weft {
 
 struct GraphSpeedup {
   double work = 0;  // seconds of all tasks on one worker
-  double path = 0;  // seconds of the longest path of tasks, each of which as many workers share as it has parts
+  double path = 0;  // seconds of the longest path, if each part of a task has a worker of its own
   // The nodes on the path, each with its seconds there, in descending order of these.
   std::vector<std::pair<NodeId, double>> nodes;
 
   // Returns the maximum speedup on any number of workers.
   double ratio() const { return path > 0 ? work / path : 1; }
 };
+// Returns the figures by the cost model.
 GraphSpeedup SpeedupOf(const Graph& graph);
 
 }  // namespace weft

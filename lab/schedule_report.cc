@@ -164,12 +164,13 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
   const std::vector<double> seconds = CallSeconds(graph, tiles);
   std::vector<double> most(seconds.size());
   for (size_t s = 0; s < seconds.size(); ++s) most[s] = seconds[s] / workers;
-  for (uint32_t task : FindCriticalPath(compiled.schedule, SecondsOf(costs), workers).tasks) {
+  const int sharing = policy.shares ? workers : 1;
+  for (uint32_t task : FindCriticalPath(compiled.schedule, SecondsOf(costs), sharing).tasks) {
     if (compiled.tasks[task].group == Task::kJoin) continue;
     const Group& group = compiled.groups[compiled.tasks[task].group];
     for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
       const TileTime& tile = tiles[compiled.calls[s].first_tile + compiled.tasks[task].tile];
-      most[s] += static_cast<double>(tile.end - tile.begin) * 1e-9;
+      most[s] += static_cast<double>(tile.end - tile.begin) * 1e-9 / compiled.schedule.SharersOf(task, sharing);
     }
   }
   std::vector<uint32_t> candidates(seconds.size());

@@ -32,7 +32,7 @@ std::vector<double> SecondsOf(absl::Span<const TaskCost> costs);
 // Returns a lower bound, in seconds, of the simulated makespan of `schedule` on `machine` under any policy, even one
 // that knows all costs. It is the largest of these:
 //
-// - The longest path.
+// - The longest path. A task that n workers can share (Schedule::SharersOf) takes 1/n of its time there.
 // - For any set of tasks: h + work / workers + q (Carlier, 1987). Each task of the set has a path of at least h seconds
 //   before it, and a path of at least q seconds after it. For all tasks, this is all work divided by the workers.
 // - The bytes of all tasks, divided by the bandwidth of the machine.

@@ -59,7 +59,7 @@ SimulatedWorkers::SimulatedWorkers(const Schedule* schedule, absl::Span<const Ta
   queue_ = std::make_unique<Queue>(*schedule, policy, machine.workers);
   began_.resize(static_cast<size_t>(machine.workers));
   runs_.resize(began_.size(), kIdle);
-  shares_ = policy.shares && machine.workers >= Schedule::kMinDividing && !schedule->parts.empty();
+  shares_ = policy.shares && !schedule->parts.empty();
   done_ = counts_.Finish(schedule->start(), 0, queue_.get());
 }
 
@@ -110,7 +110,7 @@ size_t SimulatedWorkers::Share() {
     const Running& each = began_[w];
     if (!each.task || each.sharers >= schedule_.SharersOf(*each.task, machine_.workers)) continue;
     const double part = costs_[*each.task].seconds / schedule_.PartsOf(*each.task);
-    if (each.left < (each.sharers + 1) * part) continue;
+    if (each.left < (each.sharers + 1) * part * (1 - 1e-9)) continue;  // but for rounding, each has a part
     if (last == kIdle || each.left * began_[last].sharers > began_[last].left * each.sharers) last = w;
   }
   if (last != kIdle) ++began_[last].sharers;

@@ -1,5 +1,4 @@
-// Holds the greatest speedup of each named graph by the cost model, so that no change makes a longest path longer
-// unseen.
+// Holds the maximum speedup of each named graph by the cost model: its work divided by its longest path.
 #include "weft/graph/speedup.h"
 
 #include <memory>
@@ -12,7 +11,7 @@
 namespace weft {
 namespace {
 
-TEST(SpeedupTest, NoGraphsPathBecomesLonger) {
+TEST(SpeedupTest, TheMaximumSpeedupOfEachGraphHolds) {
   // The path of the towers is a deep chain of small products, and that of the LSTM a chain over 64 tokens.
   const struct {
     const char* name;

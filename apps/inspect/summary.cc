@@ -49,7 +49,8 @@ TrainedParameters CountTrained(const std::string& path, const ModelSummary& summ
   return counts;
 }
 
-// Returns the training step of a run, or nothing if the model is not a run or if the run's data can't be read.
+// Returns the training step of a run, or nothing if the model is not a run or if its step can't be recorded or
+// compiled.
 std::optional<Graph> StepOf(const std::string& path) {
   if (!HoldsRun(path)) return std::nullopt;
   const absl::StatusOr<std::unique_ptr<RealGraph>> step = RecordGraph({.name = path});
