@@ -151,7 +151,7 @@ TEST(CompareRanksTest, UsageErrorsAndProgramsThatFail) {
     EXPECT_EQ(result.exit_code, 2) << flags << "\n" << result.err;
     EXPECT_THAT(result.err, StartsWith("usage: compare_ranks ")) << flags;
   }
-  const CommandResult result = RunBench("bench/compare_ranks --programs=weft --mpirun=/bin/false");
+  const CommandResult result = RunBench("bench/compare_ranks --probe= --programs=weft --mpirun=/bin/false");
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, StartsWith("compare_ranks: /bin/false -np 2 --bind-to none --oversubscribe "));

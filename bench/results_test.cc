@@ -83,7 +83,7 @@ done
                                   "probe: f32_gflops 90%, read_gb_per_second 100%\n"));
   EXPECT_EQ(nlohmann::json::parse(Read(InTemp("busy.json")))[0].at("rounds"), 2);
 
-  const CommandResult missing = RunBench("compare_attention --rows=bert --op-bench=/nowhere/op_bench");
+  const CommandResult missing = RunBench("compare_attention --probe= --rows=bert --op-bench=/nowhere/op_bench");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("bert is left out: /nowhere/op_bench "));
 
