@@ -4,8 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -30,33 +30,18 @@ Hyperparameters Table(SummaryFlags* flags) {
           {"json", "print a JSON object", &flags->json}};
 }
 
-// Counts the parameters that training changes. In a run with adapters, these are the adapters' and few others; if the
-// run's data can't be read, all parameters count as trained.
-TrainedParameters CountTrained(const std::string& path, const ModelSummary& summary) {
+// Counts the parameters that training changes. `step`: the training step of a run, or null. In a run with adapters,
+// these are the adapters' and few others. Without a step, all parameters count as trained.
+TrainedParameters CountTrained(const ModelSummary& summary, const RealGraph* step) {
   const TrainedParameters all = {.trained = summary.parameters - summary.statistics, .statistics = summary.statistics};
-  if (!HoldsRun(path)) return all;
-  const absl::StatusOr<std::unique_ptr<TrainingJob>> job = ReadRun(path);
-  if (!job.ok() || (*job)->lora().rank == 0) return all;
-  Parameters parameters;
-  if (!(*job)->Prepare(&parameters).ok()) return all;
   TrainedParameters counts;
-  for (const ParameterSpec& spec : (*job)->programs()[0].tape->program().parameters) {
+  for (const ParameterSpec& spec : step == nullptr ? std::vector<ParameterSpec>() : step->tape->program().parameters) {
     const int64_t elements = spec.type.shape.elements();
     if (spec.kind == ParameterKind::kWeight) counts.trained += elements;
     if (spec.kind == ParameterKind::kFrozen) counts.frozen += elements;
     if (spec.kind == ParameterKind::kStatistic) counts.statistics += elements;
   }
-  return counts;
-}
-
-// Returns the training step of a run, or nothing if the model is not a run or if its step can't be recorded or
-// compiled.
-std::optional<Graph> StepOf(const std::string& path) {
-  if (!HoldsRun(path)) return std::nullopt;
-  const absl::StatusOr<std::unique_ptr<RealGraph>> step = RecordGraph({.name = path});
-  if (!step.ok()) return std::nullopt;
-  absl::StatusOr<Graph> graph = Compile(*(*step)->tape, (*step)->options);
-  return graph.ok() ? std::optional<Graph>(*std::move(graph)) : std::nullopt;
+  return counts.frozen > 0 ? counts : all;  // only adapters freeze weights
 }
 
 absl::Status Summary(SummaryFlags flags) {
@@ -68,10 +53,11 @@ absl::Status Summary(SummaryFlags flags) {
   }
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, UsageError(ReadModel(path)));
   WEFT_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(model));
-  const TrainedParameters trained = CountTrained(path, summary);
-  const std::optional<Graph> step = StepOf(path);
+  std::unique_ptr<RealGraph> step;  // null if the model is no run, or if the run's data can't be read
+  if (HoldsRun(path)) step = RecordGraph({.name = path}).value_or(nullptr);
+  const absl::StatusOr<Graph> graph = step == nullptr ? absl::NotFoundError("") : Compile(*step->tape, step->options);
   const auto print = flags.json ? PrintSummaryJson : PrintSummary;
-  std::fputs(print(summary, trained, step ? &*step : nullptr).c_str(), stdout);
+  std::fputs(print(summary, CountTrained(summary, step.get()), graph.ok() ? &*graph : nullptr).c_str(), stdout);
   return absl::OkStatus();
 }
 
