@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/file.h"
+#include "weft/core/safetensors.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
@@ -169,6 +171,17 @@ TEST_F(AdapterFilesTest, TheTensorsMustBeThoseOfTheKeys) {
     EXPECT_THAT(error(saved + wrong), HasSubstr(other)) << wrong;
   }
   EXPECT_THAT(error(saved + R"("target_modules": [1])"), HasSubstr("target_modules is [1], which is not supported"));
+
+  // With bias "all", PEFT also writes the biases of both copies of a saved layer, and reads neither.
+  const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(from + kAdapterWeights);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<NamedTensor> tensors(file->tensors().begin(), file->tensors().end());
+  for (const char* const copy : {"modules_to_save.bias", "original_module.bias", "other.bias"}) {
+    tensors.push_back({absl::StrCat("base_model.model.transformer.wte.", copy), tensors[0].tensor});
+    ASSERT_TRUE(WriteSafetensors(absl::StrCat(folder, "/", kAdapterWeights), tensors).ok());
+    const bool skipped = copy != absl::string_view("other.bias");
+    EXPECT_EQ(error(R"("r": 2, "modules_to_save": ["wte"])").empty(), skipped) << copy;
+  }
 }
 
 TEST(AdaptersTest, SaysWhatDoesNotFit) {

@@ -31,8 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kConfig[] = "config.json";
-
 // These files belong to a model beside its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             // Of sentence-transformers.
@@ -185,9 +183,9 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::s
     if (error) return SystemStatus("create", target.parent_path().string(), error.value());
   }
   if (names->empty()) return SystemStatus("read", from.string(), ENOENT);
-  if (!fs::remove(to / kConfig, error) && error) return SystemStatus("remove", (to / kConfig).string(), error.value());
+  if (!fs::remove(ConfigPath(to), error) && error) return SystemStatus("remove", ConfigPath(to), error.value());
   for (const std::string& file : *names) {
-    if (file != kConfig) fs::rename(from / file, to / file, error);
+    if (file != kConfigFile) fs::rename(from / file, to / file, error);
     if (error) return SystemStatus("write", (to / file).string(), error.value());
   }
   return SyncFolder(to.string());
@@ -267,10 +265,9 @@ absl::Status ModelConversion::Write(absl::FunctionRef<void()> before_moves) cons
   before_moves();
   if (status.ok()) status = MoveFiles(temporary, out, &written);
   if (status.ok()) status = RemoveStale(written);
-  if (status.ok() && written.contains(kConfig)) {
-    const std::string config = absl::StrCat(out, "/", kConfig);
-    fs::rename(absl::StrCat(temporary, "/", kConfig), config, error);
-    status = error ? SystemStatus("write", config, error.value()) : SyncFolder(out);
+  if (status.ok() && written.contains(kConfigFile)) {
+    fs::rename(ConfigPath(temporary), ConfigPath(out), error);
+    status = error ? SystemStatus("write", ConfigPath(out), error.value()) : SyncFolder(out);
   }
   fs::remove_all(temporary, error);
   for (const std::string& name : written) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/marian.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
@@ -46,7 +47,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model, const
   return WriteHuggingFace(folder, model);
 }
 
-constexpr absl::string_view kFiles[] = {"config.json", "model.safetensors", "generation_config.json"};
+constexpr absl::string_view kFiles[] = {kConfigFile, "model.safetensors", kGenerationConfig};
 
 }  // namespace
 

@@ -16,6 +16,7 @@
 #include "absl/types/span.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/write_weights.h"
@@ -199,14 +200,14 @@ absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& 
     WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{tokens.source_begin, "sources have a begin token"},
                                                        {!tokens.source_end, "sources have no end token"}}));
     WEFT_RETURN_IF_ERROR(WriteTranslationTokenizer(folder, config.context, tokens));
-    WEFT_RETURN_IF_ERROR(WriteJson(folder + "/generation_config.json", {{"decoder_start_token_id", tokens.begin},
-                                                                        {"bos_token_id", tokens.begin},
-                                                                        {"eos_token_id", tokens.end},
-                                                                        {"pad_token_id", tokens.padding},
-                                                                        {"max_length", config.context},
-                                                                        // As weft translate searches by default.
-                                                                        {"num_beams", 4},
-                                                                        {"early_stopping", true}}));
+    WEFT_RETURN_IF_ERROR(WriteJson(folder + "/" + kGenerationConfig, {{"decoder_start_token_id", tokens.begin},
+                                                                      {"bos_token_id", tokens.begin},
+                                                                      {"eos_token_id", tokens.end},
+                                                                      {"pad_token_id", tokens.padding},
+                                                                      {"max_length", config.context},
+                                                                      // As weft translate searches by default.
+                                                                      {"num_beams", 4},
+                                                                      {"early_stopping", true}}));
   }
   return WriteModelFolder(folder, MarianToJson(model_type, config, tokens), weights);
 }

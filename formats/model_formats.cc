@@ -86,8 +86,8 @@ absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
   absl::StatusOr<const ModelFamily*> family = format->family(config);
-  if (!family.ok()) return Annotate(family.status(), ConfigPath(path));
-  return family;
+  if (family.ok()) return family;
+  return Annotate(family.status(), IsAdapter(path) ? absl::StrCat(path, "/", kAdapterConfig) : ConfigPath(path));
 }
 
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options) {

@@ -20,7 +20,8 @@
 namespace weft {
 
 // The files that most formats have.
-inline constexpr absl::string_view kFolderFiles[] = {"config.json", "model.safetensors"};
+inline constexpr char kConfigFile[] = "config.json";
+inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, "model.safetensors"};
 std::string ConfigPath(const std::string& folder);
 std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);

@@ -43,7 +43,7 @@ std::optional<int32_t> FirstToken(const Json& json, const char* key) {
 absl::StatusOr<TranslationTokens> ReadTranslationTokens(const std::string& folder,
                                                         const std::optional<TokenNames>& names) {
   TranslationTokens tokens;
-  const absl::StatusOr<Json> published = ReadJsonFile(folder + "/generation_config.json");
+  const absl::StatusOr<Json> published = ReadJsonFile(absl::StrCat(folder, "/", kGenerationConfig));
   const absl::StatusOr<std::unique_ptr<Tokenizer>> loaded = LoadTokenizer(folder);
   if (absl::IsNotFound(loaded.status()) && !published.ok()) return tokens;
   if (!loaded.ok() && !published.ok()) return loaded.status();
