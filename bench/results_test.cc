@@ -83,6 +83,21 @@ done
                                   "probe: f32_gflops 90%, read_gb_per_second 100%\n"));
   EXPECT_EQ(nlohmann::json::parse(Read(InTemp("busy.json")))[0].at("rounds"), 2);
 
+  // If no round counts, four times as many run, and those with the best probes are taken: here the fifth and the sixth.
+  const std::string noisy = WriteProgram("noisy_probe", R"(n=0
+while read line; do
+  n=$((n + 1))
+  speed=50; if [ $n -eq 1 ]; then speed=100; fi; if [ $n -eq 6 ]; then speed=90; fi
+  if [ $n -eq 5 ] || [ $n -eq 7 ]; then speed=80; fi
+  echo "{\"f32_gflops\": $speed, \"read_gb_per_second\": 100}"
+done
+)");
+  const CommandResult never =
+      RunBench("compare_attention --rounds=2 --rows=d32/t64/causal --json=" + InTemp("never.json") + FakePrograms() +
+               " --probe=" + noisy);
+  EXPECT_THAT(never.err, HasSubstr("d32/t64/causal: 0 of 8 rounds ran at 95% of the best speed or above"));
+  EXPECT_EQ(nlohmann::json::parse(Read(InTemp("never.json")))[0].at("rounds"), 2);
+
   const CommandResult missing = RunBench("compare_attention --probe= --rows=bert --op-bench=/nowhere/op_bench");
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("bert is left out: /nowhere/op_bench "));
@@ -157,6 +172,9 @@ TEST(DrawMetgTest, DrawsALineForEachPolicy) {
   }
   const CommandResult result = RunBench("draw_metg --svg=" + InTemp("metg.svg") + " " + WriteText("metg.json", rows));
   EXPECT_EQ(result.exit_code, 0) << result.err;
+  const CommandResult wrong = RunBench("draw_metg --svg=" + InTemp("no.svg") + " " + WriteText("wrong.json", "{}\n"));
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, StartsWith("draw_metg: " + InTemp("wrong.json") + " is not a file that schedule_bench "));
   const std::string svg = Read(InTemp("metg.svg"));
   for (const char* const part : {">fft, 2 threads<", ">openmp<", ">25<", ">1.6k<"}) EXPECT_THAT(svg, HasSubstr(part));
 }
