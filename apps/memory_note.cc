@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_format.h"
+#include "weft/apps/printable.h"
 #include "weft/formats/run_folder.h"
 #include "weft/lab/estimate/available_memory.h"
 
@@ -32,7 +33,7 @@ void PrintMemoryNote(const std::string& model) {
 }
 
 void PrintNotes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", Printable(note).c_str());
 }
 
 }  // namespace weft

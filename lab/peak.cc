@@ -76,30 +76,30 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
 }
 #endif
 
-// A try: what it did, in operations or bytes, and how long it took.
-struct Try {
+// The operations that a piece of work executed, or the bytes that it moved, and the seconds that it took.
+struct Sample {
   double amount = 0, seconds = 0;
 };
 
-// Calls `one_try` again and again for `seconds`. Best returns the amount per second of the best try, and Mean that of
-// all tries together but the first, which wakes the threads and finds cold caches.
-template <class OneTry>
-double Best(double seconds, OneTry one_try) {
+// Call `work` again and again for `seconds`. Best returns the amount per second of the fastest call, and Mean that of
+// all calls together. Mean leaves out the first call, which wakes the threads and finds cold caches.
+template <class Work>
+double Best(double seconds, Work work) {
   double best = 0;
   const Clock::time_point start = Clock::now();
   do {
-    const Try done = one_try();
+    const Sample done = work();
     best = std::max(best, done.amount / done.seconds);
   } while (SecondsSince(start) < seconds);
   return best;
 }
-template <class OneTry>
-double Mean(double seconds, OneTry one_try) {
-  one_try();
-  Try sum;
+template <class Work>
+double Mean(double seconds, Work work) {
+  work();
+  Sample sum;
   const Clock::time_point start = Clock::now();
   do {
-    const Try done = one_try();
+    const Sample done = work();
     sum = {sum.amount + done.amount, sum.seconds + done.seconds};
   } while (SecondsSince(start) < seconds);
   return sum.amount / sum.seconds;
@@ -117,7 +117,7 @@ Rounds F32Rounds() {
   return PlainRounds;
 }
 
-Try RunRounds(Team* team, Rounds rounds, int64_t count) {
+Sample RunRounds(Team* team, Rounds rounds, int64_t count) {
   std::vector<double> flops(static_cast<size_t>(team->threads()));
   const double time = team->Run([&](int t) { flops[t] = rounds(count); });
   return {std::accumulate(flops.begin(), flops.end(), 0.0), time};
@@ -187,7 +187,7 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
     // Waking the threads takes time, so they make several passes each time: enough to process 32 MiB of array, but at
     // most 1000.
     const int passes = static_cast<int>(std::clamp<size_t>((size_t{32} << 20) / (n * sizeof(Words)), 1, 1000));
-    return Best(duration, [&]() -> Try {
+    return Best(duration, [&]() -> Sample {
       const double time = team->Run([&](int t) {
         for (int i = 0; i < passes; ++i) pass(t, portion * static_cast<size_t>(t));
       });
@@ -216,12 +216,12 @@ SpeedProbe::SpeedProbe(int threads) : team_(threads) {
 
 SpeedProbe::Speed SpeedProbe::Measure() {
   constexpr double kSeconds = 0.02;       // of each figure
-  constexpr int64_t kFewRounds = 50'000;  // so that a try takes about a millisecond
+  constexpr int64_t kFewRounds = 50'000;  // so that a call takes about a millisecond
   Speed speed = {.flops = Mean(kSeconds, [&] { return RunRounds(&team_, F32Rounds(), kFewRounds); })};
   if (words_ == nullptr) return speed;
   const Words* const words = reinterpret_cast<const Words*>(words_);
   std::vector<uint64_t> sums(static_cast<size_t>(team_.threads()));
-  speed.read = Mean(kSeconds, [&]() -> Try {
+  speed.read = Mean(kSeconds, [&]() -> Sample {
     const double time = team_.Run(
         [&](int t) { sums[t] += Read(words + portion_ * static_cast<size_t>(t), portion_, /*ahead=*/false); });
     return {static_cast<double>(portion_ * sizeof(Words)) * team_.threads(), time};

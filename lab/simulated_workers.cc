@@ -110,7 +110,8 @@ size_t SimulatedWorkers::Share() {
     const Running& each = began_[w];
     if (!each.task || each.sharers >= schedule_.SharersOf(*each.task, machine_.workers)) continue;
     const double part = costs_[*each.task].seconds / schedule_.PartsOf(*each.task);
-    if (each.left < (each.sharers + 1) * part * (1 - 1e-9)) continue;  // but for rounding, each has a part
+    // Each of the task's workers needs at least one part of what is left. The factor allows for rounding.
+    if (each.left < (each.sharers + 1) * part * (1 - 1e-9)) continue;
     if (last == kIdle || each.left * began_[last].sharers > began_[last].left * each.sharers) last = w;
   }
   if (last != kIdle) ++began_[last].sharers;

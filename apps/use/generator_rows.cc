@@ -171,7 +171,8 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::
     used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens"});
     if (!settings.excluded.empty()) used.push_back("bad_words_ids");
   }
-  // Every beam search ends once it has finished as many texts as it has beams, which early_stopping asks for.
+  // A beam search ends once it has as many finished texts as beams. In transformers, early_stopping "true" asks for
+  // that.
   if (settings.early_stopping == "true") used.push_back("early_stopping");
   for (const std::string& note : settings.Unused(used)) {
     std::fprintf(stderr, "%s: %s\n", command.c_str(), Printable(note).c_str());

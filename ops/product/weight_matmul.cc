@@ -70,7 +70,8 @@ int64_t ColumnQuantum(const OpArgs& args) {
   return EqualParts(w.dim(0), std::max<int64_t>(1, std::min(kTileBytes / row_bytes, w.dim(0) / kMinTiles)), 64);
 }
 
-// An element's bits depend on its row of a and its row of w only. Parts have 16 rows of w or more, to read whole pages.
+// An element's bits depend on its row of a and its row of w only. The kernel stores the sums of 4 columns of y
+// together, so parts have multiples of 16 columns.
 std::pair<int64_t, int64_t> Unit(const OpArgs& args) { return {Quantum(args), 16}; }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {

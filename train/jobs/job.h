@@ -39,7 +39,7 @@ struct ProgramCounts {
   std::vector<int64_t> training, evaluation;
 };
 
-// What a job takes from published weights.
+// The published weights with which a training begins, and how they differ from the weights of the job's model.
 struct InitialWeights {
   std::string model;  // the path of the published weights, or ""
   // After Initialize, the names of the weights that the published model does not have and that keep their initial
