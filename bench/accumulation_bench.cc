@@ -15,11 +15,12 @@
 
 #include "weft/bench/command_line.h"
 #include "weft/bench/turns.h"
+#include "weft/core/cores.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/models/gpt.h"
 #include "weft/train/optimizer.h"
 #include "weft/train/training_step.h"
@@ -34,6 +35,7 @@ struct Options {
   std::vector<int64_t> micro_batches = {1, 2, 4, 8};
   int64_t batch = 8, length = 256;
   int threads = 0, rounds = 7;
+  bool probe = false;
 };
 
 // A GPT with its loss on `rows` windows, and their tokens.
@@ -137,7 +139,8 @@ absl::Status Measure(const Options& options) {
     if (count > 1) variants.emplace_back([part = &parts.emplace_back(count, options)] { return part->Run(); });
   }
   for (const auto& variant : variants) WEFT_RETURN_IF_ERROR(variant().status());  // the first turn allocates
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, options.rounds));
+  Rounds rounds = MakeRounds(options.rounds, options.probe, options.threads > 0 ? options.threads : Cores());
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, &rounds));
   std::printf("%13s %9s %9s %7s %10s\n", "micro_batches", "step_ms", "parts_ms", "ratio", "planned_mb");
   size_t variant = 0;
   for (size_t i = 0; i < options.micro_batches.size(); ++i) {
@@ -164,6 +167,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "number of threads; 0: one for each core")->check(CLI::Range(0, 1024));
   app.add_option("--rounds", options.rounds, "turns of each variant; the medians are printed")
       ->check(CLI::Range(1, 1000));
+  weft::AddProbe(&app, &options.probe);
   return weft::RunProgram(&app, argc, argv, [&options] {
     const absl::Status status = weft::Measure(options);
     if (status.ok()) return 0;

@@ -12,8 +12,8 @@
 #include "weft/bench/command_line.h"
 #include "weft/bench/products.h"
 #include "weft/core/cores.h"
+#include "weft/lab/machine/peak.h"
 #include "weft/lab/models.h"
-#include "weft/lab/peak.h"
 
 namespace weft {
 namespace {

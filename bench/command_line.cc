@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -62,6 +63,16 @@ void AddNames(CLI::App* app, const std::string& name, const std::string& descrip
     const std::string nearest = DidYouMean(word, known);
     return absl::StrCat("is not one of ", absl::StrJoin(known, ", "), nearest);
   });
+}
+
+void AddProbe(CLI::App* app, bool* wanted) {
+  app->add_flag("--probe", *wanted,
+                "measure the machine for 0.3 s before and after each round, and leave out rounds below full speed");
+}
+
+Rounds MakeRounds(int count, bool probe, int threads) {
+  if (!probe) return Rounds(count);
+  return Rounds(count, [of_threads = std::make_shared<SpeedProbe>(threads)] { return of_threads->Measure(); });
 }
 
 int RunProgram(CLI::App* app, int argc, char** argv, const std::function<int()>& run) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/lab/machine/rounds.h"
+
 namespace CLI {
 class App;
 }
@@ -27,6 +29,12 @@ void AddNumbers(CLI::App* app, const std::string& name, const std::string& descr
                 double low, double high);
 void AddNames(CLI::App* app, const std::string& name, const std::string& description, std::vector<std::string>* values,
               const std::vector<std::string>& known);
+
+// Adds the flag --probe, which sets `wanted`.
+void AddProbe(CLI::App* app, bool* wanted);
+// Returns rounds of which `count` must count. If `probe`, those that began or ended below the full speed of `threads`
+// threads do not count.
+Rounds MakeRounds(int count, bool probe, int threads);
 
 // Parses the flags, calls `run` and returns its exit code. If standard output could not be written, returns 1. Errors
 // go to stderr and begin with the app's name.

@@ -27,7 +27,7 @@
 #include "weft/distributed/message_ends.h"
 #include "weft/distributed/messenger.h"
 #include "weft/graph/transport.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 namespace {

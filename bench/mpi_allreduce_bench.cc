@@ -23,7 +23,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/models.h"
 #include "weft/ops/ops.h"
 

@@ -22,7 +22,7 @@
 #include "weft/core/random.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/peak.h"
+#include "weft/lab/machine/peak.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "weft/lab/machine/team.h"
 #include "weft/lab/models.h"
-#include "weft/lab/team.h"
 #include "weft/ops/kernels/gemm.h"
 
 namespace weft {

@@ -355,6 +355,8 @@ TEST(PerformancePageTest, ItsCommandsWork) {
        " --rows=charcpu-f32 --rounds=1 --steps=3 --train-bench=bench/train_bench --ceiling= --probe=bench/probe"},
       {"compare_attention", " --rows=d32/t64/causal --rounds=1 --op-bench=bench/op_bench --probe="},
       {"compare_inference", " --rows=decode-f32 --rounds=1 --probe= --programs=" + FakePrograms()},
+      {"many_cores",
+       " --rows=charcpu-f32 --threads=1,2 --rounds=1 --steps=3 --train-bench=bench/train_bench --probe= --json"},
       {"draw_batches", ""},
       {"draw_results", ""},
       {"generate_bench", " --model=charcpu --layers=1 --length=4 --repeats=1"},

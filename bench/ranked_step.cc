@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 namespace {

@@ -36,7 +36,7 @@
 #include "weft/distributed/ranks.h"
 #include "weft/distributed/weight_rows.h"
 #include "weft/graph/transport.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/models.h"
 #include "weft/lab/network.h"

@@ -1,5 +1,5 @@
-// Runs bench/compare_attention and bench/scaling with programs that stand for others, and draws results with
-// bench/draw_results and bench/draw_metg.
+// Runs bench/compare_attention, bench/many_cores and bench/scaling with programs that stand for others, and draws
+// results with bench/draw_results and bench/draw_metg.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -68,35 +68,16 @@ TEST(CompareAttentionTest, ComparesSizesInTurns) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].at("gradient").at("ratio"), 3);
 
-  // The third probe is slow, so the rounds before and after it do not count.
-  const std::string probe = WriteProgram("fake_probe", R"(n=0
-while read line; do
-  n=$((n + 1))
-  if [ $n -eq 3 ]; then speed=90; else speed=$((95 + n)); fi
-  echo "{\"f32_gflops\": $speed, \"read_gb_per_second\": 100}"
-done
+  // The probe decides that two of three rounds count.
+  const std::string probe = WriteProgram("fake_probe", R"(test "$1 $2" = "--threads=2 --rounds=2" || exit 1
+for round in 1 2 3; do read line; echo '{"go_on": true}'; done
+read line; echo '{"go_on": false, "counted": [true, false, true], "report": "2 of 3 rounds ran at full speed"}'
 )");
   const CommandResult busy =
-      RunBench("compare_attention --rounds=2 --rows=d32/t64/causal --json=" + InTemp("busy.json") + FakePrograms() +
-               " --probe=" + probe);
-  EXPECT_THAT(busy.err, HasSubstr("d32/t64/causal: 2 of 4 rounds ran at 95% of the best speed or above; the slowest "
-                                  "probe: f32_gflops 90%, read_gb_per_second 100%\n"));
+      RunBench("compare_attention --rounds=2 --threads=2 --rows=d32/t64/causal --json=" + InTemp("busy.json") +
+               FakePrograms() + " --probe=" + probe);
+  EXPECT_THAT(busy.err, HasSubstr("d32/t64/causal: 2 of 3 rounds ran at full speed\n"));
   EXPECT_EQ(nlohmann::json::parse(Read(InTemp("busy.json")))[0].at("rounds"), 2);
-
-  // If no round counts, four times as many run, and those with the best probes are taken: here the fifth and the sixth.
-  const std::string noisy = WriteProgram("noisy_probe", R"(n=0
-while read line; do
-  n=$((n + 1))
-  speed=50; if [ $n -eq 1 ]; then speed=100; fi; if [ $n -eq 6 ]; then speed=90; fi
-  if [ $n -eq 5 ] || [ $n -eq 7 ]; then speed=80; fi
-  echo "{\"f32_gflops\": $speed, \"read_gb_per_second\": 100}"
-done
-)");
-  const CommandResult never =
-      RunBench("compare_attention --rounds=2 --rows=d32/t64/causal --json=" + InTemp("never.json") + FakePrograms() +
-               " --probe=" + noisy);
-  EXPECT_THAT(never.err, HasSubstr("d32/t64/causal: 0 of 8 rounds ran at 95% of the best speed or above"));
-  EXPECT_EQ(nlohmann::json::parse(Read(InTemp("never.json")))[0].at("rounds"), 2);
 
   const CommandResult missing = RunBench("compare_attention --probe= --rows=bert --op-bench=/nowhere/op_bench");
   EXPECT_EQ(missing.exit_code, 1);
@@ -161,6 +142,38 @@ TEST(ScalingTest, UsageErrorsAndProgramsThatFail) {
     const CommandResult result = RunBench(std::string("scaling --train-bench=") + program);
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.err, StartsWith(std::string("scaling: ") + program));
+  }
+}
+
+TEST(ManyCoresTest, ComparesNumbersOfThreads) {
+  const std::string train_bench = WriteProgram("fake_train_bench", R"(
+case "$*" in *--threads=1*) ms=90;; *--threads=2*) ms=50;; *--threads=3*) ms=30;; esac
+case "$*" in *--threads=3*--precision=bf16*) sum=5;; *) sum=7;; esac
+echo "{\"median_ms\": $ms, \"checksum\": \"$sum\"}"
+)");
+  const std::string python = WriteProgram(
+      "fake_step", R"(case "$*" in *pytorch_step.py*--threads=3*) echo '{"median_ms": 45}';; *) exit 1;; esac)");
+  const std::string flags =
+      "many_cores --probe= --threads=1,2,3 --rounds=2 --train-bench=" + train_bench + " --python=" + python;
+  const CommandResult table = RunBench(flags + " --rows=charcpu-f32,gpt2-bf16");
+  EXPECT_EQ(table.exit_code, 1) << "the bits of a row differ";
+  EXPECT_THAT(table.out, HasSubstr("\n| charcpu-f32 | 90.0 | 50.0 | 30.0 | 3.0 | 45.0 | 1.50 | yes |\n"));
+  EXPECT_THAT(table.out, HasSubstr("\n| gpt2-bf16 | 90.0 | 50.0 | 30.0 | 3.0 | 45.0 | 1.50 | no |\n"));
+  const CommandResult json = RunBench(flags + " --rows=charcpu-f32 --json");
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  std::istringstream lines(json.out);
+  std::string line;
+  for (const double speedup : {1.0, 1.8, 3.0, 2.0}) {
+    ASSERT_TRUE(std::getline(lines, line));
+    const nlohmann::json row = nlohmann::json::parse(line);
+    EXPECT_EQ(row.at("model"), "charcpu");
+    EXPECT_EQ(row.at("precision"), "f32");
+    EXPECT_EQ(row.at("speedup"), speedup);
+    EXPECT_EQ(row.at("checksum"), row.at("program") == "weft" ? "7" : "");
+  }
+  EXPECT_FALSE(std::getline(lines, line));
+  for (const char* wrong : {"--threads=0", "--rows=gpt3-f32", "--rounds=0"}) {
+    EXPECT_EQ(RunBench(std::string("many_cores ") + wrong).exit_code, 2) << wrong;
   }
 }
 

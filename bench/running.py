@@ -29,9 +29,7 @@ def run(command, parse=lambda text: json.loads(text.splitlines()[-1])):
 class Rounds:
     """Rounds of turns, of which only those count that began and ended at the machine's full speed.
 
-    A probe (bench/probe.cc) measures multiply-adds and read bandwidth before the first round and after each one. A round
-    counts if both figures of the probes before and after it reach MIN_SHARE of the best ones of the run. Rounds go on until
-    enough count, or until MAX_FACTOR times as many have passed. Then the rounds with the best probes are taken.
+    The probe (bench/probe.cc) decides that. Without a probe, every round counts.
 
         rounds = Rounds(flags, flags.threads)
         while rounds.go_on():
@@ -40,69 +38,42 @@ class Rounds:
         results = [result for result, counts in zip(results, rounds.counted()) if counts]
     """
 
-    MIN_SHARE, MAX_FACTOR = 0.95, 4
-
     def __init__(self, flags, threads):
-        self.wanted, self.program, self.probes, self.process = flags.rounds, flags.probe, [], None
+        self.wanted, self.program, self.begun, self.answer, self.process = flags.rounds, flags.probe, 0, {}, None
         if not flags.probe:
             return
         try:
-            self.process = subprocess.Popen([flags.probe, f"--threads={threads}"], stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen([flags.probe, f"--threads={threads}", f"--rounds={flags.rounds}"],
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         except OSError as error:
             raise Failed(f"{flags.probe}: {error}") from error
 
-    def measure(self):
-        """Returns the figures of the probe, or none if there is no probe."""
+    def go_on(self):
+        """Ends a round, if one has begun, and tells whether another one is needed."""
         if not self.process:
-            return {}
+            self.begun += 1
+            return self.begun <= self.wanted
         try:
             self.process.stdin.write("\n")
             self.process.stdin.flush()
-            return json.loads(self.process.stdout.readline())
+            self.answer = json.loads(self.process.stdout.readline())
         except (OSError, ValueError) as error:
             raise Failed(f"{self.program}: it did not answer with JSON: {error}") from error
-
-    def go_on(self):
-        """Ends a round, if one has begun, and tells whether another one is needed."""
-        self.probes.append(self.measure())
-        done = len(self.probes) - 1
-        if sum(self.good()) < self.wanted and done < (self.MAX_FACTOR if self.process else 1) * self.wanted:
-            return True
-        if self.process:
-            self.process.stdin.close()
-            self.process.wait()
-        return False
-
-    def quality(self):
-        """Returns for each round the lowest share of the best speed that a probe before or after it reached."""
-        best = {key: max(probe[key] for probe in self.probes) for key in self.probes[0]}
-        shares = [min([probe[key] / best[key] for key in best if best[key] > 0], default=1) for probe in self.probes]
-        return [min(pair) for pair in zip(shares, shares[1:])]
-
-    def good(self):
-        return [quality >= self.MIN_SHARE for quality in self.quality()]
+        return self.answer["go_on"]
 
     def counted(self):
         """Returns for each round whether it counts."""
-        if sum(self.good()) >= self.wanted:
-            return self.good()
-        least = sorted(self.quality(), reverse=True)[:self.wanted][-1]
-        return [quality >= least for quality in self.quality()]
+        return self.answer.get("counted", [True] * self.wanted)
 
     def report(self, row):
         if self.process:
-            lowest = {key: min(probe[key] for probe in self.probes) / max(probe[key] for probe in self.probes)
-                      for key in self.probes[0]}
-            print(f"{row}: {sum(self.good())} of {len(self.quality())} rounds ran at {self.MIN_SHARE:.0%} of the best speed "
-                  f"or above; the slowest probe: " + ", ".join(f"{key} {share:.0%}" for key, share in lowest.items()),
-                  file=sys.stderr)
+            print(f"{row}: {self.answer['report']}", file=sys.stderr)
 
 
 def add_rounds(parser):
     """Adds the flags of Rounds."""
-    parser.add_argument("--rounds", type=whole_number(1), default=3,
-                        help="number of turns of each program that must count; default: 3")
+    parser.add_argument("--rounds", type=whole_number(1), default=5,
+                        help="number of turns of each program that must count; default: 5")
     parser.add_argument("--probe", default=PROBE, metavar="PATH",
                         help="measures the machine's speed between rounds; '': all rounds count")
 

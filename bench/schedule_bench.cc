@@ -31,7 +31,7 @@
 #include "weft/bench/schedule/schedule_row.h"
 #include "weft/bench/schedule/task_graphs.h"
 #include "weft/core/status.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
@@ -55,6 +55,7 @@ struct Options {
   std::vector<int64_t> nodes = {10'000}, threads = {2};
   std::vector<double> work = {0};  // microseconds
   int repeats = 20;
+  bool probe = false;
   bool metg = false;
   RowFormat format = RowFormat::kTable;
 };
@@ -126,7 +127,8 @@ absl::StatusOr<std::vector<ScheduleRow>> MeasureWork(const std::string& name, co
   const PolicyTimers timers = MakeTimers(options, nodes, threads, [&](const Policy* policy, int of_policy) {
     return std::make_unique<SyntheticTimer>(policy, of_policy, &built.schedule, built.path_nodes, &work);
   });
-  return Measure(timers, options.repeats, {.graph = name, .nodes = nodes, .work_us = work.microseconds()});
+  Rounds rounds = MakeRounds(options.repeats, options.probe, threads);
+  return Measure(timers, &rounds, {.graph = name, .nodes = nodes, .work_us = work.microseconds()});
 }
 
 absl::StatusOr<bool> MeasureSynthetic(const std::string& name, uint32_t wanted_nodes,
@@ -190,8 +192,8 @@ absl::StatusOr<bool> MeasureReal(const std::string& name, const Options& options
           return std::make_unique<RealTimer>(policy, of_policy, policy->measured ? measured : step.graph(), feeds,
                                              step.parameters());
         });
-    WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows,
-                          Measure(timers, options.repeats, {.graph = name, .nodes = nodes}));
+    Rounds rounds = MakeRounds(options.repeats, options.probe, static_cast<int>(threads));
+    WEFT_ASSIGN_OR_RETURN(std::vector<ScheduleRow> rows, Measure(timers, &rounds, {.graph = name, .nodes = nodes}));
     for (ScheduleRow& row : rows) row.work_us = *row.busy / nodes * 1e6;
     right &= PrintRows(options, threads == options.threads[0] && Wanted(options, kSerial, nodes), rows);
   }
@@ -246,6 +248,7 @@ int Main(int argc, char** argv) {
   AddNames(&app, "--policy", "all: all policies, without the baselines if a graph has more than 200,000 nodes",
            &options.policies, policies);
   app.add_option("--repeats", options.repeats, "number of turns of each policy")->check(CLI::Range(1, 100'000));
+  AddProbe(&app, &options.probe);
   CLI::Option* const metg = app.add_flag(
       "--metg", options.metg,
       "print METG(50%) of synthetic graphs: the shortest node, in microseconds, with which threads spend half of their "

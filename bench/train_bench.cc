@@ -26,7 +26,7 @@
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/models.h"
 
 namespace weft {

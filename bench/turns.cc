@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "benchmark/benchmark.h"
 #include "weft/core/status.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 namespace {
@@ -25,7 +25,16 @@ class Collector : public benchmark::BenchmarkReporter {
     }
   }
 
-  std::vector<std::vector<Turn>> Take() { return std::move(turns_); }
+  // Returns the turns of the rounds that count.
+  std::vector<std::vector<Turn>> Take(const std::vector<bool>& counted) const {
+    std::vector<std::vector<Turn>> taken(turns_.size());
+    for (size_t variant = 0; variant < turns_.size(); ++variant) {
+      for (size_t round = 0; round < counted.size(); ++round) {
+        if (counted[round]) taken[variant].push_back(turns_[variant][round]);
+      }
+    }
+    return taken;
+  }
 
  private:
   std::vector<std::vector<Turn>> turns_;
@@ -45,7 +54,7 @@ void InitializeOnce() {
 }  // namespace
 
 absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
-    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds) {
+    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, Rounds* rounds) {
   InitializeOnce();
   absl::Status status;
   for (size_t variant = 0; variant < variants.size(); ++variant) {
@@ -64,10 +73,10 @@ absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
   }
   Collector collector(variants.size());
   // Runs one round after the other. If all repetitions were shuffled at once, all turns of a variant could come first.
-  for (int round = 0; round < rounds && status.ok(); ++round) benchmark::RunSpecifiedBenchmarks(&collector);
+  while (status.ok() && rounds->GoOn()) benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
   WEFT_RETURN_IF_ERROR(status);
-  return collector.Take();
+  return collector.Take(rounds->Counted());
 }
 
 Turn Median(const std::vector<Turn>& turns) {

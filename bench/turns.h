@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "weft/lab/machine/rounds.h"
 
 namespace weft {
 
@@ -21,10 +22,10 @@ struct Turn {
   std::map<std::string, double> others;  // other figures by name; all turns of a variant have the same names
 };
 
-// Runs `rounds` rounds, with one turn of each variant, and returns turns[variant][round]. An error of a variant ends
-// the measurement and is returned.
+// Runs rounds, with one turn of each variant, until `rounds` wants no more. Returns turns[variant][round] of the rounds
+// that count. An error of a variant ends the measurement and is returned.
 absl::StatusOr<std::vector<std::vector<Turn>>> TakeTurns(
-    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, int rounds);
+    const std::vector<std::function<absl::StatusOr<Turn>()>>& variants, Rounds* rounds);
 
 // Returns the median of each figure.
 Turn Median(const std::vector<Turn>& turns);

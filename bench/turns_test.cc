@@ -15,7 +15,8 @@ TEST(TurnsTest, EachWayHasOneTurnARound) {
       return Turn{.seconds = 1e-9 * static_cast<double>(order.size()), .others = {{"way", way}}};
     });
   }
-  const auto turns = TakeTurns(ways, 3);
+  Rounds three(3);
+  const auto turns = TakeTurns(ways, &three);
   ASSERT_TRUE(turns.ok());
   ASSERT_EQ(order.size(), 36u);
   for (size_t round = 0; round < 3; ++round) {
@@ -38,9 +39,22 @@ TEST(TurnsTest, TheFirstErrorEndsThem) {
     ++turns;
     return absl::InternalError("out of order");
   };
-  EXPECT_EQ(TakeTurns({fails, fails}, 5).status(), absl::InternalError("out of order"));
+  Rounds five(5), one(1);
+  EXPECT_EQ(TakeTurns({fails, fails}, &five).status(), absl::InternalError("out of order"));
   EXPECT_EQ(turns, 1);
-  EXPECT_TRUE(TakeTurns({[] { return Turn{.seconds = 1}; }}, 1).ok());
+  EXPECT_TRUE(TakeTurns({[] { return Turn{.seconds = 1}; }}, &one).ok());
+}
+
+TEST(TurnsTest, TurnsOfRoundsThatDoNotCountAreLeftOut) {
+  const double flops[] = {100, 100, 50, 100, 100};
+  int probes = 0, turns = 0;
+  Rounds rounds(2, [&] { return SpeedProbe::Speed{.flops = flops[probes++]}; });
+  const auto taken = TakeTurns({[&] { return Turn{.seconds = static_cast<double>(++turns)}; }}, &rounds);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(turns, 4);  // the second and the third began or ended at half of the speed
+  ASSERT_EQ((*taken)[0].size(), 2u);
+  EXPECT_EQ((*taken)[0][0].seconds, 1);
+  EXPECT_EQ((*taken)[0][1].seconds, 4);
 }
 
 TEST(TurnsTest, MediansOfEachFigure) {

@@ -1,6 +1,7 @@
 // The time of a task is divided among the calls of its group in proportion to their times.
 #include "weft/graph/speedup.h"
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -30,6 +31,20 @@ GraphSpeedup SpeedupOf(const Graph& graph) {
   result.nodes.assign(on_path.begin(), on_path.end());
   absl::c_stable_sort(result.nodes, [](const auto& a, const auto& b) { return a.second > b.second; });
   return result;
+}
+
+int UsefulWorkers(const Graph& graph, int most) {
+  const Schedule& schedule = graph.compiled().schedule;
+  const std::vector<double> each(schedule.seconds.begin(), schedule.seconds.end());
+  const double work = std::accumulate(each.begin(), each.end(), 0.0);
+  const double path = FindCriticalPath(schedule, each, most).seconds;
+  const auto seconds = [&](int workers) { return path + (work - path) / workers; };
+  int workers = 1;
+  for (int more = 0; workers < most; workers = more) {
+    more = std::min(2 * workers, most);
+    if (seconds(workers) < kMinSpeedup * seconds(more)) break;
+  }
+  return workers;
 }
 
 }  // namespace weft

@@ -13,7 +13,7 @@
 #include "weft/core/json.h"
 #include "weft/core/op.h"
 #include "weft/core/status.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 
 namespace weft {

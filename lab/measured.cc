@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "weft/core/status.h"
 #include "weft/graph/tasks.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 void RunTimes::Add(double seconds, absl::Span<const TileTime> tiles) {

@@ -9,8 +9,9 @@
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/graph/policies/policies.h"
-#include "weft/lab/measure.h"
-#include "weft/lab/peak.h"
+#include "weft/graph/speedup.h"
+#include "weft/lab/machine/measure.h"
+#include "weft/lab/machine/peak.h"
 #include "weft/lab/timed_step.h"
 
 namespace weft {

@@ -66,9 +66,6 @@ MemoryBandwidth MeasureBandwidth();
 
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth);
 
-// More workers are worth their cost only if they make the step faster by at least this factor.
-inline constexpr double kMinSpeedup = 1.05;
-
 struct Prediction {
   const Policy* policy = nullptr;
   int workers = 1;

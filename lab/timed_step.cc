@@ -6,7 +6,7 @@
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 

@@ -98,7 +98,7 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
        &options->log_every,
        {.low = 0, .may_change = true}},
       {"threads",
-       "number of threads; 0: one for each core. Results do not depend on it",
+       "number of threads; 0: one for each core, or fewer if more would hardly help. Results do not depend on it",
        &trainer.threads,
        {.low = 0, .high = 1024, .may_change = true}},
       {"precision",

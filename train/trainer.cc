@@ -13,9 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "weft/core/cores.h"
 #include "weft/core/resident_bytes.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
+#include "weft/graph/speedup.h"
 #include "weft/train/plateau.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/progress.h"
@@ -124,6 +126,10 @@ absl::Status Trainer::Train(Progress* progress) {
   }
   if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
   progress->Begin(step_, options_.steps);
+  if (const int threads = training_step_->threads(); options_.threads == 0 && threads < Cores()) {
+    progress->Say(absl::StrFormat("runs on %d of %d threads: more would make a step less than %.0f%% faster", threads,
+                                  Cores(), (kMinSpeedup - 1) * 100));
+  }
   const bool evaluates = options_.eval_every > 0 && task_->validation_batches() > 0;
   if ((evaluates && step_ == 0 && !resumed_) || history_.pending) {
     Metrics line = history_.pending.value_or(Metrics{});

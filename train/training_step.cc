@@ -1,14 +1,17 @@
 // This file has the step of one micro-batch, which is one graph. train/accumulated_step.cc has the step of several.
 #include "weft/train/training_step.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/graph/speedup.h"
 #include "weft/train/accumulated_step.h"
 
 namespace weft {
@@ -117,11 +120,17 @@ absl::Span<const TileTime> TrainingStep::tile_times(size_t graph) const {
   return runners_[graph]->tile_times();
 }
 
+int TrainingStep::threads() const {
+  if (options_.threads > 0) return static_cast<int>(options_.threads);
+  int threads = 1;
+  for (const StepGraph& each : graphs_) threads = std::max(threads, UsefulWorkers(each.graph, Cores()));
+  return threads;
+}
+
 absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {
-  auto runner = std::make_unique<Runner>(graphs_[graph].graph, parameters_,
-                                         RunnerOptions{.threads = static_cast<int>(options_.threads),
-                                                       .timed = options_.timed,
-                                                       .transport = options_.ranks.transport()});
+  auto runner = std::make_unique<Runner>(
+      graphs_[graph].graph, parameters_,
+      RunnerOptions{.threads = threads(), .timed = options_.timed, .transport = options_.ranks.transport()});
   WEFT_RETURN_IF_ERROR(runner->status());
   runners_[graph] = runner.get();
   return runner;

@@ -48,7 +48,7 @@ RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOp
 
 struct StepOptions {
   int64_t micro_batches = 1;
-  int64_t threads = 0;  // 0: one for each core
+  int64_t threads = 0;  // 0: as TrainingStep::threads tells
   DType precision = kF32;
   uint64_t memory_budget = 0;  // maximum bytes for the values of each graph; 0: no maximum
   double average_decay = 0;    // as UpdateOptions has it
@@ -117,6 +117,9 @@ class TrainingStep {
   // Returns the times of the last execution of graphs()[graph], like Runner::tile_times. The result is empty without
   // StepOptions::timed, or if the graph never ran.
   absl::Span<const TileTime> tile_times(size_t graph) const;
+  // Returns the number of threads of a step. If StepOptions::threads is 0, it is what the graphs are worth
+  // (graph/speedup.h), at most one thread for each core.
+  int threads() const;
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
   // Returns the weights that the ranks divide among themselves (Sharding::kWeights). Allocate creates this rank's

@@ -14,6 +14,7 @@
 #include "weft/core/cores.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/graph/speedup.h"
 #include "weft/lab/network.h"
 #include "weft/train/sharding.h"
 

@@ -13,7 +13,7 @@
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
 #include "weft/graph/transport.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/timeline.h"

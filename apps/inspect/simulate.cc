@@ -14,6 +14,7 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/graph/speedup.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/options.h"
 

@@ -19,7 +19,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/models.h"
 
 namespace weft {

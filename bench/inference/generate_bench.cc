@@ -19,9 +19,9 @@
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/generate.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
+#include "weft/lab/machine/peak.h"
 #include "weft/lab/models.h"
-#include "weft/lab/peak.h"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/text/lines.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "weft/core/status.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
 
@@ -149,10 +149,10 @@ absl::StatusOr<Turn> RealTimer::TakeTurn() {
   return turn;
 }
 
-absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int repeats, ScheduleRow row) {
+absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, Rounds* rounds, ScheduleRow row) {
   std::vector<std::function<absl::StatusOr<Turn>()>> variants;
   for (const auto& timer : timers) variants.push_back([&timer] { return timer->TakeTurn(); });
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, repeats));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, rounds));
   const Turn serial = Median(turns[0]), least = LeastBusy(turns[0]);
   const std::optional<double> work = Find(least, "busy");
   std::vector<ScheduleRow> rows;

@@ -79,9 +79,9 @@ class RealTimer : public PolicyTimer {
 
 // Timers that take turns on one graph. The first has policy serial.
 using PolicyTimers = std::vector<std::unique_ptr<PolicyTimer>>;
-// Lets each timer take `repeats` turns, and returns a row for each timer. `common` holds the fields that all rows
-// share.
-absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, int repeats, ScheduleRow common);
+// Lets each timer take a turn in each of `rounds`, and returns a row for each timer. `common` holds the fields that all
+// rows share.
+absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, Rounds* rounds, ScheduleRow common);
 
 }  // namespace weft
 

@@ -33,7 +33,8 @@ TEST(PolicyTimerTest, RowsAreComparedWithSerial) {
   timers.push_back(std::make_unique<MadeUp>(&kSerial, 1, std::vector{serial(8, 7), serial(12, 9), serial(9, 8)}));
   timers.push_back(
       std::make_unique<MadeUp>(&kFifo, 2, std::vector{Worked(3, 10, 5), Worked(9, 10, 8), Worked(2, 10, 4)}));
-  const auto rows = Measure(timers, 3, {.graph = "made up", .nodes = 10});
+  Rounds rounds(3);
+  const auto rows = Measure(timers, &rounds, {.graph = "made up", .nodes = 10});
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 2u);
   EXPECT_EQ((*rows)[0].makespan, 9);
@@ -55,7 +56,8 @@ TEST(PolicyTimerTest, OneTurnThatMissedANodeIsEnough) {
   PolicyTimers timers;
   timers.push_back(
       std::make_unique<MadeUp>(&kSerial, 1, std::vector{Worked(1, 10, 1), Worked(1, 9, 1), Worked(1, 10, 1)}));
-  const auto rows = Measure(timers, 3, {.nodes = 10});
+  Rounds rounds(3);
+  const auto rows = Measure(timers, &rounds, {.nodes = 10});
   ASSERT_TRUE(rows.ok());
   EXPECT_EQ((*rows)[0].executed, 9);
 }

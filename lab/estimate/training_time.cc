@@ -10,7 +10,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/types/span.h"
 #include "weft/distributed/message_ends.h"
 #include "weft/distributed/rank_threads.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 namespace {

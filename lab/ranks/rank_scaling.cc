@@ -10,12 +10,13 @@
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/reduction.h"
 #include "weft/graph/policies/policies.h"
+#include "weft/graph/speedup.h"
 #include "weft/graph/transport.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
+#include "weft/lab/machine/team.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/ranks/simulate_ranks.h"
 #include "weft/lab/simulate.h"
-#include "weft/lab/team.h"
 #include "weft/train/task.h"
 
 namespace weft {

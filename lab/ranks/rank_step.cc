@@ -6,7 +6,7 @@
 
 #include "weft/core/status.h"
 #include "weft/distributed/ranks.h"
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/train/task.h"
 
 namespace weft {

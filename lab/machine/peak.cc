@@ -1,12 +1,15 @@
 // The loops have one version for each vector instruction set. The widest set that the CPU has and that kernels may use
 // runs.
-#include "weft/lab/peak.h"
+#include "weft/lab/machine/peak.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "weft/lab/machine/measure.h"
+#include "weft/ops/kernels/amx.h"
 #include "weft/ops/kernels/instruction_set.h"
 
 #if defined(__x86_64__)
@@ -74,6 +77,23 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
   for (const __m512& sum : sums) Keep(sum[0]);
   return 2.0 * 32 * kSums * static_cast<double>(rounds);
 }
+
+// Multiplies bf16 matrices in the L1 cache with AMX. A round has as many operations as a round of BF16Rounds.
+double AmxRounds(int64_t rounds) {
+  constexpr int64_t kTerms = 6, kRows = 32, kCols = 64;
+  constexpr int64_t kOperations = 4 * kRows * kCols * 16 * kTerms;  // of a product; a term is 16 pairs of numbers
+  constexpr double kOfRound = 2.0 * 32 * kSums;
+  alignas(64) float a[kRows * 16 * kTerms] = {}, b[16 * kTerms * kCols] = {}, c[kRows * kCols];
+  const AmxTiles tiles;
+  const int64_t products = std::max<int64_t>(1, static_cast<int64_t>(kOfRound) * rounds / kOperations);
+  for (int64_t i = 0; i < products; ++i) {
+    MultiplyAmx(
+        {.a = a, .a_stride = 16 * kTerms, .b = b, .c = c, .c_stride = kCols, .rows = 2, .cols = 4, .terms = kTerms},
+        /*add=*/false);
+  }
+  Keep(c[0]);
+  return static_cast<double>(products * kOperations);
+}
 #endif
 
 // The operations that a piece of work executed, or the bytes that it moved, and the seconds that it took.
@@ -81,8 +101,8 @@ struct Sample {
   double amount = 0, seconds = 0;
 };
 
-// Call `work` again and again for `seconds`. Best returns the amount per second of the fastest call, and Mean that of
-// all calls together. Mean leaves out the first call, which wakes the threads and finds cold caches.
+// Calls `work` again and again for `seconds`. Best returns the amount per second of the fastest call, and Mean that of
+// all calls together.
 template <class Work>
 double Best(double seconds, Work work) {
   double best = 0;
@@ -95,7 +115,6 @@ double Best(double seconds, Work work) {
 }
 template <class Work>
 double Mean(double seconds, Work work) {
-  work();
   Sample sum;
   const Clock::time_point start = Clock::now();
   do {
@@ -165,9 +184,8 @@ double PeakF32(Team* team, double seconds) {
 
 double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 #if defined(__x86_64__)
-  if (InstructionSetLimit() >= InstructionSet::kAvx512Bf16 && __builtin_cpu_supports("avx512bf16")) {
-    return Best(seconds, [&] { return RunRounds(team, BF16Rounds, kRounds); });
-  }
+  if (HasBF16Products())
+    return Best(seconds, [&] { return RunRounds(team, HasAmx() ? AmxRounds : BF16Rounds, kRounds); });
 #endif
   return 0;
 }
@@ -215,19 +233,29 @@ SpeedProbe::SpeedProbe(int threads) : team_(threads) {
 }
 
 SpeedProbe::Speed SpeedProbe::Measure() {
-  constexpr double kSeconds = 0.02;       // of each figure
+  // A core that was idle needs about 0.1 s of work until its clock and the memory's run at full speed.
+  constexpr double kWarmUp = 0.15, kPieceSeconds = 0.01;
+  constexpr int kPieces = 5;
   constexpr int64_t kFewRounds = 50'000;  // so that a call takes about a millisecond
-  Speed speed = {.flops = Mean(kSeconds, [&] { return RunRounds(&team_, F32Rounds(), kFewRounds); })};
-  if (words_ == nullptr) return speed;
+  const size_t threads = static_cast<size_t>(team_.threads());
   const Words* const words = reinterpret_cast<const Words*>(words_);
-  std::vector<uint64_t> sums(static_cast<size_t>(team_.threads()));
-  speed.read = Mean(kSeconds, [&]() -> Sample {
-    const double time = team_.Run(
-        [&](int t) { sums[t] += Read(words + portion_ * static_cast<size_t>(t), portion_, /*ahead=*/false); });
-    return {static_cast<double>(portion_ * sizeof(Words)) * team_.threads(), time};
-  });
+  std::vector<uint64_t> sums(threads);
+  const auto multiply = [&] { return RunRounds(&team_, F32Rounds(), kFewRounds); };
+  const auto read = [&]() -> Sample {
+    const double time =
+        team_.Run([&](int t) { sums[t] += Read(words + portion_ * static_cast<size_t>(t), portion_, false); });
+    return {static_cast<double>(portion_ * sizeof(Words) * threads), time};
+  };
+  const auto measure = [&](std::vector<double>* flops, std::vector<double>* reads) {
+    flops->push_back(Mean(kPieceSeconds, multiply));
+    if (words_ != nullptr) reads->push_back(Mean(kPieceSeconds, read));
+  };
+  std::vector<double> flops, reads;
+  for (const Clock::time_point start = Clock::now(); SecondsSince(start) < kWarmUp;) measure(&flops, &reads);
+  flops.clear(), reads.clear();
+  for (int i = 0; i < kPieces; ++i) measure(&flops, &reads);
   Keep(static_cast<float>(std::accumulate(sums.begin(), sums.end(), uint64_t{0})));
-  return speed;
+  return {.flops = Median(std::move(flops)), .read = reads.empty() ? 0 : Median(std::move(reads))};
 }
 
 }  // namespace weft

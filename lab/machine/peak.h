@@ -1,16 +1,17 @@
 // These functions measure the machine's peaks on a team of threads: multiply-adds in registers, and memory bandwidth.
-#ifndef WEFT_LAB_PEAK_H_
-#define WEFT_LAB_PEAK_H_
+#ifndef WEFT_LAB_MACHINE_PEAK_H_
+#define WEFT_LAB_MACHINE_PEAK_H_
 
 #include <cstddef>
 
 #include "weft/core/arena.h"
-#include "weft/lab/team.h"
+#include "weft/lab/machine/team.h"
 
 namespace weft {
 
 // Return operations per second of all threads; a multiply-add counts as two. The figure is the best of several tries,
-// which take `seconds` together. PeakBF16 returns 0 if the CPU has no instruction for bf16 products.
+// which take `seconds` together. PeakBF16 uses AMX if the CPU has it, as products do, and
+// returns 0 if the CPU has no instruction for bf16 products.
 double PeakF32(Team* team, double seconds);
 double PeakBF16(Team* team, double seconds);
 
@@ -22,8 +23,8 @@ struct Bandwidth {
 // Stores are ordinary ones, as in ops, not non-temporal. All figures are 0 if there is no memory for the arrays.
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds);
 
-// Measures the machine's present speed, which changes while other programs run. A measurement takes about 40 ms on all
-// threads. Unlike a peak, it is the mean of that time.
+// Measures the machine's present speed, which changes while other programs run. A measurement takes about 0.3 s on all
+// threads: first work that wakes the cores, then five pieces of 10 ms, whose median is the result.
 class SpeedProbe {
  public:
   explicit SpeedProbe(int threads);
@@ -43,4 +44,4 @@ class SpeedProbe {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_PEAK_H_
+#endif  // WEFT_LAB_MACHINE_PEAK_H_

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "weft/graph/compile.h"
 #include "weft/lab/real_graphs.h"
+#include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
@@ -26,6 +27,28 @@ TEST(SpeedupTest, TheMaximumSpeedupOfEachGraphHolds) {
     ASSERT_TRUE(graph.ok()) << graph.status();
     EXPECT_GE(SpeedupOf(*graph).ratio(), ratio) << name << "; see weft graph --explain";
   }
+}
+
+// `chains` chains of `depth` squares of a matrix. Each product waits for the whole one before it.
+absl::StatusOr<Graph> Chains(int chains, int depth) {
+  Tape tape;
+  VarList fetched;
+  for (int c = 0; c < chains; ++c) {
+    Var x = tape.Input("x" + std::to_string(c), {kF32, {64, 64}});
+    for (int i = 0; i < depth; ++i) x = MatMul(x, x);
+    fetched.push_back(x);
+  }
+  return Compile(tape, {.fetch = fetched});
+}
+
+TEST(SpeedupTest, AGraphIsWorthAsManyWorkersAsHaveWork) {
+  const absl::StatusOr<Graph> chain = Chains(1, 20), four = Chains(4, 20), many = Chains(200, 2);
+  ASSERT_TRUE(chain.ok() && four.ok() && many.ok());
+  EXPECT_EQ(UsefulWorkers(*chain, 16), 1);
+  EXPECT_EQ(UsefulWorkers(*four, 2), 2);
+  EXPECT_GE(UsefulWorkers(*four, 64), 4);
+  EXPECT_LE(UsefulWorkers(*four, 64), 32);
+  EXPECT_EQ(UsefulWorkers(*many, 48), 48);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // This header has the clock and the median that all measurements use.
-#ifndef WEFT_LAB_MEASURE_H_
-#define WEFT_LAB_MEASURE_H_
+#ifndef WEFT_LAB_MACHINE_MEASURE_H_
+#define WEFT_LAB_MACHINE_MEASURE_H_
 
 #include <algorithm>
 #include <chrono>
@@ -23,4 +23,4 @@ inline double Median(std::vector<double> values) {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_MEASURE_H_
+#endif  // WEFT_LAB_MACHINE_MEASURE_H_

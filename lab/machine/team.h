@@ -2,15 +2,15 @@
 //
 //   Team team(2);
 //   const double seconds = team.Run([](int thread) { ... });
-#ifndef WEFT_LAB_TEAM_H_
-#define WEFT_LAB_TEAM_H_
+#ifndef WEFT_LAB_MACHINE_TEAM_H_
+#define WEFT_LAB_MACHINE_TEAM_H_
 
 #include <barrier>
 #include <functional>
 #include <thread>
 #include <vector>
 
-#include "weft/lab/measure.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 
@@ -57,4 +57,4 @@ class Team {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_TEAM_H_
+#endif  // WEFT_LAB_MACHINE_TEAM_H_
