@@ -176,41 +176,28 @@ Var BiasOfDistance(DType dtype, Var position, int64_t sources, const AttentionOp
 }
 
 // Returns the scores [B, H, T, S] with the distance bias added, and with -infinity for sources that a target may not
-// see. The last target is at the position of the last source.
-Var MaskScores(Var scores, const AttentionOptions& o) {
+// see. Targets are at the positions of the cache, and see no later ones. Without a cache, the last target is at the
+// position of the last source.
+Var MaskScores(Var scores, const AttentionOptions& o, const AttentionCache* cache) {
   Tape* const tape = scores.tape;
-  const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
+  const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets, reach = Reach(o);
+  const auto by_target = [&](Var v) {  // [B, 1, T, 1] or [T, 1]
+    return cache != nullptr ? Reshape(v, {scores.dim(0), 1, targets, 1}) : Reshape(v, {targets, 1});
+  };
+  const auto positions = [&](DType dtype) {
+    return by_target(cache != nullptr ? Cast(cache->positions, dtype)
+                                      : Iota(tape, dtype, targets) + static_cast<double>(first));
+  };
   if (o.distance_bias != DistanceBias::kNone) {
-    const Var position = Reshape(Iota(tape, kI32, targets), {targets, 1});
-    const Var at = position + static_cast<double>(first);
-    scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
+    scores = scores + BiasOfDistance(scores.dtype(), positions(kI32), sources, o);
   }
   if (Period(o) > 0) {
-    const Var position = Reshape(Iota(tape, kF32, targets) + static_cast<double>(first), {targets, 1});
-    const Var phase = Phases(tape, targets, Period(o), first);
-    scores = MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
+    const Var phase = by_target(cache != nullptr ? Embedding(Phases(tape, sources, Period(o)), cache->positions)
+                                                 : Phases(tape, targets, Period(o), first));
+    scores = MaskFill(scores, HiddenByPattern(positions(kF32), phase, sources, o), kHidden);
   }
-  const int64_t reach = Reach(o);
+  if (cache != nullptr) return BandMask(scores, reach, 0, kHidden, cache->positions);
   return o.causal || reach >= 0 ? BandMask(scores, reach, o.causal ? 0 : reach, kHidden) : scores;
-}
-
-// Like MaskScores, for the rows of a cache. Hides rows after the target's position. The compiler recognises this mask
-// and that of the window, and reads only the rows that both show (graph/passes/raise_paged_attention.cc).
-Var MaskCache(Var scores, const AttentionOptions& o, const AttentionCache& cache) {
-  Tape* const tape = scores.tape;
-  const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3);
-  const auto by_target = [&](Var v) { return Reshape(v, {batch, 1, length, 1}); };
-  const Var position = Cast(by_target(cache.positions), kF32);
-  if (o.distance_bias != DistanceBias::kNone) {
-    const Var at = by_target(cache.positions);
-    scores = scores + BiasOfDistance(scores.dtype(), at, sources, o);
-  }
-  const Var source = Iota(tape, kF32, sources);
-  scores = MaskFill(scores, Less(position, source), kHidden);
-  if (Reach(o) >= 0) scores = MaskFill(scores, Less(source, position + static_cast<double>(-Reach(o))), kHidden);
-  if (Period(o) == 0) return scores;
-  const Var phase = by_target(Embedding(Phases(tape, sources, Period(o)), cache.positions));
-  return MaskFill(scores, HiddenByPattern(position, phase, sources, o), kHidden);
 }
 
 // Rotates queries and keys by their rows' positions: `cache->positions` or, without a cache, 0, 1, ...
@@ -307,11 +294,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
     p.value = ReadPages(written[1], inputs.cache->pages);
   }
   Var scores = Capped(Scores(p.query, p.key, o), o);  // [B, H, T, S]
-  if (inputs.cache != nullptr) {
-    scores = MaskCache(scores, o, *inputs.cache);
-  } else {
-    scores = MaskScores(scores, o);
-  }
+  scores = MaskScores(scores, o, inputs.cache);
   if (inputs.mask.tape != nullptr) scores = MaskFill(scores, inputs.mask, kHidden);
   return Mix(scores, p.value, x.dim(2), o);
 }
@@ -333,7 +316,7 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
   const VarList state = CacheState(x.dtype(), o, cache);
   const Var key = ReadPages(state[0], cache.pages), value = ReadPages(state[1], cache.pages);
   const Var scores = Capped(Scores(Project(x, {}, o).query, key, o), o);
-  return Mix(MaskCache(scores, o, cache), value, x.dim(2), o);
+  return Mix(MaskScores(scores, o, &cache), value, x.dim(2), o);
 }
 
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides) {

@@ -89,9 +89,10 @@ Var Silu(Var x);     // x · sigmoid(x) (Elfwing et al., 2018)
 enum class GeluForm : uint8_t { kErf, kTanh };
 Var Gelu(Var x, GeluForm form = GeluForm::kErf);  // x·Φ(x) (Hendrycks and Gimpel, 2016), or its tanh approximation
 Var MaskFill(Var x, Var mask, double value);  // value where the bool mask, broadcast to x, is true, else x; any dtype
-// BandMask returns x [..., T, S] with `value` in all columns except row + S - T - left to row + S - T + right. A
-// negative limit is no limit. CausalMask(x, value) is BandMask(x, -1, 0, value). Both also take i32 and bf16.
-Var BandMask(Var x, int64_t left, int64_t right, double value);
+// BandMask returns x [..., T, S] with `value` in all columns except p - left to p + right. A negative limit is no
+// limit. p is the position of a row: row + S - T, or an element of `positions`, i32 [B, T], for x [B, ..., T, S].
+// CausalMask(x, value) is BandMask(x, -1, 0, value). Both take any dtype.
+Var BandMask(Var x, int64_t left, int64_t right, double value, Var positions = {});
 Var CausalMask(Var x, double value);
 Var Where(Var mask, Var a, Var b);  // a where the bool mask is true, else b; any dtype; all three broadcast
 // Zeroes each element with probability `rate`, and multiplies the others by 1 / (1 - rate) (Srivastava et al., 2014).

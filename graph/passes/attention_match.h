@@ -17,7 +17,8 @@ namespace weft {
 
 struct ScoresMask {
   ValueId id = kNoValue;
-  double factor = 1;  // factor of the mask before it is added
+  double factor = 1;    // factor of the mask before it is added
+  Masked by_positions;  // if `id` is kNoValue: the band whose rows have positions
 };
 
 struct AttentionOperand {  // queries, keys or values, as the product reads them: [B, heads, positions, width]

@@ -64,7 +64,8 @@ std::optional<Masked> MatchMasked(const Program& program, ValueId id) {
   if (node.op == &kMaskFill) return Masked{node.inputs[0], node.attrs.as<MaskAttrs>().value, node.inputs[1]};
   if (node.op != &kBandMask) return std::nullopt;
   const auto [value, left, right] = node.attrs.as<BandMaskAttrs>();
-  return Masked{.x = node.inputs[0], .value = value, .left = left, .right = right};
+  const ValueId positions = node.inputs.size() > 1 ? node.inputs[1] : kNoValue;
+  return Masked{.x = node.inputs[0], .value = value, .left = left, .right = right, .positions = positions};
 }
 
 const Node& Pattern::Enter(ValueId id) {

@@ -47,6 +47,7 @@ struct Masked {  // x, with `value` in the elements that the mask hides
   double value = 0;
   ValueId mask = kNoValue;  // kNoValue: a band, whose limits are `left` and `right` (ops/kernels/band.h)
   int64_t left = -1, right = -1;
+  ValueId positions = kNoValue;  // of the rows of a band; kNoValue: the last row is at the last column
 };
 // Matches one mask_fill or band_mask.
 std::optional<Masked> MatchMasked(const Program& program, ValueId id);

@@ -92,7 +92,9 @@ std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch
       }
       if (!(factor > 0)) return "scores are scaled by a number that is not positive after they are masked";
       if (r.type(masked->x).shape != match->scores) return "a mask is of scores of another shape";
-      if (masked->mask == kNoValue) {
+      if (masked->positions != kNoValue) {
+        match->masks.push_back({.by_positions = *masked});
+      } else if (masked->mask == kNoValue) {
         attrs.left = Smaller(attrs.left, masked->left);
         attrs.right = Smaller(attrs.right, masked->right);
       } else {
@@ -113,14 +115,21 @@ std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch
   attrs.scale = factor;
   if (match->masks.size() > kMaxAttentionMasks) return absl::StrCat("there are ", match->masks.size(), " masks");
   for (const ScoresMask& mask : match->masks) {
-    if (r.type(mask.id).shape.rank() > match->scores.rank()) return "a mask has more axes than the scores";
+    if (mask.id != kNoValue && r.type(mask.id).shape.rank() > match->scores.rank())
+      return "a mask has more axes than the scores";
   }
   return "";
 }
 
 Var RecordAttention(PatternRewriter& r, AttentionMatch* match) {
   VarList inputs = RecordAttentionOperands(r, match);
-  for (const auto& [mask, factor] : match->masks) {
+  for (const auto& [mask, factor, band] : match->masks) {
+    if (mask == kNoValue) {
+      const Var positions = r.Now(band.positions);
+      const TensorType type = {kBool, {match->batch, 1, match->targets, match->sources}};
+      inputs.push_back(BandMask(Fill(positions.tape, type, 0), band.left, band.right, 1, positions));
+      continue;
+    }
     Var m = r.Now(mask);
     if (match->scores.rank() == 3 && m.shape().rank() == 3) m = Reshape(m, {m.dim(0), 1, m.dim(1), m.dim(2)});
     inputs.push_back(factor == 1 ? m : Scale(m, factor));

@@ -3,9 +3,6 @@
 // raises attention.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <optional>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -46,40 +43,8 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   return result;
 }
 
-struct PositionMask {
-  ValueId positions = kNoValue;  // i32 [B, 1]; kNoValue: the mask is another one
-  int32_t left = -1;             // -1: the mask hides the sources after the target's position
-};
-// Matches a mask [B, 1, 1, S] of `batch` rows with one target each: positions < iota, or iota < positions + number,
-// where `left` is -number.
-PositionMask MatchPositionMask(const PatternRewriter& r, ValueId mask, int64_t batch) {
-  const Node& less = r.producer(SkipReshapes(r, mask));
-  const Shape& shape = r.type(mask).shape;
-  if (less.op != &kLess || shape.rank() != 4 || shape != Shape({batch, 1, 1, shape.dim(3)})) return {};
-  const bool hides_later = r.producer(less.inputs[1]).op == &kIota;
-  PositionMask result;
-  ValueId position = less.inputs[0];
-  if (!hides_later) {
-    const std::optional<Shifted> begin = MatchShifted(r.program(), less.inputs[1]);
-    constexpr double kMaxLeft = std::numeric_limits<int32_t>::max();
-    const double left = begin ? -begin->number : -1;
-    if (r.producer(less.inputs[0]).op != &kIota || !(left >= 0 && left <= kMaxLeft && left == std::trunc(left))) {
-      return {};
-    }
-    result.left = static_cast<int32_t>(left);
-    position = begin->x;
-  }
-  const Node& cast = r.producer(SkipReshapes(r, position));
-  const DType dtype = r.type(position).dtype;
-  if (cast.op != &kCast || (dtype != kF32 && dtype != kF64)) return {};
-  result.positions = SkipReshapes(r, cast.inputs[0]);
-  const bool fits =
-      r.type(position).shape == Shape({batch, 1, 1, 1}) && r.type(result.positions) == TensorType{kI32, {batch, 1}};
-  return fits ? result : PositionMask{};
-}
-
-// Rewrite attention(q, read_pages(k), read_pages(v), positions < iota, iota < positions - left, masks) to
-// paged_attention(q, k, v, pages, positions, masks) with the attribute `left`. The second mask by position is optional.
+// Rewrite attention(q, read_pages(k), read_pages(v), band_mask(positions, left, 0), masks) to
+// paged_attention(q, k, v, pages, positions, masks) with the attribute `left`. All targets are at `positions`.
 VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
   const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
@@ -92,22 +57,19 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
     return r.Decline(attention, kPattern, "it has a band or dropout");
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
-  const auto masks = absl::MakeConstSpan(attention.inputs).subspan(kFirstMask);
-  std::vector<PositionMask> limits;
-  for (ValueId mask : masks) limits.push_back(MatchPositionMask(r, mask, r.type(attention.inputs[0]).shape.dim(0)));
-  const auto end = absl::c_find_if(limits, [](const PositionMask& m) { return m.positions != kNoValue && m.left < 0; });
-  if (end == limits.end()) {
-    return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
-  }
+  std::vector<ValueId> masks(attention.inputs.begin() + kFirstMask, attention.inputs.end());
+  const auto hides_later = [&](ValueId mask) {
+    const Node& band = r.producer(mask);
+    return band.op == &kBandMask && band.inputs.size() > 1 && band.attrs.as<BandMaskAttrs>().right == 0;
+  };
+  const auto end = absl::c_find_if(masks, hides_later);
+  if (end == masks.end()) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
+  const Node& band = r.producer(*end);
+  if (const int64_t left = band.attrs.as<BandMaskAttrs>().left; left >= 0) attrs.left = BandLimit(left);
+  masks.erase(end);
   VarList inputs = {r.Now(attention.inputs[0]), r.Now(keys.cache), r.Now(values.cache), r.Now(keys.pages),
-                    r.Now(end->positions)};
-  for (size_t i = 0; i < masks.size(); ++i) {
-    if (limits[i].positions != end->positions) {
-      inputs.push_back(r.Now(masks[i]));
-    } else if (limits[i].left >= 0) {
-      attrs.left = attrs.left < 0 ? limits[i].left : std::min(attrs.left, limits[i].left);
-    }
-  }
+                    r.Now(band.inputs[1])};
+  for (ValueId mask : masks) inputs.push_back(r.Now(mask));
   return {RecordAll(kPagedAttention, inputs, Attrs::Of(attrs))[0], Var{}};
 }
 

@@ -22,7 +22,8 @@ struct Parts {
   int64_t page = kCachePage, targets = 1;
   bool other_pages = false;  // values are read from other pages than keys
   bool hides = true;         // positions after a row's own are hidden
-  double window = 0;         // positions that a row sees, with its own; 0: all
+  int64_t left = -1;         // the largest distance of a position that a row sees; -1: all
+  double number = 0;         // another mask hides the positions before the row's own minus this number
 };
 
 // Compiles attention of one token of each row to three pages.
@@ -33,16 +34,17 @@ absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   const Var keys = tape.State("keys", cache, Zeros()), values = tape.State("values", cache, Zeros());
   const Var pages = tape.Input("pages", {kI32, {kRows, 3}}, {.below = 9});
   const Var others = tape.Input("others", {kI32, {kRows, 3}}, {.below = 9});
-  const Var positions = tape.Input("positions", {kI32, {kRows, 1}}, {.below = 3 * parts.page, .ignored = -1});
+  const Var positions =
+      tape.Input("positions", {kI32, {kRows, parts.targets}}, {.below = 3 * parts.page, .ignored = -1});
   const int64_t sources = 3 * parts.page, together = kHeads * parts.targets;
   Var scores =
       MatMul(Reshape(query, {kRows, kGroups, together, kWidth}), ReadPages(keys, pages), {.transpose_b = true});
   scores = Reshape(scores, {kRows, kHeads, parts.targets, sources});
-  const Var position = Cast(Reshape(positions, {kRows, 1, 1, 1}), kF32), source = Iota(&tape, kF32, sources);
-  if (parts.window > 0) {
-    scores = MaskFill(scores, Less(source, position + (1 - parts.window)), kHidden);
+  if (parts.number > 0) {
+    const Var position = Cast(Reshape(positions, {kRows, 1, parts.targets, 1}), kF32);
+    scores = MaskFill(scores, Less(Iota(&tape, kF32, sources), position - parts.number), kHidden);
   }
-  if (parts.hides) scores = MaskFill(scores, Less(position, source), kHidden);
+  scores = BandMask(scores, parts.left, parts.hides ? 0 : 3, kHidden, positions);
   const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
   const Var y = MatMul(weights, ReadPages(values, parts.other_pages ? others : pages));
   return Compile(tape, {.fetch = {y}, .mode = kEval});
@@ -59,34 +61,32 @@ TEST(RaisePagedAttentionTest, ReadsPagesWhereTheyAre) {
     const std::vector<std::string> ops = OpsOf({.page = page});
     EXPECT_THAT(ops, Contains("paged_attention"));
     EXPECT_THAT(ops, Not(Contains("embedding"))) << "which copies pages";
-    EXPECT_THAT(ops, Not(Contains("less"))) << "which makes a mask";
+    EXPECT_THAT(ops, Not(Contains("band_mask")));
   }
 }
 
 TEST(RaisePagedAttentionTest, ReadsOnlyTheWindow) {
-  for (const int window : {1, 5}) {
-    const absl::StatusOr<Graph> graph = CompileParts({.window = static_cast<double>(window)});
+  for (const int left : {0, 4}) {
+    const absl::StatusOr<Graph> graph = CompileParts({.left = left});
     ASSERT_TRUE(graph.ok()) << graph.status();
-    EXPECT_THAT(OpNames(graph->program()), Not(Contains("less"))) << "which makes a mask";
+    EXPECT_THAT(OpNames(graph->program()), Not(Contains("band_mask")));
     std::vector<int32_t> limits;
     for (const Node& node : graph->program().nodes) {
       if (node.op == &kPagedAttention) limits.push_back(node.attrs.as<AttentionAttrs>().left);
     }
-    EXPECT_THAT(limits, ElementsAre(window - 1));
+    EXPECT_THAT(limits, ElementsAre(left));
   }
 }
 
-TEST(RaisePagedAttentionTest, KeepsMasksThatAreNoWindows) {
-  for (const double window : {0.5, 4.5}) {
-    const std::vector<std::string> ops = OpsOf({.window = window});
-    EXPECT_THAT(ops, Contains("paged_attention"));
-    EXPECT_THAT(ops, Contains("less"));
-  }
+TEST(RaisePagedAttentionTest, KeepsOtherMasks) {
+  const std::vector<std::string> ops = OpsOf({.number = 4.5});
+  EXPECT_THAT(ops, Contains("paged_attention"));
+  EXPECT_THAT(ops, Contains("less"));
 }
 
 TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
   for (const Parts& parts :
-       {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}, {.hides = false, .window = 5}}) {
+       {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}, {.hides = false, .left = 4}}) {
     const std::vector<std::string> ops = OpsOf(parts);
     EXPECT_THAT(ops, Not(Contains("paged_attention")));
     EXPECT_THAT(ops, Contains("attention"));

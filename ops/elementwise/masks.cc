@@ -1,6 +1,7 @@
 // These ops replace masked elements of x by a value:
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
-//   band_mask, for x [..., T, S]: y = x in columns p - left to p + right, where p = row + S - T, else value.
+//   band_mask, for x [..., T, S]: y = x in columns p - left to p + right, else value. p is row + S - T, or the row's
+//     element of a second input, positions i32 [B, T].
 // Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>
@@ -71,9 +72,16 @@ constexpr OpExample kMaskFillExamples[] = {
 
 absl::StatusOr<Types> InferBandMask(const Attrs& attrs, TypeSpan in) {
   WEFT_RETURN_IF_ERROR(CheckNumber("band_mask", attrs.as<BandMaskAttrs>().value, in[0].dtype, in));
-  if (in[0].shape.rank() < 2) return ShapeError("band_mask", "x needs rank >= 2", in);
+  const Shape& x = in[0].shape;
+  if (x.rank() < 2) return ShapeError("band_mask", "x needs rank >= 2", in);
+  if (in.size() > 1 && (x.rank() < 3 || in[1] != TensorType{kI32, {x.dim(0), x.dim(-2)}})) {
+    return ShapeError("band_mask", "wanted x [B,...,T,S] and positions i32[B,T]", in);
+  }
   return Types{in[0]};
 }
+
+// Returns the index of the row's element of the positions.
+int64_t TargetOf(const Shape& x, int64_t row) { return row / (x.rows() / x.dim(0)) * x.dim(-2) + row % x.dim(-2); }
 
 template <class T>
 void BandMaskKernel(const KernelArgs& a, Rect tile) {
@@ -85,8 +93,10 @@ void BandMaskKernel(const KernelArgs& a, Rect tile) {
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) {
     const T* x = a.input<T>(0) + row * sources;
     T* y = a.output<T>(0) + row * sources;
-    const int64_t begin = std::clamp(band.Begin(row % targets, targets, sources), tile.col_begin, tile.col_end);
-    const int64_t end = std::clamp(band.End(row % targets, targets, sources), begin, tile.col_end);
+    const int64_t p =
+        a.inputs.size() > 1 ? a.input<int32_t>(1)[TargetOf(shape, row)] : row % targets + sources - targets;
+    const int64_t begin = std::clamp(band.Begin(p, sources, sources), tile.col_begin, tile.col_end);
+    const int64_t end = std::clamp(band.End(p, sources, sources), begin, tile.col_end);
     std::fill(y + tile.col_begin, y + begin, value);
     if (x != y) std::copy(x + begin, x + end, y + begin);
     std::fill(y + end, y + tile.col_end, value);
@@ -96,7 +106,8 @@ void BandMaskKernel(const KernelArgs& a, Rect tile) {
 // dx = dy, or 0 where x was masked.
 VarList BandMaskGradient(const GradientArgs& a) {
   const BandMaskAttrs attrs = a.attrs.as<BandMaskAttrs>();
-  return {BandMask(a.grad(0), attrs.left, attrs.right, 0)};
+  if (a.inputs.size() == 1) return {BandMask(a.grad(0), attrs.left, attrs.right, 0)};
+  return {BandMask(a.grad(0), attrs.left, attrs.right, 0, a.input(1)), Var{}};
 }
 
 void BandMaskReference(const ReferenceArgs& a) {
@@ -104,8 +115,11 @@ void BandMaskReference(const ReferenceArgs& a) {
   const auto [value, left, right] = a.attrs.as<BandMaskAttrs>();
   const int64_t target = shape.dim(-2), source = shape.dim(-1);
   for (int64_t i = 0; i < shape.elements(); ++i) {
-    const int64_t distance = i % source - (i / source % target + source - target);
-    const bool masked = (left >= 0 && distance < -left) || (right >= 0 && distance > right);
+    const double p = a.inputs.size() > 1 ? a.inputs[1][static_cast<size_t>(TargetOf(shape, i / source))]
+                                         : static_cast<double>(i / source % target + source - target);
+    const double distance = static_cast<double>(i % source) - p;
+    const bool masked =
+        (left >= 0 && distance < -static_cast<double>(left)) || (right >= 0 && distance > static_cast<double>(right));
     a.outputs[0][i] = masked ? value : a.inputs[0][i];
   }
 }
@@ -121,7 +135,19 @@ constexpr OpExample kBandMaskExamples[] = {
     {.in = "[17,17]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 3, -1, 7)}; }},    // no limit after
     {.in = "i32[4,4]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 0, 0, -1)}; }, .below = 9},
     {.in = "[5,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], INT64_MAX, INT64_MAX, 7)}; }},
+    {.in = "[2,3,4,9] i32[2,4]",
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1, in[1])}; },
+     .below = 9},
+    {.in = "[3,1,5] i32[3,1]",
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], -1, 1, 3, in[1])}; },
+     .below = 5},
+    {.in = "bool[2,1,3,7] i32[2,3]",
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
+     .below = 2},
     {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
+    {.in = "[2,3,4,9] i32[2,3]",
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1, in[1])}; },
+     .error = "positions i32[B,T]"},
 };
 
 // Returns a mask [T, S] that is true where column - row < `diagonal`, for x [..., T, S].
@@ -148,19 +174,20 @@ constexpr OpDef kMaskFill = {.name = "mask_fill",
                              .examples = kMaskFillExamples};
 Var MaskFill(Var x, Var mask, double value) { return Record(kMaskFill, {x, mask}, Attrs::Of(MaskAttrs{value})); }
 
-constexpr OpDef kBandMask = {
-    .name = "band_mask",
-    .infer = InferBandMask,
-    .kernels = {BandMaskKernel<float>, BandMaskKernel<double>, BandMaskKernel<BF16>, BandMaskKernel<int32_t>},
-    .cut = Cut::kBoth,
-    .in_place = 0,
-    .gradient = BandMaskGradient,
-    .reference = BandMaskReference,
-    .autocast = Autocast::kFollow,
-    .attrs = AttrOpsOf<BandMaskAttrs>(),
-    .examples = kBandMaskExamples};
-Var BandMask(Var x, int64_t left, int64_t right, double value) {
-  return Record(kBandMask, {x}, Attrs::Of(BandMaskAttrs{value, left, right}));
+constexpr OpDef kBandMask = {.name = "band_mask",
+                             .infer = InferBandMask,
+                             .kernels = {BandMaskKernel<float>, BandMaskKernel<double>, BandMaskKernel<BF16>,
+                                         BandMaskKernel<int32_t>, BandMaskKernel<bool>},
+                             .cut = Cut::kBoth,
+                             .in_place = 0,
+                             .gradient = BandMaskGradient,
+                             .reference = BandMaskReference,
+                             .autocast = Autocast::kFollow,
+                             .attrs = AttrOpsOf<BandMaskAttrs>(),
+                             .examples = kBandMaskExamples};
+Var BandMask(Var x, int64_t left, int64_t right, double value, Var positions) {
+  const Attrs attrs = Attrs::Of(BandMaskAttrs{value, left, right});
+  return positions.tape != nullptr ? Record(kBandMask, {x, positions}, attrs) : Record(kBandMask, {x}, attrs);
 }
 Var CausalMask(Var x, double value) { return BandMask(x, -1, 0, value); }
 
