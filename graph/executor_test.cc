@@ -224,15 +224,21 @@ void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet =
   }
 }
 
+// Returns the number of random graphs of a test: 1,000, or WEFT_GRAPHS.
+uint32_t GraphCount() {
+  const char* const count = std::getenv("WEFT_GRAPHS");
+  return count == nullptr ? 1000 : static_cast<uint32_t>(std::atoll(count));
+}
+
 TEST(ExecutorTest, RandomGraphsGiveWhatASerialRunGives) {
   if (const char* seed = std::getenv("WEFT_SEED")) return CheckGraph(static_cast<uint32_t>(std::atoll(seed)));
-  for (uint32_t seed = 0; seed < 10'000 && !HasFatalFailure(); ++seed) CheckGraph(seed);
+  for (uint32_t seed = 0; seed < GraphCount() && !HasFatalFailure(); ++seed) CheckGraph(seed);
 }
 
 TEST(ExecutorTest, RandomGraphsGiveTheSameUnderEveryPolicy) {
   for (const Policy* policy : Policies()) {
-    if (policy == &kCriticalPath) continue;  // the test above has its first thousand, too
-    for (uint32_t seed = 0; seed < 1000 && !HasFatalFailure(); ++seed) CheckGraph(seed, *policy);
+    if (policy == &kCriticalPath) continue;  // the test above has the same graphs
+    for (uint32_t seed = 0; seed < GraphCount() / 5 && !HasFatalFailure(); ++seed) CheckGraph(seed, *policy);
   }
 }
 

@@ -1,5 +1,5 @@
 // Tests that each training of docs/results.md gives the same bits on 1, 2 and 4 threads. The data is in the folders
-// that WEFT_DATA and WEFT_MINILM name; without it a test skips. A training has 5 steps, or WEFT_STEPS, and its schedule
+// that WEFT_DATA and WEFT_MINILM name; without it a test skips. A training has 2 steps, or WEFT_STEPS, and its schedule
 // shrinks to them.
 #include <cstdlib>
 
@@ -50,7 +50,7 @@ TEST_P(DataTrainingTest, TheNumberOfThreadsDoesNotChangeABit) {
   const Arguments flags = Flags();
   if (flags.empty()) GTEST_SKIP() << "WEFT_DATA, or WEFT_MINILM, names no folder";
   const char* const given = std::getenv("WEFT_STEPS");
-  const std::string steps = given == nullptr ? "5" : given;
+  const std::string steps = given == nullptr ? "2" : given;
   for (const char* threads : {"1", "2", "4"}) {
     ASSERT_TRUE(Works(Weft(flags + Arguments{"--steps=" + steps, "--warmup-steps=" + steps, "--eval-every=0",
                                              std::string("--threads=") + threads, std::string("--out=") + threads})));
