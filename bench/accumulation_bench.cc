@@ -139,8 +139,9 @@ absl::Status Measure(const Options& options) {
     if (count > 1) variants.emplace_back([part = &parts.emplace_back(count, options)] { return part->Run(); });
   }
   for (const auto& variant : variants) WEFT_RETURN_IF_ERROR(variant().status());  // the first turn allocates
-  Rounds rounds = MakeRounds(options.rounds, options.probe, options.threads > 0 ? options.threads : Cores());
+  Rounds rounds = MakeRounds(options.rounds, options.probe, options.threads);
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, &rounds));
+  if (rounds.probes()) std::fprintf(stderr, "accumulation_bench: %s\n", rounds.Report().c_str());
   std::printf("%13s %9s %9s %7s %10s\n", "micro_batches", "step_ms", "parts_ms", "ratio", "planned_mb");
   size_t variant = 0;
   for (size_t i = 0; i < options.micro_batches.size(); ++i) {
@@ -169,6 +170,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1000));
   weft::AddProbe(&app, &options.probe);
   return weft::RunProgram(&app, argc, argv, [&options] {
+    if (options.threads == 0) options.threads = weft::Cores();  // for steps and parts alike
     const absl::Status status = weft::Measure(options);
     if (status.ok()) return 0;
     std::fprintf(stderr, "accumulation_bench: %s\n", std::string(status.message()).c_str());

@@ -57,9 +57,13 @@ class Rounds:
             self.process.stdin.write("\n")
             self.process.stdin.flush()
             self.answer = json.loads(self.process.stdout.readline())
-        except (OSError, ValueError) as error:
-            raise Failed(f"{self.program}: it did not answer with JSON: {error}") from error
-        return self.answer["go_on"]
+            go_on = self.answer["go_on"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise Failed(f"{self.program}: it did not answer as bench/probe.cc does: {error!r}") from error
+        if not go_on:
+            self.process.stdin.close()
+            self.process.wait()
+        return go_on
 
     def counted(self):
         """Returns for each round whether it counts."""

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/deque.h"
@@ -227,7 +228,9 @@ void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet =
 // Returns the number of random graphs of a test: 1,000, or WEFT_GRAPHS.
 uint32_t GraphCount() {
   const char* const count = std::getenv("WEFT_GRAPHS");
-  return count == nullptr ? 1000 : static_cast<uint32_t>(std::atoll(count));
+  uint32_t graphs = 1000;
+  if (count != nullptr) EXPECT_TRUE(absl::SimpleAtoi(count, &graphs) && graphs >= 5) << "WEFT_GRAPHS=" << count;
+  return graphs;
 }
 
 TEST(ExecutorTest, RandomGraphsGiveWhatASerialRunGives) {

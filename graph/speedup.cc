@@ -37,14 +37,16 @@ int UsefulWorkers(const Graph& graph, int most) {
   const Schedule& schedule = graph.compiled().schedule;
   const std::vector<double> each(schedule.seconds.begin(), schedule.seconds.end());
   const double work = std::accumulate(each.begin(), each.end(), 0.0);
-  const double path = FindCriticalPath(schedule, each, most).seconds;
-  const auto seconds = [&](int workers) { return path + (work - path) / workers; };
-  int workers = 1;
-  for (int more = 0; workers < most; workers = more) {
-    more = std::min(2 * workers, most);
-    if (seconds(workers) < kMinSpeedup * seconds(more)) break;
+  std::vector<std::pair<int, double>> expected;  // numbers of workers, and seconds
+  for (int workers = 1;; workers = std::min(2 * workers, most)) {
+    const double path = FindCriticalPath(schedule, each, workers).seconds;
+    expected.emplace_back(workers, path + (work - path) / workers);
+    if (workers >= most) break;
   }
-  return workers;
+  double best = expected[0].second;
+  for (const auto& [workers, seconds] : expected) best = std::min(best, seconds);
+  const auto enough = [&](const auto& one) { return one.second <= kMinSpeedup * best; };
+  return absl::c_find_if(expected, enough)->first;
 }
 
 }  // namespace weft

@@ -26,9 +26,9 @@ GraphSpeedup SpeedupOf(const Graph& graph);
 
 // More workers are worth their cost only if they make a step faster by at least this factor.
 inline constexpr double kMinSpeedup = 1.05;
-// Returns how many workers, at most `most`, a graph is worth by the cost model: as long as twice as many are expected
-// to be kMinSpeedup times as fast. With n workers, the longest path is expected to take its time, and the other work
-// one n-th of its time.
+// Returns how many workers, at most `most`, a graph is worth by the cost model: the smallest number from which no more
+// workers are expected to be kMinSpeedup times as fast. With n workers, the longest path is expected to take its time,
+// and the other work one n-th of its time.
 int UsefulWorkers(const Graph& graph, int most);
 
 }  // namespace weft

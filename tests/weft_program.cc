@@ -213,7 +213,8 @@ Files WeftProgramTest::Results(const std::string& run) const {
 
 std::string WithoutProgress(const std::string& err) {
   static const std::regex progress(
-      "training an? .*|step [0-9]+/[0-9]+  .*|saved .*/model.safetensors|resumed after step [0-9]+|nothing was saved "
+      "training an? .*|runs on [0-9]+ of [0-9]+ threads: .*|step [0-9]+/[0-9]+  .*|saved .*/model.safetensors|resumed "
+      "after step [0-9]+|nothing was saved "
       "yet "
       "to resume from: .*|[0-9.]+% of the weights are trained: .*|this CPU has no bf16 products: .*|new weights, which "
       ".*|left out of .*|no better .*|the "

@@ -29,7 +29,7 @@ struct TrainerOptions {
   int64_t eval_every = 500;        // steps between evaluations; 0: none
   int64_t checkpoint_every = 500;  // steps between checkpoints; 0: only at the end and when interrupted
   int64_t keep = 2;                // number of the newest checkpoints that are kept; at least 1
-  int64_t threads = 0;             // 0: one for each core
+  int64_t threads = 0;             // 0: one for each core; steps take fewer if more would hardly help
   std::string precision = "f32";   // element type for training and evaluation: "f32" or "bf16"
   // kF32 or kBF16: the dtype in which the gradients of several micro-batches are added (StepOptions::sums).
   DType sums = kF32;

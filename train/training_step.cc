@@ -95,6 +95,7 @@ absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, do
   compile.reuse_messages = options_.sharding == Sharding::kGradients || options_.sharding == Sharding::kWeights;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
   planned_bytes_ += graph.compiled().memory.planned;
+  if (options_.threads == 0) threads_ = std::max(threads_, UsefulWorkers(graph, Cores()));
   graphs_.push_back({std::move(graph), runs});
   runners_.push_back(nullptr);
   return absl::OkStatus();
@@ -118,13 +119,6 @@ uint64_t TrainingStep::allocated_bytes() const {
 absl::Span<const TileTime> TrainingStep::tile_times(size_t graph) const {
   if (runners_[graph] == nullptr || runners_[graph]->workers_entered() == 0) return {};
   return runners_[graph]->tile_times();
-}
-
-int TrainingStep::threads() const {
-  if (options_.threads > 0) return static_cast<int>(options_.threads);
-  int threads = 1;
-  for (const StepGraph& each : graphs_) threads = std::max(threads, UsefulWorkers(each.graph, Cores()));
-  return threads;
 }
 
 absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {

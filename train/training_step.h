@@ -119,7 +119,7 @@ class TrainingStep {
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the number of threads of a step. If StepOptions::threads is 0, it is what the graphs are worth
   // (graph/speedup.h), at most one thread for each core.
-  int threads() const;
+  int threads() const { return threads_; }
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }
   // Returns the weights that the ranks divide among themselves (Sharding::kWeights). Allocate creates this rank's
@@ -127,7 +127,8 @@ class TrainingStep {
   absl::Span<const DividedWeight> divided() const { return divided_; }
 
  protected:
-  explicit TrainingStep(const StepOptions& options) : options_(options) {}
+  explicit TrainingStep(const StepOptions& options)
+      : options_(options), threads_(std::max(1, static_cast<int>(options.threads))) {}
 
   // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
   absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
@@ -141,6 +142,7 @@ class TrainingStep {
   uint64_t planned_bytes_ = 0;
 
  private:
+  int threads_;
   std::vector<StepGraph> graphs_;
   std::vector<const Runner*> runners_;  // of each graph; null if it has none
 };

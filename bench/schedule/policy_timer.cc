@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -153,6 +154,7 @@ absl::StatusOr<std::vector<ScheduleRow>> Measure(const PolicyTimers& timers, Rou
   std::vector<std::function<absl::StatusOr<Turn>()>> variants;
   for (const auto& timer : timers) variants.push_back([&timer] { return timer->TakeTurn(); });
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<Turn>> turns, TakeTurns(variants, rounds));
+  if (rounds->probes()) std::fprintf(stderr, "%s: %s\n", row.graph.c_str(), rounds->Report().c_str());
   const Turn serial = Median(turns[0]), least = LeastBusy(turns[0]);
   const std::optional<double> work = Find(least, "busy");
   std::vector<ScheduleRow> rows;

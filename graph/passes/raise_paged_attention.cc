@@ -43,8 +43,23 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   return result;
 }
 
+// Reports whether `mask` is the bool mask that RaiseAttention records for a band that ends at the positions i32 [B, 1]:
+// true in all columns that a row does not see.
+bool HidesLater(const PatternRewriter& r, ValueId mask, int64_t batch) {
+  const Node& band = r.producer(mask);
+  if (band.op != &kBandMask || band.inputs.size() < 2 || r.type(band.inputs[1]) != TensorType{kI32, {batch, 1}}) {
+    return false;
+  }
+  const auto [value, left, right] = band.attrs.as<BandMaskAttrs>();
+  const Node& nothing = r.producer(band.inputs[0]);
+  const TensorType& type = r.type(mask);
+  return right == 0 && value == 1 && nothing.op == &kFill && nothing.attrs.as<FillAttrs>().value == 0 &&
+         type == TensorType{kBool, {batch, 1, 1, type.shape.dim(-1)}};
+}
+
 // Rewrite attention(q, read_pages(k), read_pages(v), band_mask(positions, left, 0), masks) to
-// paged_attention(q, k, v, pages, positions, masks) with the attribute `left`. All targets are at `positions`.
+// paged_attention(q, k, v, pages, positions, masks) with the attribute `left`. All targets are at `positions`. Further
+// bands stay masks.
 VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
   const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
@@ -58,10 +73,8 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
   std::vector<ValueId> masks(attention.inputs.begin() + kFirstMask, attention.inputs.end());
-  const auto hides_later = [&](ValueId mask) {
-    const Node& band = r.producer(mask);
-    return band.op == &kBandMask && band.inputs.size() > 1 && band.attrs.as<BandMaskAttrs>().right == 0;
-  };
+  const int64_t batch = r.type(attention.inputs[0]).shape.dim(0);
+  const auto hides_later = [&](ValueId mask) { return HidesLater(r, mask, batch); };
   const auto end = absl::c_find_if(masks, hides_later);
   if (end == masks.end()) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");
   const Node& band = r.producer(*end);

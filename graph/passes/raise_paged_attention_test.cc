@@ -23,6 +23,7 @@ struct Parts {
   bool other_pages = false;  // values are read from other pages than keys
   bool hides = true;         // positions after a row's own are hidden
   int64_t left = -1;         // the largest distance of a position that a row sees; -1: all
+  bool cuts_mask = false;    // a fed mask, which hides positions after a row's own, too
   double number = 0;         // another mask hides the positions before the row's own minus this number
 };
 
@@ -43,6 +44,10 @@ absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   if (parts.number > 0) {
     const Var position = Cast(Reshape(positions, {kRows, 1, parts.targets, 1}), kF32);
     scores = MaskFill(scores, Less(Iota(&tape, kF32, sources), position - parts.number), kHidden);
+  }
+  if (parts.cuts_mask) {
+    const Var mask = tape.Input("mask", {kBool, {kRows, 1, 1, sources}});
+    scores = MaskFill(scores, BandMask(mask, -1, 0, 1, positions), kHidden);
   }
   scores = BandMask(scores, parts.left, parts.hides ? 0 : 3, kHidden, positions);
   const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
@@ -85,8 +90,12 @@ TEST(RaisePagedAttentionTest, KeepsOtherMasks) {
 }
 
 TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
-  for (const Parts& parts :
-       {Parts{.page = 65}, {.targets = 2}, {.other_pages = true}, {.hides = false}, {.hides = false, .left = 4}}) {
+  for (const Parts& parts : {Parts{.page = 65},
+                             {.targets = 2},
+                             {.other_pages = true},
+                             {.hides = false},
+                             {.hides = false, .left = 4},
+                             {.hides = false, .cuts_mask = true}}) {
     const std::vector<std::string> ops = OpsOf(parts);
     EXPECT_THAT(ops, Not(Contains("paged_attention")));
     EXPECT_THAT(ops, Contains("attention"));

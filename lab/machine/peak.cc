@@ -124,10 +124,10 @@ double Mean(double seconds, Work work) {
   return sum.amount / sum.seconds;
 }
 
-using Rounds = double (*)(int64_t rounds);
+using RoundsFunction = double (*)(int64_t rounds);
 
 // Returns the widest version for f32 that may run.
-Rounds F32Rounds() {
+RoundsFunction F32Rounds() {
 #if defined(__x86_64__)
   const InstructionSet limit = InstructionSetLimit();
   if (limit >= InstructionSet::kAvx512 && __builtin_cpu_supports("avx512f")) return Avx512Rounds;
@@ -136,7 +136,7 @@ Rounds F32Rounds() {
   return PlainRounds;
 }
 
-Sample RunRounds(Team* team, Rounds rounds, int64_t count) {
+Sample RunRounds(Team* team, RoundsFunction rounds, int64_t count) {
   std::vector<double> flops(static_cast<size_t>(team->threads()));
   const double time = team->Run([&](int t) { flops[t] = rounds(count); });
   return {std::accumulate(flops.begin(), flops.end(), 0.0), time};

@@ -38,9 +38,11 @@ bool Rounds::GoOn() {
 }
 
 std::vector<double> Rounds::Shares() const {
+  WEFT_CHECK(!speeds_.empty());
   std::vector<double> shares(speeds_.size(), 1);  // of each probe
   for (const auto& [figure, name] : kFigures) {
-    const double full = Descending(speeds_, figure)[(speeds_.size() - 1) / 5];
+    const size_t bursts = std::max<size_t>((speeds_.size() - 1) / 5, speeds_.size() > 2 ? 1 : 0);
+    const double full = Descending(speeds_, figure)[bursts];
     for (size_t i = 0; full > 0 && i < shares.size(); ++i) {  // a figure that was not measured is 0
       shares[i] = std::min(shares[i], speeds_[i].*figure / full);
     }

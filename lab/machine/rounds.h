@@ -6,10 +6,10 @@
 //   while (rounds.GoOn()) seconds.push_back(Measure());
 //   const std::vector<bool> counted = rounds.Counted();
 //
-// A probe measures the machine before the first round and after each one. Full speed is the highest figure that at
-// least a fifth of the probes reach, because a single probe may meet a short burst of a higher clock. A round counts if
-// all figures before and after it are at least 95% of full speed. Rounds go on until enough count, or until four times
-// as many have passed. Then those with the best probes are taken.
+// A probe measures the machine before the first round and after each one. Full speed is the highest figure that
+// at least a fifth of the probes reach and, of three probes or more, at least two: a single probe may meet a short
+// burst of a higher clock. A round counts if all figures before and after it are at least 95% of full speed. Rounds go
+// on until enough count, or until four times as many have passed. Then those with the best probes are taken.
 #ifndef WEFT_LAB_MACHINE_ROUNDS_H_
 #define WEFT_LAB_MACHINE_ROUNDS_H_
 
@@ -28,7 +28,9 @@ class Rounds {
 
   // Ends a round, if one has begun. Returns whether another one is needed.
   bool GoOn();
-  // Returns for each round whether it counts. At least `wanted` rounds do once GoOn has returned false.
+  bool probes() const { return probe_ != nullptr; }
+  // The following functions need an earlier call of GoOn. Returns for each round whether it counts. At least `wanted`
+  // rounds do once GoOn has returned false.
   std::vector<bool> Counted() const;
   // Says how many rounds ran at full speed, and how slow the slowest probes were.
   std::string Report() const;

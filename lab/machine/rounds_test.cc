@@ -23,7 +23,7 @@ std::vector<bool> Counted(int wanted, const std::vector<double>& flops, std::str
 
 TEST(RoundsTest, RoundsBesideASlowProbeDoNotCount) {
   std::string report;
-  EXPECT_THAT(Counted(2, {96, 97, 90, 99, 100}, &report), ElementsAre(true, false, false, true));
+  EXPECT_THAT(Counted(2, {99, 99, 90, 99, 100}, &report), ElementsAre(true, false, false, true));
   EXPECT_EQ(
       report,
       "2 of 4 rounds ran at 95% of full speed or above; slowest probe of multiply-adds: 90% of the fastest; slowest "
@@ -37,6 +37,7 @@ TEST(RoundsTest, IfFewRoundsCountThoseWithTheBestProbesAreTaken) {
 
 TEST(RoundsTest, ASingleFastProbeIsNotFullSpeed) {
   EXPECT_THAT(Counted(5, {100, 100, 130, 100, 100, 100}), ElementsAre(true, true, true, true, true));
+  EXPECT_THAT(Counted(2, {100, 130, 100}), ElementsAre(true, true));
 }
 
 TEST(RoundsTest, WithoutAProbeEveryRoundCounts) {

@@ -95,8 +95,8 @@ void BandMaskKernel(const KernelArgs& a, Rect tile) {
     T* y = a.output<T>(0) + row * sources;
     const int64_t p =
         a.inputs.size() > 1 ? a.input<int32_t>(1)[TargetOf(shape, row)] : row % targets + sources - targets;
-    const int64_t begin = std::clamp(band.Begin(p, sources, sources), tile.col_begin, tile.col_end);
-    const int64_t end = std::clamp(band.End(p, sources, sources), begin, tile.col_end);
+    const int64_t begin = std::clamp(band.BeginAt(p, sources), tile.col_begin, tile.col_end);
+    const int64_t end = std::clamp(band.EndAt(p, sources), begin, tile.col_end);
     std::fill(y + tile.col_begin, y + begin, value);
     if (x != y) std::copy(x + begin, x + end, y + begin);
     std::fill(y + end, y + tile.col_end, value);
@@ -144,6 +144,13 @@ constexpr OpExample kBandMaskExamples[] = {
     {.in = "bool[2,1,3,7] i32[2,3]",
      .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
      .below = 2},
+    {.in = "bool[2,1,3,2] i32[2,3]",  // some positions are after the last source
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
+     .below = 9},
+    {.in = "[0,3,4] i32[0,3]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; }},
+    {.in = "[4,4] i32[4,4]",
+     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
+     .error = "positions i32[B,T]"},
     {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
     {.in = "[2,3,4,9] i32[2,3]",
      .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1, in[1])}; },

@@ -1,5 +1,5 @@
-// A Band tells which sources a target may see, by their positions alone. The last of T targets is at the position of
-// the last of S sources, so target t is at position t + S - T.
+// A Band tells which sources a target may see, by their positions alone. Unless positions are given, the last of T
+// targets is at the position of the last of S sources, so target t is at position t + S - T.
 #ifndef WEFT_OPS_KERNELS_BAND_H_
 #define WEFT_OPS_KERNELS_BAND_H_
 
@@ -15,12 +15,14 @@ struct Band {
   // A negative number sets no limit on its side. So Band(-1, 0) is the causal mask, and Band() hides nothing.
   constexpr explicit Band(int64_t before = -1, int64_t after = -1) : left(Limited(before)), right(Limited(after)) {}
 
-  // Target t sees sources Begin(...) .. End(...) - 1.
+  // A target at position p sees sources BeginAt(...) .. EndAt(...) - 1, and target t sees Begin(...) .. End(...) - 1.
+  constexpr int64_t BeginAt(int64_t p, int64_t sources) const { return std::clamp<int64_t>(p - left, 0, sources); }
+  constexpr int64_t EndAt(int64_t p, int64_t sources) const { return std::clamp<int64_t>(p + right + 1, 0, sources); }
   constexpr int64_t Begin(int64_t t, int64_t targets, int64_t sources) const {
-    return std::clamp<int64_t>(t + sources - targets - left, 0, sources);
+    return BeginAt(t + sources - targets, sources);
   }
   constexpr int64_t End(int64_t t, int64_t targets, int64_t sources) const {
-    return std::clamp<int64_t>(t + sources - targets + right + 1, 0, sources);
+    return EndAt(t + sources - targets, sources);
   }
 
  private:

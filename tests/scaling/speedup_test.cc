@@ -49,6 +49,13 @@ TEST(SpeedupTest, AGraphIsWorthAsManyWorkersAsHaveWork) {
   EXPECT_GE(UsefulWorkers(*four, 64), 4);
   EXPECT_LE(UsefulWorkers(*four, 64), 32);
   EXPECT_EQ(UsefulWorkers(*many, 48), 48);
+  // Eight workers divide this product, and fewer do not.
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {128, 4096}}), w = tape.Input("w", {kF32, {4096, 256}});
+  const absl::StatusOr<Graph> product = Compile(tape, {.fetch = {MatMul(x, w)}});
+  ASSERT_TRUE(product.ok()) << product.status();
+  EXPECT_EQ(UsefulWorkers(*product, 4), 1);
+  EXPECT_GE(UsefulWorkers(*product, 16), 8);
 }
 
 }  // namespace
