@@ -10,6 +10,11 @@
 #include "weft/graph/schedule.h"
 
 namespace weft {
+namespace {
+
+constexpr double kWakeSeconds = 50e-6;  // about the time until sleeping helpers work
+
+}  // namespace
 
 GraphSpeedup SpeedupOf(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
@@ -40,7 +45,7 @@ int UsefulWorkers(const Graph& graph, int most) {
   std::vector<std::pair<int, double>> expected;  // numbers of workers, and seconds
   for (int workers = 1;; workers = std::min(2 * workers, most)) {
     const double path = FindCriticalPath(schedule, each, workers).seconds;
-    expected.emplace_back(workers, path + (work - path) / workers);
+    expected.emplace_back(workers, path + (work - path) / workers + (workers > 1 ? kWakeSeconds : 0));
     if (workers >= most) break;
   }
   double best = expected[0].second;

@@ -28,7 +28,7 @@ GraphSpeedup SpeedupOf(const Graph& graph);
 inline constexpr double kMinSpeedup = 1.05;
 // Returns how many workers, at most `most`, a graph is worth by the cost model: the smallest number from which no more
 // workers are expected to be kMinSpeedup times as fast. With n workers, the longest path is expected to take its time,
-// and the other work one n-th of its time.
+// the other work one n-th of its time, and waking up the helpers 50 µs.
 int UsefulWorkers(const Graph& graph, int most);
 
 }  // namespace weft

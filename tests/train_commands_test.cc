@@ -3,6 +3,7 @@
 #include <csignal>
 #include <regex>
 
+#include "weft/core/cores.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {
@@ -46,6 +47,16 @@ TEST_P(TrainCommandsTest, TheNumberOfThreadsDoesNotChangeABit) {
     EXPECT_EQ(Differences(Results(out(1)), Results(out(2))), "") << precision;
     EXPECT_EQ(Differences(Results(out(1)), Results(out(4))), "") << precision;
   }
+}
+
+TEST_F(WeftProgramTest, ATrainingOfTinyStepsTakesFewerThreadsAndSaysSo) {
+  if (Cores() == 1) GTEST_SKIP() << "this machine has one core";
+  const CommandResult fewer = Train({"--out=fewer", "--batch=1", "--layers=1"});
+  EXPECT_TRUE(Contains(fewer.err, "runs on 1 of " + std::to_string(Cores()) + " threads: more would make"))
+      << fewer.err;
+  const CommandResult given = Train({"--out=given", "--batch=1", "--layers=1", "--threads=2"});
+  EXPECT_FALSE(Contains(given.err, "more would make")) << given.err;
+  EXPECT_EQ(Differences(Results("fewer"), Results("given")), "");
 }
 
 TEST_P(TrainCommandsTest, StoppedItGoesOnToTheSameWeights) {
