@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+
 namespace weft {
 
 size_t EditDistance(absl::string_view a, absl::string_view b) {
@@ -23,6 +25,20 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
     }
   }
   return row.back();
+}
+
+size_t NearestWord(absl::string_view word, absl::Span<const std::string> known, size_t limit) {
+  constexpr size_t kMaxWord = 200;  // bytes: the table of distances grows with the square
+  size_t best = known.size(), end = limit + 1;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (std::max(word.size(), known[i].size()) > kMaxWord) continue;
+    const bool begins = word.size() >= 3 && absl::StartsWith(known[i], word) && known[i] != word;
+    const size_t distance = begins ? 1 : EditDistance(word, known[i]);
+    if (distance >= end) continue;
+    best = i;
+    end = distance;
+  }
+  return best;
 }
 
 }  // namespace weft

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace weft {
 namespace {
 
@@ -26,6 +29,17 @@ TEST(EditDistanceTest, CountsEdits) {
     EXPECT_EQ(EditDistance(a, b), distance) << a << " " << b;
     EXPECT_EQ(EditDistance(b, a), distance) << b << " " << a;
   }
+}
+
+TEST(EditDistanceTest, FindsTheFirstOfTheNearestWords) {
+  const std::vector<std::string> known = {"height", "width", "wideth", "depth-first"};
+  EXPECT_EQ(NearestWord("widht", known, 2), 1);
+  EXPECT_EQ(NearestWord("wideth", known, 0), 2);
+  EXPECT_EQ(NearestWord("dep", known, 1), 3);  // a beginning
+  EXPECT_EQ(NearestWord("de", known, 1), 4);   // is too short
+  EXPECT_EQ(NearestWord("weight", known, 1), 0);
+  EXPECT_EQ(NearestWord("wxxth", known, 1), 4);
+  EXPECT_EQ(NearestWord(std::string(1000, 'a'), {std::string(1000, 'a')}, 2), 1);
 }
 
 }  // namespace

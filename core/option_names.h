@@ -31,9 +31,9 @@ std::string WithHyphens(absl::string_view name);
 std::string FindOption(absl::string_view name, absl::Span<const std::string> options);
 
 enum class NameStyle : uint8_t { kFlag, kKey };  // "--learning-rate", "learning_rate"
-// Returns ", did you mean '--batch'?" for the option of `options` that is nearest to `name`. Names are compared by
-// their letters, by their words in any order, and by the meaning of their words, also with names of other programs. If
-// the meanings differ, an explanation follows. Returns "" if no option is near.
+// Returns ", did you mean '--batch'?" for the option of `options` that is nearest to `name`. Names of options, also
+// those of other programs, are compared by their letters and by their words in any order; else an option is near whose
+// words are a part of `name`. If the meanings differ, an explanation follows. Returns "" if no option is near.
 std::string Suggestion(absl::string_view name, absl::Span<const std::string> options, NameStyle style);
 
 }  // namespace weft

@@ -1,5 +1,5 @@
-// The tables of names that other programs have for options: aliases, foreign names, and words of the same meaning.
-// core/option_names.h searches them.
+// The tables of names that other programs have for options: aliases and foreign names. core/option_names.h
+// searches them.
 //
 //   for (const OptionAliases& row : AllOptionAliases()) Print(row.option, row.aliases);
 //
@@ -26,9 +26,6 @@ struct ForeignNames {
   const char* hint;     // follows the suggestion, with options in angle brackets: "<batch> counts examples"; or ""
 };
 absl::Span<const ForeignNames> AllForeignNames();
-
-// Words that are parts of names and mean the same. The first stands for all.
-absl::Span<const char* const> AllSynonyms();  // "source src", "every interval freq"
 
 }  // namespace weft
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/edit_distance.h"
 
@@ -24,20 +23,8 @@ absl::Status Annotate(const absl::Status& status, absl::string_view context) {
 }
 
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known) {
-  constexpr size_t kMaxWord = 200;  // bytes: the table of distances grows with the square
-  if (word.size() > kMaxWord) return "";
-  const std::string* best = nullptr;
-  size_t best_distance = std::max<size_t>(2, word.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    // A prefix counts as one edit.
-    const bool begins = word.size() >= 3 && absl::StartsWith(candidate, word);
-    if (candidate.size() > kMaxWord) continue;
-    const size_t distance = begins ? 1 : EditDistance(word, candidate);
-    if (distance >= best_distance) continue;
-    best = &candidate;
-    best_distance = distance;
-  }
-  return best == nullptr ? "" : absl::StrCat(", did you mean '", *best, "'?");
+  const size_t nearest = NearestWord(word, known, std::max<size_t>(2, word.size() / 3));
+  return nearest == known.size() ? "" : absl::StrCat(", did you mean '", known[nearest], "'?");
 }
 
 }  // namespace weft
