@@ -99,6 +99,7 @@ TEST_F(QuantizeTest, OtherFamilies) {
   Write("masked.txt", "line [MASK] of a text\n");
   ExpectSame("bert", {"fill-mask", "masked.txt"}, {"--overwrite"});
   EXPECT_TRUE(Works(Weft({"attention", "--model=bert-q8_0", "line", "of"})));
+  EXPECT_EQ(Weft({"attention", "--model=bert-q8_0", "--out=-", "line", "of"}).err, "");
   EXPECT_TRUE(Works(Weft({"summary", "bert-q8_0"})));
   // A training may begin with quantized weights.
   EXPECT_TRUE(Works(Weft(SmallTraining("classify") - "--vocabulary=300" + small +

@@ -1,11 +1,11 @@
 // These rows and the note are shared by `weft import`, `weft export` and `weft quantize`.
 #include "weft/apps/convert/convert_rows.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_join.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -68,8 +68,7 @@ absl::Status WriteConverted(const ModelConversion& conversion) {
   RemovalOnSignal removal(conversion.TemporaryFolder());
   WEFT_RETURN_IF_ERROR(conversion.Write([&] { removal.Hold(); }));
   if (conversion.extra().empty()) return absl::OkStatus();
-  std::fprintf(stderr, "note: left out, because the model does not have them: %s\n",
-               absl::StrJoin(conversion.extra(), ", ").c_str());
+  PrintNotes({"left out, because the model does not have them: " + absl::StrJoin(conversion.extra(), ", ")});
   return absl::OkStatus();
 }
 

@@ -92,7 +92,7 @@ absl::Status Attention(AttentionFlags flags) {
     std::printf("%s\n", AttentionJson(weights).c_str());
   } else if (!flags.out.empty()) {
     WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, AttentionPage(weights, query.text)));
-    std::fprintf(SummaryStream(flags.out), "the page is %s\n", Printable(flags.out).c_str());
+    if (flags.out != "-") std::printf("the page is %s\n", Printable(flags.out).c_str());
   } else {
     WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(AttentionText(weights, flags.layer, flags.head)));
     std::fwrite(text.data(), 1, text.size(), stdout);

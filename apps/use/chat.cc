@@ -129,12 +129,12 @@ absl::Status Talk(ChatFlags flags) {
   flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt,
-                        OpenForCommand(kName, flags.model, flags.given, /*beams=*/false, &flags.options.generator));
+                        OpenForCommand(flags.model, flags.given, /*beams=*/false, &flags.options.generator));
   WEFT_ASSIGN_OR_RETURN(const auto chat, UsageError(Chat::Create(std::move(gpt), flags.options)));
   WEFT_RETURN_IF_ERROR(isatty(STDIN_FILENO) != 0
                            ? TalkAtTerminal(flags.history, chat.get())
                            : ForEachLine({}, [&](absl::string_view line) { return Take(line, chat.get()); }));
-  PrintFullNote(kName, chat->generator());
+  PrintFullNote(chat->generator());
   return absl::OkStatus();
 }
 

@@ -183,13 +183,13 @@ absl::Status Generate(GenerateFlags flags) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
   PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(kName, flags.model, flags.given, /*beams=*/true, &flags.options));
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(flags.model, flags.given, /*beams=*/true, &flags.options));
   if (flags.options.beam == 0 && flags.given.contains("length-penalty")) {
     return InvalidArgument("--length-penalty needs --beam");
   }
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Create(std::move(gpt), flags.options)));
   WEFT_RETURN_IF_ERROR(Continue(generator.get(), flags));
-  PrintFullNote(kName, *generator);
+  PrintFullNote(*generator);
   return absl::OkStatus();
 }
 

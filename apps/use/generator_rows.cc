@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printable.h"
+#include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 
@@ -123,8 +123,8 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
   };
 }
 
-absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::string& model, const GivenFlags& given,
-                                         bool beams, TextGeneratorOptions* options) {
+absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFlags& given, bool beams,
+                                         TextGeneratorOptions* options) {
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, UsageError(OpenGpt(model, options->tokenizer)));
   const GenerationSettings& settings = gpt.settings;
   GenerateOptions& generate = options->generate;
@@ -174,18 +174,15 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::
   // A beam search ends once it has as many finished texts as beams. In transformers, early_stopping "true" asks for
   // that.
   if (settings.early_stopping == "true") used.push_back("early_stopping");
-  for (const std::string& note : settings.Unused(used)) {
-    std::fprintf(stderr, "%s: %s\n", command.c_str(), Printable(note).c_str());
-  }
+  PrintNotes(settings.Unused(used));
   return gpt;
 }
 
-void PrintFullNote(const std::string& command, const TextGenerator& generator) {
+void PrintFullNote(const TextGenerator& generator) {
   if (generator.full() == 0) return;
-  std::fprintf(stderr, "%s: %lld %s the model's context of %lld tokens; --slide goes on without the older half\n",
-               command.c_str(), static_cast<long long>(generator.full()),
-               generator.full() == 1 ? "text ended, because it filled" : "texts ended, because they filled",
-               static_cast<long long>(generator.context()));
+  PrintNotes({absl::StrCat(
+      generator.full(), generator.full() == 1 ? " text ended, because it filled" : " texts ended, because they filled",
+      " the model's context of ", generator.context(), " tokens; --slide goes on without the older half")});
 }
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 // The flags of commands that generate text.
 //
 //   Hyperparameters table = GeneratorRows(&options);   // --length, --temperature, --top-k, ..., --weights, --threads
-//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand("weft generate", model, given, /*beams=*/true, &options));
+//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(model, given, /*beams=*/true, &options));
 #ifndef WEFT_APPS_USE_GENERATOR_ROWS_H_
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
@@ -33,12 +33,13 @@ inline constexpr const char* kNotWithBeam[] = {"temperature",        "top-k", "t
 // flags of the execution
 
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
-// Prints a note on stderr for each setting in these files that `command` does not use. `beams`: whether the command has
-// the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened or a default is invalid.
-absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& command, const std::string& model, const GivenFlags& given,
-                                         bool beams, TextGeneratorOptions* options);
+// Prints a note on stderr for each setting in these files that the command does not use. `beams`: whether the command
+// has the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened or a default is
+// invalid.
+absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFlags& given, bool beams,
+                                         TextGeneratorOptions* options);
 // Prints a note on stderr if texts ended because they filled the context.
-void PrintFullNote(const std::string& command, const TextGenerator& generator);
+void PrintFullNote(const TextGenerator& generator);
 
 }  // namespace weft
 

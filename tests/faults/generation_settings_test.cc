@@ -107,7 +107,7 @@ TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
        "generation_config.json: bad_words_ids is [[203,258]], which is not used\n"},
       {R"({"num_beams": 4})", kGreedy, kEndless, "generation_config.json: num_beams is 4, which is not used\n"},
       {R"({"do_sample": false, "num_beam_groups": 4, "of_the_future": "x"})", ten, kEndless,
-       "num_beam_groups is 4, which is not used\nweft generate: generation_config.json: of_the_future is "},
+       "num_beam_groups is 4, which is not used\nnote: generation_config.json: of_the_future is "},
       {R"({"do_sample": false, "num_beam_groups": 1, "min_length": 0, "use_cache": false, "guidance_scale": null})",
        ten, kEndless, ""},
   };
