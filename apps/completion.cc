@@ -1,5 +1,6 @@
 // `weft completion` prints a script by which a shell completes the commands and flags of `weft`. The script has two
-// tables, which both shells share: the flags of each command, and the values of each flag.
+// tables, which both shells share: the flags of each command, and the values of each flag. The shell's function that
+// reads them follows: completion.bash or completion.zsh. A line of bash splits --flag=value into three words.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -11,6 +12,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "weft/apps/commands.h"
+#include "weft/apps/completion_bash.h"
+#include "weft/apps/completion_zsh.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
 
@@ -18,69 +21,6 @@ namespace weft {
 namespace {
 
 constexpr char kFiles[] = ":files:";  // in place of values: names of files and folders
-
-// A line of bash splits --flag=value into three words.
-constexpr char kBash[] = R"sh(_weft() {
-  local command='' flag='' current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" values i
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case " $(_weft_values "$command ") " in
-      *" ${COMP_WORDS[i]} "*) [ "${COMP_WORDS[i]}" = help ] || command="${command:+$command }${COMP_WORDS[i]}" ;;
-      *) break ;;
-    esac
-  done
-  if [ "$current" = '=' ]; then
-    flag="$previous" current=''
-  elif [ "$previous" = '=' ]; then
-    flag="${COMP_WORDS[COMP_CWORD-2]}"
-  else
-    case " $(_weft_flags "$command") " in *" $previous= "*) flag="$previous" ;; esac
-  fi
-  COMPREPLY=()
-  if [ -z "$flag" ] && [ "${current#-}" != "$current" ]; then
-    mapfile -t COMPREPLY < <(compgen -W "$(_weft_flags "$command")" -- "$current")
-    case "${COMPREPLY[0]}" in *=) compopt -o nospace 2>/dev/null ;; esac
-    return 0
-  fi
-  values="$(_weft_values "$command $flag")"
-  if [ "$values" = ':files:' ]; then
-    compopt -o filenames 2>/dev/null
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  else
-    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
-  fi
-}
-complete -F _weft weft
-)sh";
-
-constexpr char kZsh[] = R"sh(_weft() {
-  local command='' flag='' previous="${words[CURRENT-1]}" values i
-  for ((i = 2; i < CURRENT; i++)); do
-    case " $(_weft_values "$command ") " in
-      *" ${words[i]} "*) [ "${words[i]}" = help ] || command="${command:+$command }${words[i]}" ;;
-      *) break ;;
-    esac
-  done
-  if [[ "$PREFIX" == --*=* ]]; then
-    flag="${PREFIX%%=*}"
-    compset -P '*='
-  else
-    case " $(_weft_flags "$command") " in *" $previous= "*) flag="$previous" ;; esac
-  fi
-  if [[ -z "$flag" && "$PREFIX" == -* ]]; then
-    local -a switches with_values
-    for i in ${=$(_weft_flags "$command")}; do
-      case "$i" in *=) with_values+=("${i%=}") ;; *) switches+=("$i") ;; esac
-    done
-    compadd -S '=' -- $with_values
-    compadd -- $switches
-    return
-  fi
-  values="$(_weft_values "$command $flag")"
-  if [ "$values" = ':files:' ]; then _files; else compadd -- ${=values}; fi
-}
-(( $+functions[compdef] )) || { autoload -U compinit && compinit }
-compdef _weft weft
-)sh";
 
 // Returns the values that complete a flag or argument: choices, kFiles, or nothing.
 std::string Values(const CLI::Option& option) {
@@ -129,7 +69,7 @@ absl::Status PrintScript(const CLI::App& weft, const std::string& shell) {
     return absl::StrCat("_weft_", name, "() {\n  case \"$1\" in\n", lines, "  esac\n}\n");
   };
   const std::string script = absl::StrCat(shell == "zsh" ? "#compdef weft\n" : "", table("flags", flags),
-                                          table("values", values), shell == "zsh" ? kZsh : kBash);
+                                          table("values", values), shell == "zsh" ? kCompletionZsh : kCompletionBash);
   std::fwrite(script.data(), 1, script.size(), stdout);
   return absl::OkStatus();
 }

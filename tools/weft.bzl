@@ -81,7 +81,7 @@ def weft_test(name, deps = [], size = "small", main = "//third_party:gtest_main"
     )
 
 def weft_page(name, src = None, styles = [], scripts = []):
-    """A page of HTML as a library: NAME.h declares its text, as kGraphPage if NAME is graph_page.
+    """A page of HTML, or another text, as a library: NAME.h declares the text, as kGraphPage if NAME is graph_page.
 
     FillPage of lab/page.h puts data in place of its /*DATA*/.
 
