@@ -95,25 +95,14 @@ void OpenStandardStreams() {
   }
 }
 
-const char* Title(CommandGroup group) {
-  switch (group) {
-    case CommandGroup::kTrain:
-      return "Train a model";
-    case CommandGroup::kUse:
-      return "Use a model";
-    case CommandGroup::kEvaluate:
-      return "Evaluate a model";
-    case CommandGroup::kConvert:
-      return "Convert a model";
-    case CommandGroup::kInspect:
-      return "Look inside a training step and its schedule";
-    case CommandGroup::kLearn:
-      return "See how a Transformer works";
-    case CommandGroup::kShell:
-      return "Work in a shell";
-  }
-  return "";
-}
+// The titles of the groups in the help, by CommandGroup.
+constexpr const char* kTitles[] = {"Train a model",
+                                   "Use a model",
+                                   "Evaluate a model",
+                                   "Convert a model",
+                                   "Look inside a training step and its schedule",
+                                   "See how a Transformer works",
+                                   "Work in a shell"};
 
 // Checks that `words` name a command, or a group of commands such as `weft train`.
 absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& app) {
@@ -163,7 +152,7 @@ std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* we
     WEFT_CHECK(commands.back().name == absl::StrCat("weft ", name));
     CLI::App* top = commands.back().app;
     while (top->get_parent() != weft) top = top->get_parent();
-    top->group(Title(group));
+    top->group(kTitles[static_cast<size_t>(group)]);
   }
   return commands;
 }
