@@ -1,4 +1,5 @@
 // These functions turn rows of a table of hyperparameters into flags of the command line, and errors into exit codes.
+// MakeCommand (apps/commands.h has an example) calls the first two for a command.
 //
 //   GivenFlags given;
 //   AddFlags(app, table, &given);                          // before parsing
@@ -9,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,8 +18,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "weft/apps/commands.h"
 #include "weft/core/dtype.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/core/status.h"
 
 namespace CLI {
 class App;
@@ -74,6 +79,29 @@ std::string InputPath(const std::string& path);
 // `typed` has it (apps/command_line.h), and it comes first: "--train-file
 // (--data): no file was given".
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app, const std::map<std::string, std::string>& typed);
+
+// The words and texts of a command.
+struct CommandTexts {
+  std::string name;   // "train gpt"
+  std::string about;  // the first lines of its help
+  std::string summary;
+  std::vector<Example> examples;
+};
+// Returns the command of `parent` with these texts. It has a flag for each row of `table(flags)` and, if `files` names
+// a member of `flags`, takes files of text after them. To run it sets the rows from the flags that are given, and
+// returns `run(*flags)`.
+template <class Flags, class Table, class Run>
+Command MakeCommand(CLI::App* parent, CommandTexts texts, std::shared_ptr<Flags> flags, Table table, Run run,
+                    std::vector<std::string> Flags::*files = nullptr) {
+  CLI::App* const app = AddCommand(parent, texts.name, texts.about);
+  AddFlags(app, table(flags.get()), &flags->given);
+  if (files != nullptr) AddFiles(app, &(flags.get()->*files));
+  const auto start = [flags, table, run]() -> absl::Status {
+    WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, table(flags.get())));
+    return run(*flags);
+  };
+  return {absl::StrCat("weft ", texts.name), app, start, std::move(texts.summary), std::move(texts.examples)};
+}
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?".
 absl::Status CheckNoExtras(const CLI::App& app);

@@ -58,8 +58,7 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
 }
 
 // `published`: whether a model that no class of Hugging Face has is an error.
-absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*), bool published) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, table(&flags)));
+absl::Status Convert(ConvertFlags flags, bool published) {
   ConvertOptions& options = flags.options;
   if (options.model.empty()) return InvalidArgument("--model is missing: a folder, or a file of llama2.c");
   if (options.out.empty()) return InvalidArgument("--out=DIR is missing");
@@ -71,34 +70,33 @@ absl::Status Convert(ConvertFlags flags, Hyperparameters (*table)(ConvertFlags*)
   return absl::OkStatus();
 }
 
-Command ConvertCommand(CLI::App* weft, const char* name, const char* about, Hyperparameters (*table)(ConvertFlags*),
-                       bool published, const char* summary, std::vector<Example> examples) {
-  auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* app = AddCommand(weft, name, about);
-  AddFlags(app, table(flags.get()), &flags->given);
-  return {absl::StrCat("weft ", name), app, [flags, table, published] { return Convert(*flags, table, published); },
-          summary, std::move(examples)};
-}
-
 }  // namespace
 
 Command ImportCommand(CLI::App* weft) {
-  return ConvertCommand(weft, "import",
-                        "Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking "
-                        "every key and every tensor.",
-                        ImportTable, /*published=*/false, "converts a published model to the format of Hugging Face",
-                        {{"Converts a folder of CTranslate2.", "weft import --model=ctranslate2-model --out=converted"},
-                         {"Converts a file of llama2.c, whose tokenizer is another file.",
-                          "weft import --model=stories260K.bin --tokenizer=tok512.bin --out=stories"}});
+  return MakeCommand(
+      weft,
+      {"import",
+       "Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking every key and "
+       "every tensor.",
+       "converts a published model to the format of Hugging Face",
+       {{"Converts a folder of CTranslate2.", "weft import --model=ctranslate2-model --out=converted"},
+        {"Converts a file of llama2.c, whose tokenizer is another file.",
+         "weft import --model=stories260K.bin --tokenizer=tok512.bin --out=stories"}}},
+      std::make_shared<ConvertFlags>(), ImportTable,
+      [](const ConvertFlags& flags) { return Convert(flags, /*published=*/false); });
 }
 
 Command ExportCommand(CLI::App* weft) {
-  return ConvertCommand(
-      weft, "export", "Writes a model in the format of another program.", ExportTable, /*published=*/true,
-      "writes a model in the format of another program",
-      {{"Writes a run's model for the package transformers.",
-        "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
-       {"Writes the mean of its checkpoints.", "weft export --model=runs/gpt-1@mean --out=mean --layout=huggingface"}});
+  return MakeCommand(weft,
+                     {"export",
+                      "Writes a model in the format of another program.",
+                      "writes a model in the format of another program",
+                      {{"Writes a run's model for the package transformers.",
+                        "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
+                       {"Writes the mean of its checkpoints.",
+                        "weft export --model=runs/gpt-1@mean --out=mean --layout=huggingface"}}},
+                     std::make_shared<ConvertFlags>(), ExportTable,
+                     [](const ConvertFlags& flags) { return Convert(flags, /*published=*/true); });
 }
 
 }  // namespace weft

@@ -44,7 +44,6 @@ Hyperparameters Table(QuantizeFlags* flags) {
 }
 
 absl::Status Quantize(QuantizeFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   ConvertOptions& options = flags.options;
   if (!flags.argument.empty() && !options.model.empty()) {
     return InvalidArgument("--model=", options.model, " and the argument ", flags.argument, " exclude each other");
@@ -74,18 +73,18 @@ absl::Status Quantize(QuantizeFlags flags) {
 
 Command QuantizeCommand(CLI::App* weft) {
   auto flags = std::make_shared<QuantizeFlags>();
-  CLI::App* app = AddCommand(weft, "quantize",
-                             "Writes a model with weights of fewer bytes, which the commands that use models read "
-                             "faster. They take the folder as --model.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  app->add_option("model_argument", flags->argument, "the model to read, as --model")->type_name("MODEL");
-  return {"weft quantize",
-          app,
-          [flags] { return Quantize(*flags); },
-          "writes a model in fewer bytes",
-          {{"Writes a run's model in about a quarter of its bytes.", "weft quantize runs/gpt-1 --out=gpt-q8"},
-           {"Writes it in about a seventh, which changes its answers more.",
-            "weft quantize --model=runs/gpt-1 --out=gpt-q4 --weights=q4_0"}}};
+  Command command = MakeCommand(
+      weft,
+      {"quantize",
+       "Writes a model with weights of fewer bytes, which the commands that use models read faster. They take the "
+       "folder as --model.",
+       "writes a model in fewer bytes",
+       {{"Writes a run's model in about a quarter of its bytes.", "weft quantize runs/gpt-1 --out=gpt-q8"},
+        {"Writes it in about a seventh, which changes its answers more.",
+         "weft quantize --model=runs/gpt-1 --out=gpt-q4 --weights=q4_0"}}},
+      flags, Table, Quantize);
+  command.app->add_option("model_argument", flags->argument, "the model to read, as --model")->type_name("MODEL");
+  return command;
 }
 
 }  // namespace weft

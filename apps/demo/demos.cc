@@ -30,12 +30,11 @@ Hyperparameters Table(DemoFlags* flags) {
   return table;
 }
 
-absl::Status Run(DemoFlags* flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, Table(flags)));
-  if (!flags->out.empty()) WEFT_RETURN_IF_ERROR(UsageError(CheckWritable(flags->out)));
-  WEFT_ASSIGN_OR_RETURN(const DemoResult result, flags->demo.run());
-  if (!flags->out.empty()) WEFT_RETURN_IF_ERROR(WriteFile(flags->out, {result.picture}));
-  std::fputs((flags->json ? PrintJson(result) : PrintText(result)).c_str(), stdout);
+absl::Status Run(const DemoFlags& flags) {
+  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(UsageError(CheckWritable(flags.out)));
+  WEFT_ASSIGN_OR_RETURN(const DemoResult result, flags.demo.run());
+  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(WriteFile(flags.out, {result.picture}));
+  std::fputs((flags.json ? PrintJson(result) : PrintText(result)).c_str(), stdout);
   return absl::OkStatus();
 }
 
@@ -43,14 +42,13 @@ Command DemoCommand(CLI::App* weft, Demo demo) {
   auto flags = std::make_shared<DemoFlags>();
   flags->demo = std::move(demo);
   const std::string name = absl::StrCat("demo ", flags->demo.name);
-  CLI::App* app = AddCommand(weft, name, flags->demo.about);
-  AddFlags(app, Table(flags.get()), &flags->given);
-  return {absl::StrCat("weft ", name),
-          app,
-          [flags] { return Run(flags.get()); },
-          flags->demo.summary,
-          {{"Prints the figures.", absl::StrCat("weft ", name, " ", flags->demo.example)},
-           {"Also draws them.", absl::StrCat("weft ", name, " --out=", flags->demo.name, ".svg")}}};
+  return MakeCommand(weft,
+                     {name,
+                      flags->demo.about,
+                      flags->demo.summary,
+                      {{"Prints the figures.", absl::StrCat("weft ", name, " ", flags->demo.example)},
+                       {"Also draws them.", absl::StrCat("weft ", name, " --out=", flags->demo.name, ".svg")}}},
+                     flags, Table, Run);
 }
 
 }  // namespace

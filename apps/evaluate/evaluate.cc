@@ -307,7 +307,6 @@ absl::Status NameStandardInput(EvaluateFlags* flags) {
 }
 
 absl::Status Evaluate(EvaluateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   PrintMemoryNote(flags.model);
   WEFT_RETURN_IF_ERROR(NameStandardInput(&flags));
   const ModelFamily* family = nullptr;
@@ -330,30 +329,25 @@ absl::Status Evaluate(EvaluateFlags flags) {
 }  // namespace
 
 Command EvaluateCommand(CLI::App* weft) {
-  auto flags = std::make_shared<EvaluateFlags>();
-  CLI::App* app = AddCommand(
-      weft, "evaluate",
-      "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity by token, word and byte, and "
-      "bits per byte. Texts are cut into windows of the context's length, and each token is predicted once, from the "
-      "tokens before it in its window; with --stride, windows overlap. "
-      "A BERT gets texts, cut into such windows, and the figures are loss and accuracy of masked tokens. A BERT with a "
-      "classifier gets labelled texts in the formats of weft train classify, and a ViT gets pictures with labels; the "
-      "figures are loss, accuracy, precision, recall and F1 of each class, their averages, and the confusion matrix; "
-      "of "
-      "labelled words those of entities, and of a regression correlations. A Transformer gets --source "
-      "and --references, and the figures are BLEU, chrF and chrF++; with --baseline also their differences from "
-      "another system. Finished translations need no model. The file '-' is standard input.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {"weft evaluate",
-          app,
-          [flags] { return Evaluate(*flags); },
-          "measures loss, perplexity, accuracy, F1 or BLEU on data",
-          {
-              {"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
-              {"Computes BLEU, chrF and chrF++ of finished translations.",
-               "weft evaluate --translations=output.txt --references=de.txt"},
-          }};
+  return MakeCommand(
+      weft,
+      {"evaluate",
+       "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity by token, word and byte, and "
+       "bits per byte. Texts are cut into windows of the context's length, and each token is predicted once, from the "
+       "tokens before it in its window; with --stride, windows overlap. A BERT gets texts, cut into such windows, and "
+       "the figures are loss and accuracy of masked tokens. A BERT with a classifier gets labelled texts in the "
+       "formats of weft train classify, and a ViT gets pictures with labels; the figures are loss, accuracy, "
+       "precision, recall and F1 of each class, their averages, and the confusion matrix; of labelled words those of "
+       "entities, and of a regression correlations. A Transformer gets --source and --references, and the figures are "
+       "BLEU, chrF and chrF++; with --baseline also their differences from another system. Finished translations need "
+       "no model. The file '-' is standard input.",
+       "measures loss, perplexity, accuracy, F1 or BLEU on data",
+       {
+           {"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
+           {"Computes BLEU, chrF and chrF++ of finished translations.",
+            "weft evaluate --translations=output.txt --references=de.txt"},
+       }},
+      std::make_shared<EvaluateFlags>(), Table, Evaluate, &EvaluateFlags::files);
 }
 
 }  // namespace weft

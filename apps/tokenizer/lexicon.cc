@@ -40,7 +40,6 @@ Hyperparameters Table(LexiconFlags* flags) {
 }
 
 absl::Status LearnLexicon(LexiconFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=MODEL is missing");
   const std::pair<const char*, const std::string&> files[] = {
       {"source", flags.texts.source}, {"target", flags.texts.target}, {"out", flags.out}};
@@ -63,18 +62,16 @@ absl::Status LearnLexicon(LexiconFlags flags) {
 }  // namespace
 
 Command LexiconCommand(CLI::App* weft) {
-  auto flags = std::make_shared<LexiconFlags>();
-  CLI::App* app = AddCommand(weft, "lexicon",
-                             "Learns from sentences and their translations which tokens translate which (IBM Model 1). "
-                             "weft translate --shortlist reads the file, and so does Marian.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  return {"weft lexicon",
-          app,
-          [flags] { return LearnLexicon(*flags); },
-          "learns which tokens translate which",
-          {{"Learns from the text that trained the model.",
-            "weft lexicon --model=runs/translate-1 --source=en.txt --target=de.txt --out=lexicon.txt"},
-           {"Translates with it.", "weft translate --model=runs/translate-1 --shortlist=lexicon.txt en.txt"}}};
+  return MakeCommand(
+      weft,
+      {"lexicon",
+       "Learns from sentences and their translations which tokens translate which (IBM Model 1). "
+       "weft translate --shortlist reads the file, and so does Marian.",
+       "learns which tokens translate which",
+       {{"Learns from the text that trained the model.",
+         "weft lexicon --model=runs/translate-1 --source=en.txt --target=de.txt --out=lexicon.txt"},
+        {"Translates with it.", "weft translate --model=runs/translate-1 --shortlist=lexicon.txt en.txt"}}},
+      std::make_shared<LexiconFlags>(), Table, LearnLexicon);
 }
 
 }  // namespace weft

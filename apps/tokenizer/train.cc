@@ -77,7 +77,6 @@ Hyperparameters Table(TrainFlags* flags) {
 }
 
 absl::Status TrainTokenizer(TrainFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.out.empty()) return InvalidArgument("--out=DIR is missing");
   LearnTokenizerOptions& options = flags.options;
   if (flags.given.contains("special-tokens")) {
@@ -103,20 +102,17 @@ absl::Status TrainTokenizer(TrainFlags flags) {
 }  // namespace
 
 Command TokenizerTrainCommand(CLI::App* weft) {
-  auto flags = std::make_shared<TrainFlags>();
-  CLI::App* app = AddCommand(weft, "tokenizer train", "Learns a tokenizer from files of text, or from standard input.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->texts);
-  return {"weft tokenizer train",
-          app,
-          [flags] { return TrainTokenizer(*flags); },
-          "learns a tokenizer from text",
-          {
-              {"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
-               "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},
-              {"Learns BERT's kind, which Hugging Face's tokenizers can open.",
-               "weft tokenizer train --kind=wordpiece --out=wordpiece book.txt"},
-          }};
+  return MakeCommand(weft,
+                     {"tokenizer train",
+                      "Learns a tokenizer from files of text, or from standard input.",
+                      "learns a tokenizer from text",
+                      {
+                          {"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
+                           "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},
+                          {"Learns BERT's kind, which Hugging Face's tokenizers can open.",
+                           "weft tokenizer train --kind=wordpiece --out=wordpiece book.txt"},
+                      }},
+                     std::make_shared<TrainFlags>(), Table, TrainTokenizer, &TrainFlags::texts);
 }
 
 }  // namespace weft

@@ -24,12 +24,14 @@ struct EstimateFlags : RunFlags {
   double seconds = 3;
 };
 
-Hyperparameters EstimateTable(EstimateFlags* flags) {
-  return InGroup(
+Hyperparameters Table(EstimateFlags* flags) {
+  Hyperparameters table = InGroup(
       "Estimate",
       {{"measure", "measure some steps; off: the times are those of the cost model, which are rough", &flags->measure},
        {"measure-seconds", "duration of the measurement, in seconds", &flags->seconds, {.low = 0.01, .high = 3600}},
        {"json", "print a JSON object", &flags->json}});
+  Append(RunTable(flags), &table);
+  return table;
 }
 
 std::string Megabytes(uint64_t bytes) { return absl::StrFormat("%.1f MB", static_cast<double>(bytes) * 1e-6); }
@@ -95,8 +97,6 @@ void Print(const TrainingEstimate& estimate, uint64_t available) {
 }
 
 absl::Status Estimate(EstimateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, RunTable(&flags)));
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, EstimateTable(&flags)));
   // A new run's folder does not matter.
   const RunDirectoryOptions where = flags.run.resume ? flags.run : RunDirectoryOptions{.name = flags.run.name};
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(where);
@@ -130,19 +130,17 @@ std::string DataFlags(absl::string_view name) {
 Command EstimateCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<EstimateFlags>();
   flags->run.name = name;
-  CLI::App* app = AddCommand(weft, absl::StrCat("estimate train ", name),
-                             absl::StrCat("Estimates memory and time of `weft train ", name, "`."));
-  AddFlags(app, EstimateTable(flags.get()), &flags->given);
-  AddFlags(app, RunTable(flags.get()), &flags->given);
-  AddFlags(app, MakeJob(name)->Table(), &flags->given);
-  const std::string command = absl::StrCat("weft estimate train ", name);
-  return {command,
-          app,
-          [flags] { return Estimate(*flags); },
-          absl::StrCat("tells the memory and time of weft train ", name),
-          {{"Tells what a larger batch takes.", absl::StrCat(command, DataFlags(name), " --batch=64")},
-           {"Prints a JSON object, with times of the cost model.",
-            absl::StrCat(command, DataFlags(name), " --no-measure --json")}}};
+  const std::string example = absl::StrCat("weft estimate train ", name, DataFlags(name));
+  Command command = MakeCommand(
+      weft,
+      {absl::StrCat("estimate train ", name),
+       absl::StrCat("Estimates memory and time of `weft train ", name, "`."),
+       absl::StrCat("tells the memory and time of weft train ", name),
+       {{"Tells what a larger batch takes.", absl::StrCat(example, " --batch=64")},
+        {"Prints a JSON object, with times of the cost model.", absl::StrCat(example, " --no-measure --json")}}},
+      flags, Table, Estimate);
+  AddFlags(command.app, MakeJob(name)->Table(), &flags->given);
+  return command;
 }
 
 }  // namespace

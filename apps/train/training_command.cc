@@ -232,8 +232,6 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
 
 // Runs the command. `messenger` keeps the connection to the other ranks until the error is printed.
 absl::Status Run(RunFlags flags, const JobMaker& make, std::unique_ptr<Messenger>* messenger) {
-  const Hyperparameters run_table = RunTable(&flags);
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, run_table));
   if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
   WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger({.timeout_seconds = flags.rank_timeout}));
   flags.run.ranks = Ranks(messenger->get());
@@ -246,17 +244,14 @@ Command TrainingCommand(CLI::App* weft, const std::string& name, const std::stri
                         const std::string& summary, std::vector<Example> examples) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = name;
-  CLI::App* app = AddCommand(weft, absl::StrCat("train ", name), about);
-  AddFlags(app, RunTable(flags.get()), &flags->given);
-  // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
-  AddFlags(app, make()->Table(), &flags->given);
   auto messenger = std::make_shared<std::unique_ptr<Messenger>>();
-  return {.name = absl::StrCat("weft train ", name),
-          .app = app,
-          .run = [flags, messenger, make = std::move(make)] { return Run(*flags, make, messenger.get()); },
-          .summary = summary,
-          .examples = std::move(examples),
-          .on_ranks = true};
+  const auto run = [messenger, make](const RunFlags& given) { return Run(given, make, messenger.get()); };
+  Command command =
+      MakeCommand(weft, {absl::StrCat("train ", name), about, summary, std::move(examples)}, flags, RunTable, run);
+  // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
+  AddFlags(command.app, make()->Table(), &flags->given);
+  command.on_ranks = true;
+  return command;
 }
 
 }  // namespace weft

@@ -24,8 +24,6 @@
 namespace weft {
 namespace {
 
-constexpr char kName[] = "weft chat";
-
 struct ChatFlags {
   std::string model, history;
   std::string turn = "\\n{}\\n", beginning;
@@ -115,14 +113,13 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
     const absl::Status status = Take(*line, chat);
     // The conversation goes on after a line that the tokenizer can't encode.
     if (!status.ok() && !absl::IsInvalidArgument(status)) return status;
-    if (!status.ok()) std::fprintf(stderr, "%s: %s\n", kName, Printable(status.message()).c_str());
+    if (!status.ok()) std::fprintf(stderr, "weft chat: %s\n", Printable(status.message()).c_str());
   }
   Write("\n");
   return absl::OkStatus();
 }
 
 absl::Status Talk(ChatFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generator.generate.sampling));
   flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
@@ -141,19 +138,15 @@ absl::Status Talk(ChatFlags flags) {
 }  // namespace
 
 Command ChatCommand(CLI::App* weft) {
-  auto flags = std::make_shared<ChatFlags>();
-  CLI::App* app =
-      AddCommand(weft, "chat",
-                 "Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
-                 "terminal, the lines of standard input are answered.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  return {kName,
-          app,
-          [flags] { return Talk(*flags); },
-          "talks with a GPT",
-          {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},
-           {"Asks a model that has seen questions and answers.",
-            "echo 'What is rain?' | weft chat --model=runs/gpt-1 --turn='\\nQuestion: {}\\nAnswer:'"}}};
+  return MakeCommand(weft,
+                     {"chat",
+                      "Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
+                      "terminal, the lines of standard input are answered.",
+                      "talks with a GPT",
+                      {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},
+                       {"Asks a model that has seen questions and answers.",
+                        "echo 'What is rain?' | weft chat --model=runs/gpt-1 --turn='\\nQuestion: {}\\nAnswer:'"}}},
+                     std::make_shared<ChatFlags>(), Table, Talk);
 }
 
 }  // namespace weft

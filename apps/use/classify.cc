@@ -123,7 +123,6 @@ absl::Status ClassifyTexts(const ClassifyFlags& flags) {
 }
 
 absl::Status Classify(ClassifyFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
@@ -141,25 +140,21 @@ absl::Status Classify(ClassifyFlags flags) {
 }  // namespace
 
 Command ClassifyCommand(CLI::App* weft) {
-  auto flags = std::make_shared<ClassifyFlags>();
-  CLI::App* app = AddCommand(
-      weft, "classify",
-      "Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
-      "text, a tab and a second text. A model that labels words prints each word, a tab and its label, and an empty "
-      "line after each line of text; a regression prints its numbers. With a ViT, the files have "
-      "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "
-      "ignored.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {"weft classify",
-          app,
-          [flags] { return Classify(*flags); },
-          "prints the most likely label of each line of text or image",
-          {
-              {"Prints all labels of one text with their probabilities.",
-               "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},
-              {"Prints the most likely label of each picture.", "weft classify --model=runs/vit-1 digits.csv"},
-          }};
+  return MakeCommand(
+      weft,
+      {"classify",
+       "Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
+       "text, a tab and a second text. A model that labels words prints each word, a tab and its label, and an empty "
+       "line after each line of text; a regression prints its numbers. With a ViT, the files have "
+       "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "
+       "ignored.",
+       "prints the most likely label of each line of text or image",
+       {
+           {"Prints all labels of one text with their probabilities.",
+            "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},
+           {"Prints the most likely label of each picture.", "weft classify --model=runs/vit-1 digits.csv"},
+       }},
+      std::make_shared<ClassifyFlags>(), Table, Classify, &ClassifyFlags::files);
 }
 
 }  // namespace weft

@@ -46,7 +46,6 @@ Hyperparameters Table(EmbedFlags* flags) {
 }
 
 absl::Status Embed(EmbedFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto encoder,
@@ -62,21 +61,16 @@ absl::Status Embed(EmbedFlags flags) {
 }  // namespace
 
 Command EmbedCommand(CLI::App* weft) {
-  auto flags = std::make_shared<EmbedFlags>();
-  CLI::App* app =
-      AddCommand(weft, "embed",
-                 "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {
-      "weft embed",
-      app,
-      [flags] { return Embed(*flags); },
-      "prints a sentence embedding for each line of text",
-      {
-          {"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
-          {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"},
-      }};
+  return MakeCommand(
+      weft,
+      {"embed",
+       "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.",
+       "prints a sentence embedding for each line of text",
+       {
+           {"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
+           {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"},
+       }},
+      std::make_shared<EmbedFlags>(), Table, Embed, &EmbedFlags::files);
 }
 
 }  // namespace weft

@@ -56,7 +56,6 @@ void Print(absl::Span<const MaskCandidate> candidates) {
 }
 
 absl::Status FillMask(FillMaskFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
@@ -68,24 +67,20 @@ absl::Status FillMask(FillMaskFlags flags) {
 }  // namespace
 
 Command FillMaskCommand(CLI::App* weft) {
-  auto flags = std::make_shared<FillMaskFlags>();
-  CLI::App* app = AddCommand(
-      weft, "fill-mask",
-      "Prints the most likely tokens for each mask in each line of text. A mask is written as the model's mask token "
-      "([MASK]). The output is a JSON array for each mask, of objects with score (the probability), token (its id), "
-      "token_str and sequence (the line with the token in the mask's place).");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {"weft fill-mask",
-          app,
-          [flags] { return FillMask(*flags); },
-          "prints the most likely tokens for each mask in a text",
-          {
-              {"Prints the 5 most likely tokens.",
-               "echo 'In the [MASK] was the word.' | weft fill-mask --model=runs/bert-1"},
-              {"Prints the most likely token for each mask in a file.",
-               "weft fill-mask --model=runs/bert-1 --top-k=1 masked.txt"},
-          }};
+  return MakeCommand(
+      weft,
+      {"fill-mask",
+       "Prints the most likely tokens for each mask in each line of text. A mask is written as the model's mask token "
+       "([MASK]). The output is a JSON array for each mask, of objects with score (the probability), token (its id), "
+       "token_str and sequence (the line with the token in the mask's place).",
+       "prints the most likely tokens for each mask in a text",
+       {
+           {"Prints the 5 most likely tokens.",
+            "echo 'In the [MASK] was the word.' | weft fill-mask --model=runs/bert-1"},
+           {"Prints the most likely token for each mask in a file.",
+            "weft fill-mask --model=runs/bert-1 --top-k=1 masked.txt"},
+       }},
+      std::make_shared<FillMaskFlags>(), Table, FillMask, &FillMaskFlags::files);
 }
 
 }  // namespace weft

@@ -23,8 +23,6 @@
 namespace weft {
 namespace {
 
-constexpr char kName[] = "weft generate";
-
 struct GenerateFlags {
   std::string model, prompt;
   TextGeneratorOptions options = {
@@ -170,7 +168,6 @@ absl::Status Continue(TextGenerator* generator, const GenerateFlags& flags) {
 }
 
 absl::Status Generate(GenerateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
@@ -196,24 +193,20 @@ absl::Status Generate(GenerateFlags flags) {
 }  // namespace
 
 Command GenerateCommand(CLI::App* weft) {
-  auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* app = AddCommand(
-      weft, "generate",
-      "Continues --prompt, or each line of files or of standard input, with a GPT, and prints the texts in order. "
-      "Without any input it begins a new text. A text ends at the model's end token, at --stop or after --length "
-      "tokens.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {kName,
-          app,
-          [flags] { return Generate(*flags); },
-          "continues a text with a GPT",
-          {
-              {"Continues a text, which the model writes again each time with another seed.",
-               "weft generate --model=runs/gpt-1 --prompt='In the beginning' --seed=2"},
-              {"Continues each line of a file in the most likely way.",
-               "weft generate --model=runs/gpt-1 --temperature=0 --length=40 prompts.txt"},
-          }};
+  return MakeCommand(
+      weft,
+      {"generate",
+       "Continues --prompt, or each line of files or of standard input, with a GPT, and prints the texts in order. "
+       "Without any input it begins a new text. A text ends at the model's end token, at --stop or after --length "
+       "tokens.",
+       "continues a text with a GPT",
+       {
+           {"Continues a text, which the model writes again each time with another seed.",
+            "weft generate --model=runs/gpt-1 --prompt='In the beginning' --seed=2"},
+           {"Continues each line of a file in the most likely way.",
+            "weft generate --model=runs/gpt-1 --temperature=0 --length=40 prompts.txt"},
+       }},
+      std::make_shared<GenerateFlags>(), Table, Generate, &GenerateFlags::files);
 }
 
 }  // namespace weft

@@ -98,7 +98,6 @@ absl::Status Check(const std::string& folder) {
 }
 
 absl::Status Tokenize(TokenizeFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (!flags.check.empty()) return Check(flags.check);
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
@@ -115,20 +114,16 @@ absl::Status Tokenize(TokenizeFlags flags) {
 }  // namespace
 
 Command TokenizeCommand(CLI::App* weft) {
-  auto flags = std::make_shared<TokenizeFlags>();
-  CLI::App* app =
-      AddCommand(weft, "tokenize", "Prints a JSON array of token ids for each line of text, or writes token files.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->texts);
-  return {"weft tokenize",
-          app,
-          [flags] { return Tokenize(*flags); },
-          "converts text to token ids, or writes token files",
-          {
-              {"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
-              {"Writes token files, from which weft train gpt --data=tokens learns.",
-               "weft tokenize --out=tokens book.txt"},
-          }};
+  return MakeCommand(weft,
+                     {"tokenize",
+                      "Prints a JSON array of token ids for each line of text, or writes token files.",
+                      "converts text to token ids, or writes token files",
+                      {
+                          {"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
+                          {"Writes token files, from which weft train gpt --data=tokens learns.",
+                           "weft tokenize --out=tokens book.txt"},
+                      }},
+                     std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
 }
 
 }  // namespace weft

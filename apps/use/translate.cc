@@ -103,7 +103,6 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
 }
 
 absl::Status Translate(TranslateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(flags.model)));
@@ -133,22 +132,18 @@ absl::Status Translate(TranslateFlags flags) {
 }  // namespace
 
 Command TranslateCommand(CLI::App* weft) {
-  auto flags = std::make_shared<TranslateFlags>();
-  CLI::App* app = AddCommand(weft, "translate",
-                             "Prints the best translation of each line of text, or the best --n-best translations, one "
-                             "a line. An empty line gives empty translations. The model's generation_config.json gives "
-                             "the defaults of --beam, --length-penalty and --max-length.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {"weft translate",
-          app,
-          [flags] { return Translate(*flags); },
-          "translates each line of text",
-          {
-              {"Translates the lines of a file.", "weft translate --model=runs/translate-1 en.txt"},
-              {"Translates one line and prints its 3 best translations.",
-               "echo 'A dog runs.' | weft translate --model=runs/translate-1 --n-best=3 --scores"},
-          }};
+  return MakeCommand(weft,
+                     {"translate",
+                      "Prints the best translation of each line of text, or the best --n-best translations, one "
+                      "a line. An empty line gives empty translations. The model's generation_config.json gives "
+                      "the defaults of --beam, --length-penalty and --max-length.",
+                      "translates each line of text",
+                      {
+                          {"Translates the lines of a file.", "weft translate --model=runs/translate-1 en.txt"},
+                          {"Translates one line and prints its 3 best translations.",
+                           "echo 'A dog runs.' | weft translate --model=runs/translate-1 --n-best=3 --scores"},
+                      }},
+                     std::make_shared<TranslateFlags>(), Table, Translate, &TranslateFlags::files);
 }
 
 }  // namespace weft

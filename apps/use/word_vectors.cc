@@ -86,7 +86,6 @@ void PrintCosines(const std::vector<float>& embedding, const std::vector<Occurre
 }
 
 absl::Status Run(WordVectorsFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   if (flags.word.empty()) return InvalidArgument("--word=WORD is missing");
   PrintMemoryNote(flags.model);
@@ -115,23 +114,19 @@ absl::Status Run(WordVectorsFlags flags) {
 }  // namespace
 
 Command WordVectorsCommand(CLI::App* weft) {
-  auto flags = std::make_shared<WordVectorsFlags>();
-  CLI::App* app =
-      AddCommand(weft, "word-vectors",
-                 "Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
-                 "Also prints the cosines between these vectors and the word's row in the table of token embeddings.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddFiles(app, &flags->files);
-  return {"weft word-vectors",
-          app,
-          [flags] { return Run(*flags); },
-          "compares the vectors of one word in different sentences",
-          {
-              {"Compares the vectors of a word in the lines of a file.",
-               "weft word-vectors --model=minilm --word=bank sentences.txt"},
-              {"Prints the vectors after the first layer, a JSON object a line.",
-               "weft word-vectors --model=minilm --word=bank --layer=1 --vectors sentences.txt"},
-          }};
+  return MakeCommand(
+      weft,
+      {"word-vectors",
+       "Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
+       "Also prints the cosines between these vectors and the word's row in the table of token embeddings.",
+       "compares the vectors of one word in different sentences",
+       {
+           {"Compares the vectors of a word in the lines of a file.",
+            "weft word-vectors --model=minilm --word=bank sentences.txt"},
+           {"Prints the vectors after the first layer, a JSON object a line.",
+            "weft word-vectors --model=minilm --word=bank --layer=1 --vectors sentences.txt"},
+       }},
+      std::make_shared<WordVectorsFlags>(), Table, Run, &WordVectorsFlags::files);
 }
 
 }  // namespace weft
