@@ -50,12 +50,10 @@ absl::StatusOr<std::string> ChecksumOfFile(const std::string& path) {
   }
 }
 
-void PutChecksum(absl::Span<const absl::string_view> file, std::string* text) {
-  Checksummer sum;
-  for (const absl::string_view part : file) sum.Add(part);
+void PutChecksum(std::string* text) {
   const size_t at = text->find(kNoChecksum.data());
   WEFT_CHECK(at != std::string::npos);
-  text->replace(at, kNoChecksum.size(), sum.Digest());
+  text->replace(at, kNoChecksum.size(), Checksum(*text));
 }
 
 absl::Status CheckOwnChecksum(absl::string_view file, absl::string_view digits) {

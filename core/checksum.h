@@ -6,7 +6,7 @@
 // A file can hold its own checksum. The checksum is then that of the file with 16 zeros in place of its digits:
 //
 //   std::string text = absl::StrCat("{\"checksum\":\"", kNoChecksum, "\",\"step\":5}");
-//   PutChecksum({text}, &text);
+//   PutChecksum(&text);
 //   WEFT_RETURN_IF_ERROR(CheckOwnChecksum(text, digits));  // `digits`: as read from the text
 #ifndef WEFT_CORE_CHECKSUM_H_
 #define WEFT_CORE_CHECKSUM_H_
@@ -17,7 +17,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 
 struct XXH3_state_s;
 
@@ -44,9 +43,9 @@ std::string Checksum(absl::string_view bytes);
 // pipe could not be read again.
 absl::StatusOr<std::string> ChecksumOfFile(const std::string& path);
 
-// Computes the checksum of a file, and writes it into `text` in place of the first kNoChecksum there. `file`: the parts
-// of the file in order, `text` among them. `text` must contain kNoChecksum.
-void PutChecksum(absl::Span<const absl::string_view> file, std::string* text);
+// Computes the checksum of the contents of a file, `text`, and writes it in place of the first kNoChecksum there, which
+// `text` must contain.
+void PutChecksum(std::string* text);
 // Checks a file that holds its own checksum. `digits`: that checksum, 16 characters. The checksum is computed with
 // zeros in place of the first occurrence of `digits` in `file`. Returns DataLoss if the checksums differ.
 absl::Status CheckOwnChecksum(absl::string_view file, absl::string_view digits);

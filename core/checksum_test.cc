@@ -32,10 +32,9 @@ TEST(ChecksumTest, OfAFileReadsItInPieces) {
 }
 
 TEST(ChecksumTest, OfAFileThatHoldsItFindsEveryFlippedBit) {
-  std::string text = absl::StrCat("{\"a\":1,\"checksum\":\"", kNoChecksum, "\"}");
-  const size_t at = text.find(kNoChecksum.data());
-  PutChecksum({text, "tail"}, &text);
-  const std::string file = text + "tail";
+  std::string file = absl::StrCat("{\"a\":1,\"checksum\":\"", kNoChecksum, "\"}tail");
+  const size_t at = file.find(kNoChecksum.data());
+  PutChecksum(&file);
   EXPECT_TRUE(CheckOwnChecksum(file, file.substr(at, 16)).ok());
   for (size_t bit = 0; bit < 8 * file.size(); ++bit) {
     std::string flipped = file;

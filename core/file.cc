@@ -45,14 +45,6 @@ Descriptor Create(const std::string& path) {
   return Descriptor(open(path.c_str(), kFlags, 0666));
 }
 
-absl::Status WriteAndSync(const std::string& path, absl::Span<const absl::string_view> parts) {
-  Descriptor file = Create(path);
-  if (file.get() < 0) return LastError("create", path);
-  for (absl::string_view part : parts) WEFT_RETURN_IF_ERROR(WriteAll(file.get(), part, path));
-  if (fsync(file.get()) != 0 || !file.Close()) return LastError("write", path);
-  return absl::OkStatus();
-}
-
 size_t PhysicalMemory() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
@@ -131,22 +123,16 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) 
 }
 
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts, IfThere if_there) {
-  const std::string temporary = TemporaryFor(path);
-  const bool replace = if_there == IfThere::kReplace;
-  absl::Status status = WriteAndSync(temporary, parts);
-  if (status.ok() && (replace ? rename : link)(temporary.c_str(), path.c_str()) != 0) {
-    status = LastError("write", path);
-  }
-  if (!replace || !status.ok()) unlink(temporary.c_str());
-  WEFT_RETURN_IF_ERROR(status);
-  return SyncParent(path);
+  WEFT_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
+  for (const absl::string_view part : parts) WEFT_RETURN_IF_ERROR(file.Append(part));
+  return file.Commit(if_there);
 }
 
 absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return SystemStatus("open", path, errno);
+  if (file.get() < 0) return LastError("open", path);
   struct stat about;
-  if (fstat(file.get(), &about) != 0) return SystemStatus("read", path, errno);
+  if (fstat(file.get(), &about) != 0) return LastError("read", path);
   if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
   *size = about.st_size;
@@ -172,11 +158,14 @@ absl::Status NewFile::Replace(size_t offset, absl::string_view bytes) {
   return lseek(file_.get(), 0, SEEK_END) < 0 ? LastError("write", temporary_) : absl::OkStatus();
 }
 
-absl::Status NewFile::Commit() {
+absl::Status NewFile::Commit(IfThere if_there) {
+  const bool replace = if_there == IfThere::kReplace;
   absl::Status status;
   if (fsync(file_.get()) != 0 || !file_.Close()) status = LastError("write", temporary_);
-  if (status.ok() && rename(temporary_.c_str(), path_.c_str()) != 0) status = LastError("write", path_);
-  if (!status.ok()) unlink(temporary_.c_str());
+  if (status.ok() && (replace ? rename : link)(temporary_.c_str(), path_.c_str()) != 0) {
+    status = LastError("write", path_);
+  }
+  if (!replace || !status.ok()) unlink(temporary_.c_str());
   WEFT_RETURN_IF_ERROR(status);
   return SyncParent(path_);
 }

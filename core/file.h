@@ -92,7 +92,7 @@ class NewFile {
   absl::Status Append(absl::string_view bytes);
   // Replaces bytes that were appended before, from `offset` on.
   absl::Status Replace(size_t offset, absl::string_view bytes);
-  absl::Status Commit();
+  absl::Status Commit(IfThere if_there = IfThere::kReplace);
 
  private:
   NewFile(std::string path, std::string temporary, Descriptor file)

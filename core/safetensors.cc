@@ -256,17 +256,6 @@ absl::StatusOr<std::string> MakeHeader(const std::string& path, absl::Span<const
   return text;
 }
 
-// Returns the 8 bytes that stand before `header`.
-std::string LengthOf(absl::string_view header) {
-  std::string length(8, '\0');
-  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i));
-  return length;
-}
-
-absl::string_view BytesOf(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data), tensor.type.bytes()};
-}
-
 }  // namespace
 
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, WantedChecksum checksum) {
@@ -310,19 +299,17 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
                               const std::map<std::string, std::string>& metadata) {
   std::vector<SafetensorsWriter::NamedType> types;
   for (const NamedTensor& named : tensors) types.emplace_back(named.name, named.tensor.type);
-  WEFT_ASSIGN_OR_RETURN(std::string header, MakeHeader(path, types, metadata));
-  const std::string length = LengthOf(header);
-  std::vector<absl::string_view> parts = {length, header};
-  for (const NamedTensor& named : tensors) parts.push_back(BytesOf(named.tensor));
-  PutChecksum(parts, &header);
-  parts[1] = header;
-  return WriteFile(path, parts);
+  WEFT_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, types, metadata));
+  for (const NamedTensor& named : tensors) WEFT_RETURN_IF_ERROR(writer.Add(named.tensor));
+  return writer.Finish();
 }
 
 absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& path,
-                                                            absl::Span<const NamedType> tensors) {
-  WEFT_ASSIGN_OR_RETURN(const std::string header, MakeHeader(path, tensors, {}));
-  const std::string length = LengthOf(header);
+                                                            absl::Span<const NamedType> tensors,
+                                                            const std::map<std::string, std::string>& metadata) {
+  WEFT_ASSIGN_OR_RETURN(const std::string header, MakeHeader(path, tensors, metadata));
+  std::string length(8, '\0');  // the bytes before the header
+  for (int i = 0; i < 8; ++i) length[i] = static_cast<char>(header.size() >> (8 * i));
   WEFT_ASSIGN_OR_RETURN(NewFile file, NewFile::Create(path));
   SafetensorsWriter writer(std::move(file), length.size() + header.find(kNoChecksum.data()));
   WEFT_RETURN_IF_ERROR(writer.Append(length));
@@ -330,7 +317,9 @@ absl::StatusOr<SafetensorsWriter> SafetensorsWriter::Create(const std::string& p
   return writer;
 }
 
-absl::Status SafetensorsWriter::Add(const Tensor& tensor) { return Append(BytesOf(tensor)); }
+absl::Status SafetensorsWriter::Add(const Tensor& tensor) {
+  return Append({reinterpret_cast<const char*>(tensor.data), tensor.type.bytes()});
+}
 
 absl::Status SafetensorsWriter::Finish() {
   WEFT_RETURN_IF_ERROR(file_.Replace(checksum_offset_, checksum_.Digest()));

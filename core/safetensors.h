@@ -61,14 +61,14 @@ class SafetensorsFile {
   std::vector<std::pair<std::string, std::string>> unread_;
 };
 
-// Writes `tensors` to `path` in the given order, by WriteFile. `metadata`: entries of the header's "__metadata__";
+// Writes `tensors` to `path` in the given order, by a NewFile. `metadata`: entries of the header's "__metadata__";
 // Hugging Face's programs need {"format", "pt"}. The entry "checksum" of "__metadata__" is the file's own checksum
 // (core/checksum.h). Names must be UTF-8 and differ.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 
-// Writes a file as WriteSafetensors does, but takes one tensor after the other. So the tensors need not be in memory at
-// the same time.
+// Writes the file of WriteSafetensors, one tensor after the other. So the tensors need not be in memory at the same
+// time.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::Create("model.safetensors", {{"w", {kF32, {8, 8}}}}));
 //   WEFT_RETURN_IF_ERROR(writer.Add(w));
@@ -76,7 +76,8 @@ absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTen
 class SafetensorsWriter {
  public:
   using NamedType = std::pair<std::string, TensorType>;
-  static absl::StatusOr<SafetensorsWriter> Create(const std::string& path, absl::Span<const NamedType> tensors);
+  static absl::StatusOr<SafetensorsWriter> Create(const std::string& path, absl::Span<const NamedType> tensors,
+                                                  const std::map<std::string, std::string>& metadata = {});
   // Writes the bytes of the next tensor.
   absl::Status Add(const Tensor& tensor);
   // Must be called after all tensors. Without Finish, `path` stays as it was.

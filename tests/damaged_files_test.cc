@@ -36,7 +36,7 @@ class DamagedFilesTest : public WeftProgramTest {
     std::memcpy(bytes.data() + bytes.size() - sizeof nan, &nan, sizeof nan);
     const std::string key = "\"checksum\":\"";
     bytes.replace(bytes.find(key) + key.size(), kNoChecksum.size(), std::string(kNoChecksum));
-    PutChecksum({bytes}, &bytes);
+    PutChecksum(&bytes);
     Write(name, bytes);
   }
 };

@@ -195,7 +195,7 @@ TEST_F(TrainingTest, AnotherBinaryIsWarnedOf) {
   info = std::regex_replace(info, std::regex("\"version\": \"[^\"]*\""), "\"version\": \"0.0.1, g++ 3\"");
   info = std::regex_replace(info, std::regex("\"checksum\": \"[^\"]*\""),
                             "\"checksum\": \"" + std::string(kNoChecksum) + "\"");
-  PutChecksum({info}, &info);
+  PutChecksum(&info);
   Write("run/checkpoints/20/checkpoint.json", info);
   const CommandResult result = Weft({"train", "gpt", "--resume", "--out=run"});
   EXPECT_EQ(result.exit_code, 0);

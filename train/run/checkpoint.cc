@@ -91,7 +91,7 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
                                        {"data", info.data},      {"version", BuildName()},
                                        {"cpu", CpuFeatures()},   {kTrainer, trainer}};
   std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  PutChecksum({text}, &text);
+  PutChecksum(&text);
   WEFT_RETURN_IF_ERROR(WriteFile(writing + kCheckpointInfo, {text}));
   WEFT_RETURN_IF_ERROR(SyncFolder(writing));
   const std::string path = CheckpointFolder(checkpoints, info.step);
