@@ -104,7 +104,7 @@ absl::Status Estimate(EstimateFlags flags) {
   const auto make = [&](const OptionTexts& changes) {
     RunFlags changed = flags;
     for (const auto& [flag, text] : changes) changed.given[flag] = text;
-    return ReadJob(changed, *run, [&] { return MakeJob(flags.run.name); });
+    return ReadJob(changed, *run);
   };
   const uint64_t available = AvailableMemory();
   WEFT_ASSIGN_OR_RETURN(

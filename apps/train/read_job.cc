@@ -16,6 +16,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
+#include "weft/train/jobs/job_list.h"
 #include "weft/train/options.h"
 
 namespace weft {
@@ -100,15 +101,14 @@ Hyperparameters RunTable(RunFlags* flags) {
                  });
 }
 
-absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
-                                                     const JobMaker& make) {
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run) {
   const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
-  std::unique_ptr<TrainingJob> job = make();
+  std::unique_ptr<TrainingJob> job = MakeJob(flags.run.name);
   WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, InputPath(flags.config), flags.given}, job.get()));
   const Hyperparameters table = job->Table();
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (resumed != nullptr) {
-    const std::unique_ptr<TrainingJob> before = make();
+    const std::unique_ptr<TrainingJob> before = MakeJob(flags.run.name);
     WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, "", {}}, before.get()));
     WEFT_RETURN_IF_ERROR(CheckUnchanged(before->Table(), table));
   }

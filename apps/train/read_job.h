@@ -2,14 +2,13 @@
 //
 //   RunFlags flags = {.run = {.name = "gpt"}};
 //   AddFlags(app, RunTable(&flags), &flags.given);
-//   AddFlags(app, make()->Table(), &flags.given);
+//   AddFlags(app, MakeJob("gpt")->Table(), &flags.given);
 //   ...                                                               // after parsing
-//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, *run, make));
+//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, *run));
 #ifndef WEFT_APPS_TRAIN_READ_JOB_H_
 #define WEFT_APPS_TRAIN_READ_JOB_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -23,8 +22,6 @@
 
 namespace weft {
 
-using JobMaker = std::function<std::unique_ptr<TrainingJob>()>;
-
 struct RunFlags {
   GivenFlags given;
   std::string config;
@@ -37,9 +34,9 @@ struct RunFlags {
 // Returns the rows that all training commands share. They point into `flags`.
 Hyperparameters RunTable(RunFlags* flags);
 
-// Returns a job with checked options. Later sources win: defaults, config.json of a resumed run, --config, flags.
-absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
-                                                     const JobMaker& make);
+// Returns a job of the kind `flags.run.name` with checked options. Later sources win: defaults, config.json of a
+// resumed run, --config, flags.
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run);
 
 // Returns `status`, the error of a run folder, as a usage error. If the folder exists, adds the flags that help.
 absl::Status FolderError(const absl::Status& status);

@@ -29,6 +29,7 @@
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/ops/ops.h"
+#include "weft/train/jobs/job_list.h"
 #include "weft/train/jobs/run_files.h"
 #include "weft/train/jobs/same_training.h"
 #include "weft/train/options.h"
@@ -65,12 +66,11 @@ std::string MemoryOfTrained(const Parameters& parameters) {
 }
 
 // Returns `status`, the error of a training that does not fit in memory, as a usage error with the options that help.
-absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const RunDirectory& run, const JobMaker& make,
-                      uint64_t limit) {
+absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const RunDirectory& run, uint64_t limit) {
   const auto make_changed = [&](const OptionTexts& changes) {
     RunFlags changed = flags;
     for (const auto& [flag, text] : changes) changed.given[flag] = text;
-    return ReadJob(changed, run, make);
+    return ReadJob(changed, run);
   };
   return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
 }
@@ -86,9 +86,8 @@ struct Prepared {
   std::unique_ptr<Trainer> trainer;
 };
 
-absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const JobMaker& make,
-                                                  const RunDirectory& run) {
-  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, run, make)));
+absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const RunDirectory& run) {
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> owned, UsageError(ReadJob(flags, run)));
   auto prepared = std::make_unique<Prepared>(std::move(owned));
   TrainingJob* const job = prepared->job.get();
   job->set_ranks(flags.run.ranks);
@@ -111,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const J
   options.memory_limit = AvailableMemory();
   absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(options, job, &prepared->parameters, &run);
   if (absl::IsResourceExhausted(created.status()) && prepared->parameters.Names().empty()) {  // nothing was allocated
-    return TooLarge(created.status(), flags, run, make, options.memory_limit);
+    return TooLarge(created.status(), flags, run, options.memory_limit);
   }
   if (!created.ok()) return UsageError(created.status());
   prepared->trainer = *std::move(created);
@@ -182,11 +181,11 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
 }
 
 // Trains on the ranks `flags.run.ranks`. Returns the same status on each rank.
-absl::Status Train(const RunFlags& flags, const JobMaker& make) {
+absl::Status Train(const RunFlags& flags) {
   const Ranks& ranks = flags.run.ranks;
   absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
   if (!run.ok()) return FolderError(run.status());
-  const absl::StatusOr<std::unique_ptr<Prepared>> made = Prepare(flags, make, *run);
+  const absl::StatusOr<std::unique_ptr<Prepared>> made = Prepare(flags, *run);
   WEFT_RETURN_IF_ERROR(AllAgree(ranks, made.status()));
   Prepared& prepared = **made;
   TrainingJob* const job = prepared.job.get();
@@ -231,25 +230,24 @@ absl::Status Train(const RunFlags& flags, const JobMaker& make) {
 }
 
 // Runs the command. `messenger` keeps the connection to the other ranks until the error is printed.
-absl::Status Run(RunFlags flags, const JobMaker& make, std::unique_ptr<Messenger>* messenger) {
+absl::Status Run(RunFlags flags, std::unique_ptr<Messenger>* messenger) {
   if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
   WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger({.timeout_seconds = flags.rank_timeout}));
   flags.run.ranks = Ranks(messenger->get());
-  return PrintedByFirst(flags.run.ranks, Train(flags, make));
+  return PrintedByFirst(flags.run.ranks, Train(flags));
 }
 
 }  // namespace
 
-Command TrainingCommand(CLI::App* weft, const std::string& name, const std::string& about, JobMaker make,
-                        const std::string& summary, std::vector<Example> examples) {
+Command TrainingCommand(CLI::App* weft, CommandTexts texts) {
   auto flags = std::make_shared<RunFlags>();
-  flags->run.name = name;
+  flags->run.name = texts.name;
+  texts.name = absl::StrCat("train ", texts.name);
   auto messenger = std::make_shared<std::unique_ptr<Messenger>>();
-  const auto run = [messenger, make](const RunFlags& given) { return Run(given, make, messenger.get()); };
-  Command command =
-      MakeCommand(weft, {absl::StrCat("train ", name), about, summary, std::move(examples)}, flags, RunTable, run);
+  const auto run = [messenger](const RunFlags& given) { return Run(given, messenger.get()); };
+  Command command = MakeCommand(weft, std::move(texts), flags, RunTable, run);
   // The table's rows point into a job that lives until the end of this statement. AddFlags keeps no such pointer.
-  AddFlags(command.app, make()->Table(), &flags->given);
+  AddFlags(command.app, MakeJob(flags->run.name)->Table(), &flags->given);
   command.on_ranks = true;
   return command;
 }
