@@ -157,12 +157,6 @@ std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* we
   return commands;
 }
 
-// Lets CLI11 keep words that it does not know, for CheckNoExtras.
-void AllowExtras(CLI::App* app) {
-  app->allow_extras();
-  for (CLI::App* each : app->get_subcommands([](const CLI::App*) { return true; })) AllowExtras(each);
-}
-
 // Returns the row of --max-bytes, which all commands share: the limit for files of unknown size (core/file.h).
 Hyperparameters LimitTable(uint64_t* max_bytes) {
   return {{"max-bytes",
@@ -180,15 +174,16 @@ int Main(int argc, char** argv) {
   }
   CLI::App app(kAbout, "weft");
   std::vector<Command> commands;
-  app.formatter(std::make_shared<HelpFormatter>(&commands));  // subcommands inherit this
+  // Subcommands inherit the formatter, the help flag, the footer, the defaults of options, and that extras are allowed.
+  app.formatter(std::make_shared<HelpFormatter>(&commands));
   app.set_help_flag("-h,--help", "print this help");
   app.footer(kExitCodes);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // subcommands inherit this
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_extras();  // words that CLI11 does not know stay for CheckNoExtras
   bool version = false;
   app.add_flag("-v,--version", version, "print version, compiler and CPU features");
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
   commands = AddCommands(absl::MakeConstSpan(argv, static_cast<size_t>(argc)), &app);
-  AllowExtras(&app);
   uint64_t max_bytes = ReadLimit();
   GivenFlags given;
   for (const Command& command : commands) {

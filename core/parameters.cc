@@ -19,19 +19,8 @@ absl::Status Busy(absl::string_view what, const std::string& path) {
 }
 
 const char* Name(ParameterKind kind) {
-  switch (kind) {
-    case ParameterKind::kWeight:
-      return "weight";
-    case ParameterKind::kFrozen:
-      return "frozen weight";
-    case ParameterKind::kStatistic:
-      return "statistic";
-    case ParameterKind::kState:
-      return "state";
-    case ParameterKind::kCache:
-      break;
-  }
-  return "cache";
+  constexpr const char* kNames[] = {"weight", "frozen weight", "statistic", "state", "cache"};
+  return kNames[static_cast<int>(kind)];
 }
 
 // Reports whether a tensor of type `given` can be converted to a parameter of type `wanted`: only its dtype differs.
