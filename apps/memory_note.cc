@@ -21,9 +21,8 @@ std::string MemoryNote(const std::string& model, uint64_t memory) {
   if (error || bytes <= memory) return "";
   return absl::StrFormat(
       "note: %s has %.1f GB, but %.1f GB of memory are available. A run and a folder of weft quantize work in their "
-      "own "
-      "format, but slowly: the system reads weights from the disk again for each token. Weights that must be converted "
-      "may not fit.\n",
+      "own format, but slowly: the system reads weights from the disk again for each token. Weights that must be "
+      "converted may not fit.\n",
       file.string(), static_cast<double>(bytes) / 1e9, static_cast<double>(memory) / 1e9);
 }
 
