@@ -3,6 +3,7 @@
 #include "weft/core/option_names.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"

@@ -2,10 +2,8 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"

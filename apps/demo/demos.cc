@@ -1,5 +1,4 @@
 // `weft demo NAME` runs one of the demos of lab/demos, each of which shows an idea of the Transformer in numbers.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -1,7 +1,6 @@
 #include "weft/apps/use/generator_rows.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
