@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "weft/distributed/mpi_rank.h"
+#include "weft/tests/ranks/mpi_rank.h"
 #include "weft/tests/short_folder.h"
 #include "weft/tests/subprocess.h"
 

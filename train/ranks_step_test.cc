@@ -13,7 +13,7 @@
 #include "weft/distributed/ranks.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
-#include "weft/train/small_training.h"
+#include "weft/tests/ranks/small_training.h"
 #include "weft/train/training_step.h"
 
 namespace weft {

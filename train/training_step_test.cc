@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
-#include "weft/train/small_training.h"
+#include "weft/tests/ranks/small_training.h"
 
 namespace weft {
 namespace {

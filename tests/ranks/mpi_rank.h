@@ -1,8 +1,8 @@
 // The programs that the ranks of mpi_test run. mpi_test starts itself under mpirun with the name of one of them.
 //
 //   mpirun -np 3 mpi_test exchange    // prints "3 ranks exchanged messages"
-#ifndef WEFT_DISTRIBUTED_MPI_RANK_H_
-#define WEFT_DISTRIBUTED_MPI_RANK_H_
+#ifndef WEFT_TESTS_RANKS_MPI_RANK_H_
+#define WEFT_TESTS_RANKS_MPI_RANK_H_
 
 #include "absl/strings/string_view.h"
 
@@ -20,4 +20,4 @@ int RunRank(absl::string_view name);
 
 }  // namespace weft
 
-#endif  // WEFT_DISTRIBUTED_MPI_RANK_H_
+#endif  // WEFT_TESTS_RANKS_MPI_RANK_H_

@@ -1,4 +1,4 @@
-#include "weft/distributed/mpi_rank.h"
+#include "weft/tests/ranks/mpi_rank.h"
 
 #include <algorithm>
 #include <chrono>

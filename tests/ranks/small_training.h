@@ -3,8 +3,8 @@
 //   Training training(kFamilies[0], kF32, {.micro_batches = 4});
 //   ASSERT_TRUE(training.Create(AdamW({})).ok());
 //   ASSERT_TRUE(training.Run(/*step=*/0, /*rate=*/0.1).ok());
-#ifndef WEFT_TRAIN_SMALL_TRAINING_H_
-#define WEFT_TRAIN_SMALL_TRAINING_H_
+#ifndef WEFT_TESTS_RANKS_SMALL_TRAINING_H_
+#define WEFT_TESTS_RANKS_SMALL_TRAINING_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -170,4 +170,4 @@ class Training {
 
 }  // namespace weft
 
-#endif  // WEFT_TRAIN_SMALL_TRAINING_H_
+#endif  // WEFT_TESTS_RANKS_SMALL_TRAINING_H_
