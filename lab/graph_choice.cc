@@ -10,7 +10,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
-#include "weft/train/jobs/read_run.h"
+#include "weft/train/jobs/job_list.h"
 #include "weft/train/options.h"
 #include "weft/train/trainer.h"
 #include "weft/train/training_step.h"

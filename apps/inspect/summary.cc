@@ -14,7 +14,7 @@
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
 #include "weft/lab/graph_choice.h"
-#include "weft/train/jobs/read_run.h"
+#include "weft/train/jobs/job_list.h"
 
 namespace weft {
 namespace {

@@ -121,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const R
 absl::Status Initialize(Prepared* prepared) {
   TrainingJob* const job = prepared->job.get();
   Parameters& parameters = prepared->parameters;
-  if (job->initial_weights().model.empty() || !parameters.divided()) return job->Initialize(&parameters);
+  if (job->source().initial_weights().model.empty() || !parameters.divided()) return job->Initialize(&parameters);
   Parameters whole({.seed = parameters.seed()});
   std::vector<ParameterSpec> specs;
   for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
@@ -165,7 +165,7 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
        {IdleTime(options.micro_batches, ranks.size()), MemoryOfTrained(prepared.parameters)}) {
     if (!line.empty()) progress->Say(line);
   }
-  const InitialWeights initial = prepared.job->initial_weights();
+  const InitialWeights initial = prepared.job->source().initial_weights();
   if (!initial.missing.empty()) {
     progress->Say(
         absl::StrCat("new weights, which ", initial.model, " does not have: ", absl::StrJoin(initial.missing, ", ")));

@@ -75,7 +75,7 @@ std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const std::string& training : JobNames()) {
     const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
-    for (const Hyperparameter& row : job->ModelTable()) {
+    for (const Hyperparameter& row : job->source().Table()) {
       for (const OptionValue& value : OptionValues()) {
         if (value.flag == row.flag && value.IsFor(training)) cases.push_back({training, value});
       }
@@ -109,7 +109,7 @@ class EveryOptionTest : public WeftProgramTest, public testing::WithParamInterfa
   void TrainByConfig(const Settings& settings, const std::string& out) const {
     const std::unique_ptr<TrainingJob> job = MakeJob(GetParam().training);
     std::set<std::string> of_model;
-    for (const Hyperparameter& row : job->ModelTable()) {
+    for (const Hyperparameter& row : job->source().Table()) {
       if (!IsOfInitialWeights(row.flag)) of_model.insert(row.flag);
     }
     Json config;
@@ -136,7 +136,7 @@ class EveryOptionTest : public WeftProgramTest, public testing::WithParamInterfa
   // Returns the value of the option in a run's config.json.
   Json WantedValue() const {
     const std::unique_ptr<TrainingJob> job = MakeJob(GetParam().training);
-    for (const Hyperparameter& row : job->ModelTable()) {
+    for (const Hyperparameter& row : job->source().Table()) {
       if (row.flag != GetParam().option.flag) continue;
       const std::string& value = GetParam().option.value;
       EXPECT_TRUE(SetFromText(row.rules.is_path ? Path(value) : value, row).ok());
@@ -182,7 +182,7 @@ TEST(OptionValuesTest, EveryOptionOfEveryModelHasAValue) {
   std::set<std::string> flags;
   for (const std::string& training : JobNames()) {
     const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
-    for (const Hyperparameter& row : job->ModelTable()) {
+    for (const Hyperparameter& row : job->source().Table()) {
       flags.insert(row.flag);
       std::set<std::string> values;
       for (const OptionValue& each : OptionValues()) {

@@ -163,7 +163,7 @@ std::vector<std::string> WantedRows() {
   std::map<std::string, std::string> trainings;  // by the row's other cells
   for (const std::string& training : JobNames()) {
     const std::unique_ptr<TrainingJob> job = MakeJob(training);  // the rows point into it
-    for (const Hyperparameter& row : job->ModelTable()) {
+    for (const Hyperparameter& row : job->source().Table()) {
       const std::string start = absl::StrCat("`--", row.flag, "` | `", row.key(), "` | ");
       const std::string end = absl::StrCat(" | ", Values(row), " | ", TrainedWith(row.flag, training), " |");
       std::string& names = trainings[start + "\n" + end];

@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
-#include "weft/formats/model_options.h"
 #include "weft/models/layers.h"
 #include "weft/text/token_source.h"
-#include "weft/train/jobs/lora_options.h"
 #include "weft/train/task.h"
 
 namespace weft {
@@ -34,18 +31,11 @@ double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
 }  // namespace
 
 BertJob::BertJob()
-    : training_{.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
-                .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}} {}
-
-absl::Status BertJob::Check(const RunDirectory* resumed) {
-  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
-  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
-  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
-  return source_.Check();
-}
-
-nlohmann::ordered_json BertJob::Model() const {
-  return WriteModelConfig(source_.config()).value_or(nlohmann::ordered_json());
+    : TrainingJob(
+          &tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense"},
+          {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
+           .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}}) {
+  set_source(&model_);
 }
 
 Hyperparameters BertJob::Table() {
@@ -67,33 +57,30 @@ Hyperparameters BertJob::Table() {
        {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
   };
   table = InGroup("Training", std::move(table));
-  Append(InGroup("Model", source_.Table()), &table);
+  Append(model_.Table(), &table);
   Append(tokenizer_.Table(), &table);
-  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
+  Append(AdapterRows(), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
 std::string BertJob::Title(const Parameters& parameters) const {
-  return absl::StrFormat(
-      "a BERT of %d parameters%s on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
-      parameters.ElementCount(), CountTrained(lora_, parameters), corpus_->tokens(DataSplit::kTrain).size(),
-      tokenizer_->vocabulary_size(),
-      UnigramEntropy(corpus_->tokens(DataSplit::kValidation), source_.config().vocabulary));
+  return absl::StrFormat("a BERT of %s on %d tokens (%d different; the validation text's unigram entropy is %.4f)",
+                         CountParameters(parameters), corpus_->tokens(DataSplit::kTrain).size(),
+                         tokenizer_->vocabulary_size(),
+                         UnigramEntropy(corpus_->tokens(DataSplit::kValidation), model_.config().vocabulary));
 }
 
 absl::Status BertJob::Prepare(Parameters* /*parameters*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, data_path_.empty() ? ReadKingJamesBible() : ReadText(data_path_));
-  tokenizer_.set_default(source_.tokenizer());
-  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(text));
-  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
+  WEFT_RETURN_IF_ERROR(PrepareTokenizer(text));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(classification_, NeededToken(special.classification, "classification"));
   WEFT_ASSIGN_OR_RETURN(separator_, NeededToken(special.separator, "separator"));
   WEFT_ASSIGN_OR_RETURN(masking_.mask, NeededToken(special.mask, "mask"));
   const int64_t window = length() - (next_sentence_ ? 3 : 2);  // room for text beside [CLS] and the [SEP]s
   if (window < 2) return InvalidArgument("a context of ", length(), " has room for no text");
-  masking_.vocabulary = source_.config().vocabulary;
+  masking_.vocabulary = model_.config().vocabulary;
   masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
 
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeText(data_path_, text, *tokenizer_));
@@ -117,7 +104,7 @@ void BertJob::Record(int64_t rows) {
   Recorded& in = recorded_.emplace_back();
   Tape& tape = in.tape;
   const int64_t masked_count = rows * masking_.count;
-  const BertConfig& config = source_.config();
+  const BertConfig& config = model_.config();
   in.tokens = tape.Input("tokens", {kI32, {rows, length()}}, {.below = config.vocabulary});
   in.masked_positions = tape.Input("masked_positions", {kI32, {masked_count}}, {.below = rows * length()});
   in.targets = tape.Input("targets", {kI32, {masked_count}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
@@ -161,14 +148,13 @@ void BertJob::AppendRow(absl::Span<const int32_t> window, absl::Span<const int32
 }
 
 absl::StatusOr<TrainingBatch> BertJob::Train(int64_t step, MicroBatch micro_batch) {
-  return Sample(DataSplit::kTrain, 0, {.seed = training_.seed, .step = static_cast<uint32_t>(step)}, micro_batch);
+  return Sample(DataSplit::kTrain, 0, Random(step), micro_batch);
 }
 
 // The random numbers do not depend on the step, so that every evaluation has the same batches.
 absl::StatusOr<TrainingBatch> BertJob::Validate(int64_t /*step*/, int64_t index) {
   const int64_t count = micro_batches(), batch = index / count;
-  return Sample(DataSplit::kValidation, batch, {.seed = training_.seed, .step = static_cast<uint32_t>(batch)},
-                {index % count, count});
+  return Sample(DataSplit::kValidation, batch, Random(batch), {index % count, count});
 }
 
 // Every row has random numbers of its own. So the rows are those of the whole batch.

@@ -1,6 +1,7 @@
 // A BucketJob keeps a tape for each shape of micro-batch, since a program has fixed shapes.
 #include "weft/train/jobs/bucket_job.h"
 
+#include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 
 namespace weft {
@@ -23,25 +24,25 @@ size_t BucketJob::ProgramOf(const BucketBatch& batch, MicroBatch micro_batch) co
 }
 
 // Divides the examples of the batch evenly, also if they are fewer than batch_.
-TrainingBatch BucketJob::ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch) {
+absl::StatusOr<TrainingBatch> BucketJob::ToBatch(DataSplit split, int64_t number, const BucketBatch& batch,
+                                                 MicroBatch micro_batch) {
   const size_t program = ProgramOf(batch, micro_batch);
   const Recorded& recorded = recorded_[program];
   const IndexRange range = RowsOf(micro_batch, static_cast<int64_t>(batch.examples.size()));
-  const Rows rows =
-      Fill(split, batch.examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size())),
-           recorded.shape);
+  const auto indices = batch.examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  WEFT_ASSIGN_OR_RETURN(const Rows rows, Fill({split, number, micro_batch, range.begin, indices, recorded.shape}));
   TrainingBatch result = {.program = program, .tokens = rows.tokens, .targets = rows.targets};
   for (size_t i = 0; i < rows.inputs.size(); ++i) result.feeds.push_back({recorded.inputs[i], rows.inputs[i]});
   return result;
 }
 
 absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step, MicroBatch micro_batch) {
-  return ToBatch(DataSplit::kTrain, train_->AtStep(training_.seed, step), micro_batch);
+  return ToBatch(DataSplit::kTrain, step, train_->AtStep(training_.seed, step), micro_batch);
 }
 
 absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t index) {
-  const int64_t count = micro_batches();
-  return ToBatch(DataSplit::kValidation, (*validate_)[index / count], {index % count, count});
+  const int64_t count = micro_batches(), batch = index / count;
+  return ToBatch(DataSplit::kValidation, batch, (*validate_)[batch], {index % count, count});
 }
 
 // Every epoch has the same batches in another order, so only those of the last, partial epoch need to be counted.

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,18 +22,15 @@ namespace weft {
 
 class BucketJob : public TrainingJob {
  public:
-  const TrainingOptions& training() const override { return training_; }
   int64_t batches_per_epoch() const override { return train_ == nullptr ? 0 : train_->size(); }
-
-  absl::Span<const TrainingProgram> programs() const override { return programs_; }
-  std::string data() const override { return fingerprint_; }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
   absl::StatusOr<ProgramCounts> CountPrograms(int64_t steps) override;
 
  protected:
-  BucketJob(int64_t batch, TrainingOptions training) : batch_(batch), training_(std::move(training)) {}
+  BucketJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training)
+      : TrainingJob(tokenizer, batch, std::move(lora), std::move(training)) {}
 
   // Rows holds the values of a batch, which stay valid until the next call of Fill.
   struct Rows {
@@ -45,20 +41,22 @@ class BucketJob : public TrainingJob {
   struct Shape {
     int64_t rows = 0, length = 0;
   };
+  // The examples of a micro-batch, at most shape.rows of them.
+  struct Examples {
+    DataSplit split = DataSplit::kTrain;
+    int64_t number = 0;  // of the training step, or of the batch in an evaluation
+    MicroBatch micro_batch;
+    int64_t begin = 0;  // position of the first example in its batch
+    absl::Span<const int32_t> indices;
+    Shape shape;
+  };
   // Records the program for micro-batches of `shape`. Sets `inputs` to its inputs.
   virtual TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) = 0;
-  // Fills a micro-batch with examples of `split`, at most shape.rows of them.
-  virtual Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) = 0;
-
-  int64_t micro_batches() const { return training_.trainer.micro_batches; }
+  virtual absl::StatusOr<Rows> Fill(const Examples& examples) = 0;
 
   // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No
   // length may exceed `longest`.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
-
-  int64_t batch_;  // examples in a batch
-  TrainingOptions training_;
-  std::string fingerprint_;  // of the training examples
 
  private:
   struct Recorded {
@@ -69,11 +67,11 @@ class BucketJob : public TrainingJob {
 
   // Returns the program of a micro-batch.
   size_t ProgramOf(const BucketBatch& batch, MicroBatch micro_batch) const;
-  TrainingBatch ToBatch(DataSplit split, const BucketBatch& batch, MicroBatch micro_batch);
+  absl::StatusOr<TrainingBatch> ToBatch(DataSplit split, int64_t number, const BucketBatch& batch,
+                                        MicroBatch micro_batch);
 
   std::unique_ptr<BucketBatches> train_, validate_;
   std::deque<Recorded> recorded_;  // for each bucket, and in it for each size of micro-batch
-  std::vector<TrainingProgram> programs_;
 };
 
 }  // namespace weft

@@ -10,10 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
-#include "weft/formats/model_options.h"
 #include "weft/inference/correlation.h"
 #include "weft/models/layers.h"
-#include "weft/train/jobs/lora_options.h"
 
 namespace weft {
 namespace {
@@ -26,15 +24,18 @@ int32_t Highest(absl::Span<const float> logits) {
 }  // namespace
 
 ClassifyJob::ClassifyJob()
-    : BucketJob(/*batch=*/32, {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0.01, .clip = 1.0}),
-                               .schedule = {.peak = 5e-4, .floor = 0, .warmup = 100},
-                               .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
-                               .epochs = 5}) {}
+    : BucketJob(&tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"},
+                {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0.01, .clip = 1.0}),
+                 .schedule = {.peak = 5e-4, .floor = 0, .warmup = 100},
+                 .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
+                 .epochs = 5}) {
+  set_source(&model_);
+}
 
 nlohmann::ordered_json ClassifyJob::Model() const {
-  nlohmann::ordered_json json = WriteModelConfig(config_).value_or(nlohmann::ordered_json());
+  nlohmann::ordered_json json = BucketJob::Model();
   AddLabels(data_.labels(), &json);
-  if (config_.classifier_pooling == Pooling::kMean) return json;  // Hugging Face has no such model
+  if (model_.config().classifier_pooling == Pooling::kMean) return json;  // Hugging Face has no such model
   json["architectures"] = {data_.task() == TextTask::kTokens ? "BertForTokenClassification"
                                                              : "BertForSequenceClassification"};
   if (data_.task() == TextTask::kRegression) json["problem_type"] = "regression";
@@ -44,7 +45,7 @@ nlohmann::ordered_json ClassifyJob::Model() const {
 std::string ClassifyJob::Title(const Parameters& parameters) const {
   const bool regression = data_.task() == TextTask::kRegression, tokens = data_.task() == TextTask::kTokens;
   return absl::StrCat(regression ? "a regression" : "a classifier", tokens ? " of words, " : " of ",
-                      parameters.ElementCount(), " parameters", CountTrained(lora_, parameters), " on ", data_.size(),
+                      CountParameters(parameters), " on ", data_.size(),
                       tokens          ? " sentences"
                       : data_.pairs() ? " pairs of texts"
                                       : " texts",
@@ -61,9 +62,9 @@ Hyperparameters ClassifyJob::Table() {
                    &pooling_,
                    {.choices = {"first", "mean"}, .group = "Model"}});
   table.push_back({"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}});
-  Append(InGroup("Model", source_.Table()), &table);
+  Append(model_.Table(), &table);
   Append(tokenizer_.Table(), &table);
-  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
+  Append(AdapterRows(), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
@@ -73,39 +74,35 @@ absl::Status ClassifyJob::Check(const RunDirectory* resumed) {
   if (data_.task() == TextTask::kTokens && pooling_ == "mean") {
     return InvalidArgument("pooling: mean has no use in the task tokens, which labels each word");
   }
-  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
-  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
-  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
-  return source_.Check();
+  return BucketJob::Check(resumed);
 }
 
 absl::Status ClassifyJob::Prepare(Parameters* /*parameters*/) {
   WEFT_RETURN_IF_ERROR(data_.Read());
-  tokenizer_.set_default(source_.tokenizer());
-  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(data_.text()));
-  WEFT_RETURN_IF_ERROR(source_.SetVocabulary(tokenizer_->vocabulary_size()));
-  config_ = source_.config();
-  if (data_.pairs() && config_.segments < 2) {
+  WEFT_RETURN_IF_ERROR(PrepareTokenizer(data_.text()));
+  const BertConfig& config = model_.config();
+  if (data_.pairs() && config.segments < 2) {
     return InvalidArgument("segments: the model has 1, but a pair of texts needs 2");
   }
-  config_.classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
-  WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config_.context));
+  model_.mutable_config()->classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
+  WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config.context));
   fingerprint_ = data_.Fingerprint();
   SetLengths(LengthsOf(data_.examples(DataSplit::kTrain).tokens),
-             LengthsOf(data_.examples(DataSplit::kValidation).tokens), config_.context);
+             LengthsOf(data_.examples(DataSplit::kValidation).tokens), config.context);
   return absl::OkStatus();
 }
 
 TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
   const auto [rows, length] = shape;
+  const BertConfig& config = model_.config();
   const auto classes = static_cast<int64_t>(data_.labels().size());
   const bool tokens_task = data_.task() == TextTask::kTokens, regression = data_.task() == TextTask::kRegression;
-  const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config_.vocabulary});
+  const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
   const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
   BertInputs bert_inputs = {.lengths = lengths};
   *inputs = {tokens, lengths};
   if (data_.pairs()) {
-    bert_inputs.segments = tape->Input("segments", {kI32, {rows, length}}, {.below = config_.segments});
+    bert_inputs.segments = tape->Input("segments", {kI32, {rows, length}}, {.below = config.segments});
     inputs->push_back(bert_inputs.segments);
   }
   Var targets, weights;
@@ -120,7 +117,7 @@ TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
     inputs->push_back(targets);
   }
   const LoraScope lora(tape, lora_);
-  const Bert bert(config_);
+  const Bert bert(config);
   const Var hidden = bert.Encode(tokens, bert_inputs);
   if (regression) {
     const Var predicted = Reshape(bert.ClassifyText(hidden, lengths, 1), {rows});
@@ -135,8 +132,10 @@ TrainingProgram ClassifyJob::Record(Shape shape, Tape* tape, VarList* inputs) {
           .prediction = tokens_task ? logits : Var()};
 }
 
-BucketJob::Rows ClassifyJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
-  const ClassifyExamples& from = data_.examples(split);
+absl::StatusOr<BucketJob::Rows> ClassifyJob::Fill(const Examples& micro_batch) {
+  const ClassifyExamples& from = data_.examples(micro_batch.split);
+  const absl::Span<const int32_t> examples = micro_batch.indices;
+  const Shape shape = micro_batch.shape;
   filled_.assign(examples.begin(), examples.end());
   const PaddedRows::Shape padded = {shape.rows, shape.length, tokenizer_->special_tokens().padding.value_or(0)};
   rows_.Fill(from.tokens, examples, padded);

@@ -10,97 +10,95 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/generation.h"
-#include "weft/formats/model_options.h"
 #include "weft/formats/run_folder.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/noise.h"
-#include "weft/train/jobs/lora_options.h"
 
 namespace weft {
+
+GptJob::GptJob(const GptOptions& defaults)
+    : TrainingJob(/*tokenizer=*/nullptr, defaults.batch, defaults.lora, defaults.training),
+      model_(defaults.model),
+      documents_(defaults.documents) {
+  set_source(&model_);
+}
 
 Hyperparameters GptJob::Table() {
   Hyperparameters table = data_.Table();
   table.push_back({"documents",
                    "attention across all documents in a window, or within separate documents, which needs token files",
-                   &options_.documents,
+                   &documents_,
                    {.choices = {"across", "separate"}}});
   table.push_back(
       {"window-positions",
        "positions of training windows: anywhere in the data; or by-row: row i of a batch of B has its windows "
        "in part i of B of the data, so that a machine needs only the token files of its ranks' rows",
-       &options_.window_positions,
+       &window_positions_,
        {.choices = {"anywhere", "by-row"}}});
   table = InGroup("Data", std::move(table));
-  Append(source_.Table(), &table);
+  Append(model_.Table(), &table);
   Append(
       {{"batch",
         "number of windows of text in a step; each has --context tokens",
-        &options_.batch,
+        &batch_,
         {.low = 1, .high = 1e6, .group = "Training"}},
        {"eval-batches",
         "number of batches in an evaluation",
-        &options_.eval_batches,
+        &eval_batches_,
         {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
        {"input-noise",
         "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
         "a model's own text",
-        &options_.input_noise,
+        &input_noise_,
         {.low = 0, .high = 1, .group = "Training"}}},
       &table);
-  Append(InGroup("Low-rank adapters", LoraHyperparameters(&options_.lora)), &table);
+  Append(AdapterRows(), &table);
   Append(
       {{"epochs",
         "passes over the data, which take the place of --steps; 0: --steps counts. Windows are random, so an epoch is "
         "the number of steps tokens / (batch * context)",
-        &options_.epochs,
+        &epochs_,
         {.low = 0, .high = 1e6, .may_change = true, .group = "Training"}}},
       &table);
-  Append(TrainingHyperparameters(&options_.training), &table);
+  Append(TrainingHyperparameters(&training_), &table);
   Append({{"sample-length",
            "number of tokens in the sample at the end; 0: no sample",
-           &options_.sample_length,
+           &sample_length_,
            {.low = 0, .may_change = true, .group = "Output"}},
           {"sample-temperature",
            "sampling temperature of the sample; 0 picks the most likely token",
-           &options_.sample_temperature,
+           &sample_temperature_,
            {.low = 0, .may_change = true, .group = "Output"}}},
          &table);
   return table;
 }
 
-nlohmann::ordered_json GptJob::Model() const {
-  return WriteModelConfig(options_.model).value_or(nlohmann::ordered_json());
-}
-
 absl::Status GptJob::Check(const RunDirectory* resumed) {
   resumed_ = resumed != nullptr;
   if (resumed_) data_.set_run(resumed->path());
-  WEFT_RETURN_IF_ERROR(weft::Validate(options_.lora));
-  WEFT_RETURN_IF_ERROR(CheckMicroBatches(options_.batch, micro_batches()));
-  options_.model = source_.config();
-  return source_.Check();
+  return TrainingJob::Check(resumed);
 }
 
 absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
-  if (options_.documents != "across" && !data_.is_token_files()) {
-    return InvalidArgument("documents: '", options_.documents,
+  if (documents_ != "across" && !data_.is_token_files()) {
+    return InvalidArgument("documents: '", documents_,
                            "' needs token files, which know where documents begin (weft tokenize --out); the data is ",
                            "a text");
   }
-  data_.set_default_tokenizer(source_.tokenizer());
+  data_.set_default_tokenizer(model_.tokenizer());
   // Whether a rank needs a missing shard follows from its first step, which is not known here; see CheckShards.
   const auto missing = ranks().size() > 1 ? MissingShards::kAllow : MissingShards::kRefuse;
-  WEFT_RETURN_IF_ERROR(data_.Open(options_.model.context, missing));
+  WEFT_RETURN_IF_ERROR(data_.Open(context(), missing));
+  fingerprint_ = data_.fingerprint();
   // Of a resumed run with other data, the vocabulary may differ, but the error of the data says more.
-  if (!resumed_ || source_.config().vocabulary == 0) {
-    WEFT_RETURN_IF_ERROR(source_.SetVocabulary(data_.tokenizer().vocabulary_size()));
+  if (!resumed_ || model_.config().vocabulary == 0) {
+    WEFT_RETURN_IF_ERROR(model_.SetVocabulary(data_.tokenizer().vocabulary_size()));
   }
-  options_.model = source_.config();
-  if (options_.epochs > 0) options_.training.trainer.steps = options_.epochs * batches_per_epoch();
-  for (const int64_t rows : MicroBatchSizes(options_.batch, micro_batches())) {
-    programs_.push_back(RecordTraining(options_, rows));
-    training_programs_.push_back(programs_.back()->training);
+  if (epochs_ > 0) training_.trainer.steps = epochs_ * batches_per_epoch();
+  for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
+    recorded_.push_back(RecordTraining(options(), rows));
+    programs_.push_back(recorded_.back()->training);
   }
   return absl::OkStatus();
 }
@@ -109,30 +107,28 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
 // "tokenizer" is set or if the data is token files, which have a tokenizer of their own: numbers of tokens may differ.
 absl::Status GptJob::WriteFiles(RunDirectory* run) const {
   WEFT_RETURN_IF_ERROR(data_.WriteFiles(run));
-  const std::string from = resumed_ ? run->path() : source_.init();
+  const std::string from = resumed_ ? run->path() : model_.init();
   if (from.empty() || data_.names_tokenizer() || data_.is_token_files()) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json settings, GenerationConfigOf(from));
   if (settings.empty()) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(AddEndTokens(from, data_.tokenizer(), options_.model.vocabulary, &settings));
+  WEFT_RETURN_IF_ERROR(AddEndTokens(from, data_.tokenizer(), model_.config().vocabulary, &settings));
   return run->WriteKept(kGenerationConfig, settings.dump(2) + "\n");
 }
 
 int64_t GptJob::batches_per_epoch() const {
-  if (options_.epochs == 0) return 0;
-  return std::max<int64_t>(1, data_.size(DataSplit::kTrain) / (options_.batch * options_.model.context));
+  if (epochs_ == 0) return 0;
+  return std::max<int64_t>(1, data_.size(DataSplit::kTrain) / (batch_ * context()));
 }
 
 std::string GptJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a GPT of ", parameters.ElementCount(), " parameters", CountTrained(options_.lora, parameters),
-                      " on ", data_.Counts());
+  return absl::StrCat("a GPT of ", CountParameters(parameters), " on ", data_.Counts());
 }
 
 // Returns a text of `length` tokens that continues the beginning of a text.
 absl::StatusOr<std::string> GptJob::Generate(int64_t length, Parameters* parameters) const {
-  const TrainingOptions& training = options_.training;
   WEFT_ASSIGN_OR_RETURN(const auto generator,
-                        Generator::Create(options_.model, parameters, {.threads = training.trainer.threads}));
-  const GenerateOptions how = {.sampling = {.temperature = options_.sample_temperature, .seed = training.seed},
+                        Generator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
+  const GenerateOptions how = {.sampling = {.temperature = sample_temperature_, .seed = training_.seed},
                                .length = length};
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(data_.tokenizer()));
   WEFT_ASSIGN_OR_RETURN(const auto continued, generator->Generate({beginning}, how));
@@ -141,52 +137,47 @@ absl::StatusOr<std::string> GptJob::Generate(int64_t length, Parameters* paramet
 
 absl::StatusOr<std::string> GptJob::Sample(Parameters* parameters) const {
   constexpr int64_t kMaxTokens = 100;  // enough to tell words from noise, and quick
-  const int64_t length = std::min(options_.sample_length, kMaxTokens);
-  if (length == 0 || options_.lora.rank > 0 || parameters->divided()) return "";
+  const int64_t length = std::min(sample_length_, kMaxTokens);
+  if (length == 0 || lora_.rank > 0 || parameters->divided()) return "";
   return Generate(length, parameters);
 }
 
 absl::StatusOr<std::string> GptJob::Conclude(const RunDirectory& run, Parameters* parameters) {
-  if (options_.sample_length == 0) return "";
-  Parameters merged({.seed = options_.training.seed, .draw = false});
-  const bool reads = options_.lora.rank > 0 || parameters->divided();  // from the run's folder
+  if (sample_length_ == 0) return "";
+  Parameters merged({.seed = training_.seed, .draw = false});
+  const bool reads = lora_.rank > 0 || parameters->divided();  // from the run's folder
   if (reads) {
-    WEFT_RETURN_IF_ERROR(Generator::Create(options_.model, &merged).status());  // adds the weights
+    WEFT_RETURN_IF_ERROR(Generator::Create(model_.config(), &merged).status());  // adds the weights
     WEFT_RETURN_IF_ERROR(LoadRunWeights(run.path(), &merged));
   }
-  WEFT_ASSIGN_OR_RETURN(std::string text, Generate(options_.sample_length, reads ? &merged : parameters));
+  WEFT_ASSIGN_OR_RETURN(std::string text, Generate(sample_length_, reads ? &merged : parameters));
   text += "\n";
   WEFT_RETURN_IF_ERROR(WriteFile(run.File("sample.txt"), {text}));
   return absl::StrCat("sample:\n", text);
 }
 
-RandomStream GptJob::Random(int64_t step) const {
-  return {.seed = options_.training.seed, .step = static_cast<uint32_t>(step)};
-}
-
 WindowOptions GptJob::Windows(DataSplit split, int64_t step, int64_t index, IndexRange rows) const {
   return {.split = split,
-          .rows = options_.batch,
-          .context = options_.model.context,
+          .rows = batch_,
+          .context = context(),
           .random = Random(step),
           .batch = index,
           .begin = rows.begin,
           .end = rows.end,
-          .documents = static_cast<bool>(programs_[0]->documents),
-          .by_row = split == DataSplit::kTrain && options_.window_positions == "by-row"};
+          .documents = static_cast<bool>(recorded_[0]->documents),
+          .by_row = split == DataSplit::kTrain && window_positions_ == "by-row"};
 }
 
 WindowOptions GptJob::TrainingWindows(int64_t step) const {
   const int64_t count = micro_batches();
   const IndexRange mine = RowsOf({ranks().rank(), ranks().size()}, count);
-  const IndexRange rows = {RowsOf({mine.begin, count}, options_.batch).begin,
-                           RowsOf({mine.end - 1, count}, options_.batch).end};
+  const IndexRange rows = {RowsOf({mine.begin, count}, batch_).begin, RowsOf({mine.end - 1, count}, batch_).end};
   return Windows(DataSplit::kTrain, step, 0, rows);
 }
 
 WindowOptions GptJob::ValidationWindows(int64_t step, int64_t index) const {
   const int64_t count = micro_batches();
-  return Windows(DataSplit::kValidation, step, index / count, RowsOf({index % count, count}, options_.batch));
+  return Windows(DataSplit::kValidation, step, index / count, RowsOf({index % count, count}, batch_));
 }
 
 // Checks all steps at once: their windows follow from the options, so the error can come before the training.
@@ -196,7 +187,7 @@ absl::Status GptJob::CheckShards(int64_t step, bool evaluates) const {
   const auto check = [&](const WindowOptions& windows, absl::string_view before, int64_t number) {
     return Annotate(data_.Check(windows), absl::StrCat(before, number, " needs a missing shard, one of ", missing));
   };
-  const TrainerOptions& trainer = options_.training.trainer;
+  const TrainerOptions& trainer = training_.trainer;
   for (int64_t next = step; next <= trainer.steps; ++next) {
     const bool due = trainer.eval_every > 0 && (next == trainer.steps || next % trainer.eval_every == 0);
     if (next == step ? evaluates : due) {
@@ -219,7 +210,7 @@ absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next
   drawn_.reset();
   WEFT_RETURN_IF_ERROR(data_.Draw(wanted, next, &windows_));
   if (wanted.split == DataSplit::kTrain) {
-    AddNoise(absl::MakeSpan(windows_.tokens), options_.input_noise, options_.model.vocabulary, wanted.random, {},
+    AddNoise(absl::MakeSpan(windows_.tokens), input_noise_, model_.config().vocabulary, wanted.random, {},
              wanted.begin * wanted.context);
   }
   drawn_ = wanted;
@@ -228,12 +219,11 @@ absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next
 
 // Returns a micro-batch of the windows.
 TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
-  const size_t size = SizeIndex(micro_batch, options_.batch);
-  const GptProgram& program = *programs_[size];
-  const IndexRange rows = RowsOf(micro_batch, options_.batch);
+  const size_t size = SizeIndex(micro_batch, batch_);
+  const GptProgram& program = *recorded_[size];
+  const IndexRange rows = RowsOf(micro_batch, batch_);
   WEFT_CHECK(drawn_->begin <= rows.begin && rows.end <= drawn_->end);  // the micro-batch belongs to this rank
-  const int64_t context = options_.model.context, begin = (rows.begin - drawn_->begin) * context;
-  const int64_t count = rows.size() * context;
+  const int64_t begin = (rows.begin - drawn_->begin) * context(), count = rows.size() * context();
   const auto values = [&](const std::vector<int32_t>& all) {
     return absl::MakeConstSpan(all).subspan(static_cast<size_t>(begin), static_cast<size_t>(count));
   };

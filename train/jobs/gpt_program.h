@@ -23,16 +23,10 @@ namespace weft {
 
 struct GptOptions {
   GptConfig model = CharacterGpt();
-  int64_t batch = 12, eval_batches = 200;
-  TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
-  int64_t epochs = 0;                // passes over the data, in random windows; 0: `training` has the number of steps
-  std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
-  // The positions of training windows: "anywhere" in the data; or "by-row": those of row i of B are in part i of B.
-  std::string window_positions = "anywhere";
+  int64_t batch = 12;
   LoraOptions lora = {.targets = "*.c_attn"};
-  double input_noise = 0;  // fraction of the input tokens that are replaced by random tokens in training
-  int64_t sample_length = 500;
-  double sample_temperature = 0.8;
+  TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
+  std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
 };
 
 struct GptProgram {

@@ -1,10 +1,10 @@
-// This file has the code that all jobs share: the keys of config.json, fingerprints of data, and reading options from a
-// configuration.
+// This file has the code that all jobs share, and reads their options from a configuration.
 #include "weft/train/jobs/job.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -14,7 +14,7 @@
 #include "weft/core/option_names.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/train/jobs/lora_options.h"
+#include "weft/formats/adapters.h"
 
 namespace weft {
 
@@ -24,19 +24,77 @@ std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previo
   return absl::StrFormat("%016x", StableHash(absl::StrCat(previous, "\n", bytes)));
 }
 
+TrainingJob::TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training)
+    : batch_(batch), lora_(std::move(lora)), training_(std::move(training)), text_tokenizer_(tokenizer) {}
+
+Hyperparameters TrainingJob::AdapterRows() {
+  return InGroup(
+      "Low-rank adapters",
+      {
+          {"lora-rank",
+           "rank of low-rank adapters (LoRA), which are trained in place of the model's weights; 0: none",
+           &lora_.rank,
+           {.low = 0, .high = 65536}},
+          {"lora-alpha",
+           "the result of an adapter is multiplied by lora-alpha / lora-rank",
+           &lora_.alpha,
+           {.low = 0, .needs = "lora-rank"}},
+          {"lora-dropout",
+           "probability of dropout for an adapter's input",
+           &lora_.dropout,
+           {.low = 0, .high = 0.99, .needs = "lora-rank"}},
+          {"lora-targets",
+           "names of the layers that get adapters, separated by commas; * matches any text, and ? one character",
+           &lora_.targets,
+           {.needs = "lora-rank"}},
+      });
+}
+
+absl::Status TrainingJob::Check(const RunDirectory* resumed) {
+  if (resumed != nullptr && text_tokenizer_ != nullptr) text_tokenizer_->set_run(resumed->path());
+  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
+  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
+  return source().Check();
+}
+
+absl::Status TrainingJob::PrepareTokenizer(absl::string_view text) {
+  text_tokenizer_->set_default(source().tokenizer());
+  WEFT_RETURN_IF_ERROR(text_tokenizer_->Prepare(text));
+  return source().SetVocabulary((*text_tokenizer_)->vocabulary_size());
+}
+
+nlohmann::ordered_json TrainingJob::Model() const { return source().Model(); }
+
+std::string TrainingJob::CountParameters(const Parameters& parameters) const {
+  const std::string all = absl::StrCat(parameters.ElementCount(), " parameters");
+  if (lora_.rank == 0) return all;
+  return absl::StrCat(all, " (", parameters.ElementCount(Parameters::kTrained), " of them trained)");
+}
+
+absl::Status TrainingJob::WriteFiles(RunDirectory* run) const {
+  return text_tokenizer_ != nullptr ? text_tokenizer_->Write(run) : absl::OkStatus();
+}
+
 absl::Status TrainingJob::SaveMore(const Parameters& parameters, const std::string& folder) const {
-  return SaveAdapter(lora(), initial_weights().model, Model(), parameters, folder);
+  if (lora_.rank == 0) return absl::OkStatus();
+  const nlohmann::ordered_json model = Model();
+  const auto type = model.find("model_type");
+  return WriteAdapter(folder,
+                      {.lora = lora_,
+                       .base = source().init(),
+                       .model_type = type != model.end() && type->is_string() ? type->get<std::string>() : ""},
+                      parameters);
 }
 
 absl::Status TrainingJob::CheckDivisible() const {
-  if (lora().rank == 0) return absl::OkStatus();
+  if (lora_.rank == 0) return absl::OkStatus();
   return InvalidArgument("shard: weights does not work with low-rank adapters (lora-rank); use optimizer");
 }
 
 absl::StatusOr<ProgramCounts> TrainingJob::CountPrograms(int64_t steps) {
   ProgramCounts counts = {.training = std::vector<int64_t>(programs().size()),
                           .evaluation = std::vector<int64_t>(programs().size())};
-  const int64_t count = training().trainer.micro_batches;
+  const int64_t count = micro_batches();
   for (int64_t i = 0; i < count; ++i) {
     WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, Train(0, {i, count}));
     counts.training[batch.program] += steps;
@@ -78,10 +136,10 @@ absl::Status SetFromConfigFile(const Json& json, const std::string& name, Traini
   };
   const auto model = json.is_object() ? json.find(kModelKey) : json.end();
   if (!json.is_object() || model == json.end()) return set();
-  WEFT_RETURN_IF_ERROR(Annotate(job->SetModel(*model, json.contains(kCommandKey)), kModelKey));
-  const Json by_model = ToJson(job->ModelTable());
+  WEFT_RETURN_IF_ERROR(Annotate(job->source().SetModel(*model, json.contains(kCommandKey)), kModelKey));
+  const Json by_model = ToJson(job->source().Table());
   WEFT_RETURN_IF_ERROR(set());
-  for (const Hyperparameter& row : job->ModelTable()) {
+  for (const Hyperparameter& row : job->source().Table()) {
     const bool in_model = model->contains("model_type") || Names(*model, row.flag);
     const Json before = by_model.value(row.key(), Json());
     if (!in_model || row.json() == before) continue;
@@ -115,7 +173,7 @@ absl::Status SetOptions(const OptionSources& sources, TrainingJob* job) {
   }
   std::string init = InitOf(sources, run, config);
   if (!init.empty()) init = std::filesystem::absolute(init).string();
-  WEFT_RETURN_IF_ERROR(job->Begin(run, init));
+  WEFT_RETURN_IF_ERROR(job->source().Begin(run, init));
   if (sources.resumed != nullptr) {
     WEFT_RETURN_IF_ERROR(
         Annotate(SetFromConfig(run, sources.name, job->Table()), sources.resumed->File("config.json")));

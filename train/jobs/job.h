@@ -22,8 +22,11 @@
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
+#include "weft/core/random.h"
 #include "weft/distributed/ranks.h"
 #include "weft/models/lora.h"
+#include "weft/train/jobs/model_source.h"
+#include "weft/train/jobs/training_tokenizer.h"
 #include "weft/train/options.h"
 #include "weft/train/run/run_directory.h"
 #include "weft/train/task.h"
@@ -39,15 +42,7 @@ struct ProgramCounts {
   std::vector<int64_t> training, evaluation;
 };
 
-// The published weights with which a training begins, and how they differ from the weights of the job's model.
-struct InitialWeights {
-  std::string model;  // the path of the published weights, or ""
-  // After Initialize, the names of the weights that the published model does not have and that keep their initial
-  // values.
-  std::vector<std::string> missing;
-  std::vector<std::string> extra;  // Weights::extra of the published model, if the option ignore-extra-tensors is set
-};
-
+// What a job adds to this class: its data, the programs of its model, and its figures.
 class TrainingJob : public TrainingTask {
  public:
   // Sets the ranks that run the training together. Must be called before Prepare. Train is then called for this rank's
@@ -55,19 +50,14 @@ class TrainingJob : public TrainingTask {
   void set_ranks(const Ranks& ranks) { ranks_ = ranks; }
   // Returns a row for each option of the job, by which the option can be set. The rows point into the job.
   virtual Hyperparameters Table() = 0;
-  // Returns the rows of Table() that describe the model.
-  virtual Hyperparameters ModelTable() = 0;
-  // Sets the model with which the options begin, before any of them is set. `run`: the config.json of the run to
-  // resume, or null. `init`: the value of the option init, or "".
-  virtual absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) = 0;
-  // Sets options of the model from "model" of a configuration file. `is_run`: whether the file is a run's config.json.
-  virtual absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) = 0;
+  // Returns the model with which the training begins. Its rows are among those of Table().
+  ModelSource& source() const { return *model_source_; }
   // Checks the options after all of them are set. `resumed` is the run to resume, with its model and tokenizer; null
   // for a new run.
-  virtual absl::Status Check(const RunDirectory* resumed) = 0;
+  virtual absl::Status Check(const RunDirectory* resumed);
   // Reads the data and records the programs.
   virtual absl::Status Prepare(Parameters* parameters) = 0;
-  virtual const TrainingOptions& training() const = 0;
+  const TrainingOptions& training() const { return training_; }
   // After Prepare, returns the number of batches in an epoch, or 0 if the job has no epochs.
   virtual int64_t batches_per_epoch() const { return 0; }
   // After Prepare, counts the micro-batches of the first `steps` training steps and of one evaluation. By default, all
@@ -75,30 +65,52 @@ class TrainingJob : public TrainingTask {
   virtual absl::StatusOr<ProgramCounts> CountPrograms(int64_t steps);
   // Returns the model's configuration in the keys of published models, for "model" in config.json. The result is empty
   // if these keys can't express the configuration.
-  virtual nlohmann::ordered_json Model() const = 0;
+  virtual nlohmann::ordered_json Model() const;
   // Returns a line that describes the training: "a GPT of 809856 parameters on 3840000 characters".
   virtual std::string Title(const Parameters& parameters) const = 0;
-
-  virtual const LoraOptions& lora() const = 0;
-  // Returns what the job takes from published weights; all fields are empty if no option names any.
-  virtual InitialWeights initial_weights() const { return {}; }
-  // Writes the trained adapters, if there are any (SaveAdapter).
-  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
 
   // Returns InvalidArgument if the job needs whole weights outside its programs, so that ranks can't divide them
   // (Sharding::kWeights).
   virtual absl::Status CheckDivisible() const;
   // If an option names published weights, loads them into `parameters`. Callers that loaded a checkpoint skip this.
-  virtual absl::Status Initialize(Parameters* /*parameters*/) { return absl::OkStatus(); }
-  // Writes the model's files other than its weights, such as tokenizer.json.
-  virtual absl::Status WriteFiles(RunDirectory* run) const = 0;
+  virtual absl::Status Initialize(Parameters* parameters) { return source().Initialize({}, {}, parameters); }
+  // Writes the model's files other than its weights: by default, those of the tokenizer.
+  virtual absl::Status WriteFiles(RunDirectory* run) const;
   // Finishes a run after its last step, for example by writing a sample. Returns lines to print.
   virtual absl::StatusOr<std::string> Conclude(const RunDirectory& /*run*/, Parameters* /*parameters*/) { return ""; }
 
+  absl::Span<const TrainingProgram> programs() const final { return programs_; }
+  std::string data() const final { return fingerprint_; }
+  // Writes the trained adapters, if there are any, as PEFT does (formats/adapters.h).
+  absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
+
  protected:
+  // Takes the defaults of the options that all jobs have. `tokenizer` is a member of the derived job, or null if
+  // WriteFiles and PrepareTokenizer have no use.
+  TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training);
+  // Sets source() to a member of the derived job, whose constructor calls this.
+  void set_source(ModelSource* source) { model_source_ = source; }
+
   const Ranks& ranks() const { return ranks_; }
+  int64_t micro_batches() const { return training_.trainer.micro_batches; }
+  // Returns the rows of the adapters' options.
+  Hyperparameters AdapterRows();
+  // Reads or learns the tokenizer, and sets the size of the model's vocabulary.
+  absl::Status PrepareTokenizer(absl::string_view text);
+  // Returns the random numbers of a training step, or of a validation batch.
+  RandomStream Random(int64_t step) const { return {.seed = training_.seed, .step = static_cast<uint32_t>(step)}; }
+  // Returns "809856 parameters"; with adapters, "809856 parameters (1024 of them trained)".
+  std::string CountParameters(const Parameters& parameters) const;
+
+  int64_t batch_;  // examples of a step
+  LoraOptions lora_;
+  TrainingOptions training_;
+  std::string fingerprint_;                // of the training data
+  std::vector<TrainingProgram> programs_;  // set by Prepare
 
  private:
+  ModelSource* model_source_ = nullptr;
+  TrainingTokenizer* text_tokenizer_;
   Ranks ranks_;
 };
 

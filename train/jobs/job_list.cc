@@ -1,11 +1,20 @@
 // A new kind of training is one row.
 #include "weft/train/jobs/job_list.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/core/status.h"
 #include "weft/train/jobs/bert_job.h"
 #include "weft/train/jobs/classify_job.h"
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/translate_job.h"
 #include "weft/train/jobs/vit_job.h"
+#include "weft/train/options.h"
+#include "weft/train/run/run_directory.h"
 
 namespace weft {
 namespace {
@@ -24,6 +33,16 @@ constexpr struct {
              {"classify", Make<ClassifyJob>},
              {"vit", Make<VitJob>}};
 
+// Returns NAME of the "command" of a run's configuration, "train NAME", or "" if that is none of JobNames().
+std::string KindOf(const nlohmann::ordered_json& config) {
+  const auto found = config.find(kCommandKey);
+  if (found == config.end() || !found->is_string()) return "";
+  const std::string command = found->get<std::string>();
+  absl::string_view name = command;
+  if (!absl::ConsumePrefix(&name, "train ")) return "";
+  return MakeJob(name) != nullptr ? std::string(name) : "";
+}
+
 }  // namespace
 
 std::vector<std::string> JobNames() {
@@ -37,6 +56,29 @@ std::unique_ptr<TrainingJob> MakeJob(absl::string_view name) {
     if (row.name == name) return row.make();
   }
   return nullptr;
+}
+
+bool HoldsRun(const std::string& folder) {
+  const absl::StatusOr<RunDirectory> run = RunDirectory::Read(folder);
+  return run.ok() && !KindOf(run->config()).empty();
+}
+
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadRun(const std::string& folder,
+                                                     const std::map<std::string, std::string>& changes) {
+  WEFT_ASSIGN_OR_RETURN(const RunDirectory run, RunDirectory::Read(folder));
+  const std::string kind = KindOf(run.config());
+  if (kind.empty()) return absl::FailedPreconditionError(absl::StrCat(folder, " holds no run of a training"));
+  std::unique_ptr<TrainingJob> job = MakeJob(kind);
+  const Hyperparameters table = job->Table();
+  for (const auto& [flag, text] : changes) {
+    const bool known =
+        std::any_of(table.begin(), table.end(), [&, &name = flag](const auto& r) { return r.flag == name; });
+    if (!known) return InvalidArgument(flag, ": train ", kind, ", whose run this is, has no such option");
+  }
+  WEFT_RETURN_IF_ERROR(SetOptions({.name = kind, .resumed = &run, .given = changes}, job.get()));
+  WEFT_RETURN_IF_ERROR(Validate(job->training()));
+  WEFT_RETURN_IF_ERROR(Annotate(job->Check(&run), folder));
+  return job;
 }
 
 }  // namespace weft

@@ -85,14 +85,16 @@ Tensor Cropped(absl::string_view name, const Tensor& found, const Tensor& own) {
 
 }  // namespace
 
+std::string ModelSource::tokenizer() const { return init_.empty() ? "" : TokenizerOf(init_); }
+
 template <class Published>
-ModelSource<Published>::ModelSource(const Config& defaults) : defaults_(defaults), config_(defaults) {
+SourceOf<Published>::SourceOf(const Config& defaults) : defaults_(defaults), config_(defaults) {
   for (int64_t* const size : Vocabularies(&defaults_)) *size = 0;
   base_ = config_ = defaults_;
 }
 
 template <class Published>
-Hyperparameters ModelSource<Published>::Table() {
+Hyperparameters SourceOf<Published>::Table() {
   Hyperparameters table = {{"init",
                             "begin with the weights of this model: a run, a folder with config.json and "
                             "model.safetensors as published, or any other that weft import reads",
@@ -108,12 +110,7 @@ Hyperparameters ModelSource<Published>::Table() {
 }
 
 template <class Published>
-std::string ModelSource<Published>::tokenizer() const {
-  return init_.empty() ? "" : TokenizerOf(init_);
-}
-
-template <class Published>
-absl::Status ModelSource<Published>::ReadInit() {
+absl::Status SourceOf<Published>::ReadInit() {
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(init_, {.ignore_extra_tensors = true}));  // see CheckExtra
   auto* const published = std::get_if<Published>(&model);
   if (published == nullptr) return InvalidArgument(init_, ": the model is not ", Published::kFamily.name);
@@ -122,17 +119,22 @@ absl::Status ModelSource<Published>::ReadInit() {
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::CheckExtra() const {
+absl::Status SourceOf<Published>::CheckExtra() const {
   return published_ && !ignore_extra_tensors_ ? published_->weights.CheckNoExtra() : absl::OkStatus();
 }
 
 template <class Published>
-InitialWeights ModelSource<Published>::initial_weights() const {
+nlohmann::ordered_json SourceOf<Published>::Model() const {
+  return WriteModelConfig(config_).value_or(nlohmann::ordered_json());
+}
+
+template <class Published>
+InitialWeights SourceOf<Published>::initial_weights() const {
   return {init_, missing_, published_ ? published_->weights.extra() : std::vector<std::string>()};
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::Begin(const nlohmann::ordered_json& run, const std::string& init) {
+absl::Status SourceOf<Published>::Begin(const nlohmann::ordered_json& run, const std::string& init) {
   init_ = init;
   if (run.is_object() && run.contains("model")) {
     owner_ = "the run";
@@ -148,7 +150,7 @@ absl::Status ModelSource<Published>::Begin(const nlohmann::ordered_json& run, co
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::SetModel(const nlohmann::ordered_json& model, bool is_run) {
+absl::Status SourceOf<Published>::SetModel(const nlohmann::ordered_json& model, bool is_run) {
   Config before = config_;
   WEFT_RETURN_IF_ERROR(ReadModelConfig(model, &config_));
   const std::vector<int64_t*> from = Vocabularies(&before), to = Vocabularies(&config_);
@@ -157,7 +159,7 @@ absl::Status ModelSource<Published>::SetModel(const nlohmann::ordered_json& mode
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::Check() const {
+absl::Status SourceOf<Published>::Check() const {
   WEFT_RETURN_IF_ERROR(CheckExtra());
   Config now = config_, then = base_;
   const Hyperparameters given = ModelRows(&now), own = ModelRows(&then);
@@ -176,7 +178,7 @@ absl::Status ModelSource<Published>::Check() const {
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::SetVocabulary(int64_t tokens) {
+absl::Status SourceOf<Published>::SetVocabulary(int64_t tokens) {
   for (int64_t* const size : Vocabularies(&config_)) {
     if (*size == 0) {
       *size = tokens;
@@ -188,8 +190,8 @@ absl::Status ModelSource<Published>::SetVocabulary(int64_t tokens) {
 }
 
 template <class Published>
-absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& heads,
-                                                const std::vector<std::string>& labels, Parameters* parameters) {
+absl::Status SourceOf<Published>::Initialize(const std::vector<std::string>& heads,
+                                             const std::vector<std::string>& labels, Parameters* parameters) {
   if (init_.empty()) return absl::OkStatus();
   if (!published_) WEFT_RETURN_IF_ERROR(ReadInit());  // a resumed run that has no checkpoint yet
   WEFT_RETURN_IF_ERROR(CheckExtra());
@@ -214,9 +216,9 @@ absl::Status ModelSource<Published>::Initialize(const std::vector<std::string>& 
   return parameters->Set(init_, tensors);
 }
 
-template class ModelSource<PublishedGpt>;
-template class ModelSource<PublishedBert>;
-template class ModelSource<PublishedTransformer>;
-template class ModelSource<PublishedVit>;
+template class SourceOf<PublishedGpt>;
+template class SourceOf<PublishedBert>;
+template class SourceOf<PublishedTransformer>;
+template class SourceOf<PublishedVit>;
 
 }  // namespace weft

@@ -2,17 +2,14 @@
 #include "weft/train/jobs/translate_job.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
-#include "weft/formats/model_options.h"
 #include "weft/graph/compile.h"
 #include "weft/inference/translate.h"
 #include "weft/text/noise.h"
-#include "weft/train/jobs/lora_options.h"
 
 namespace weft {
 namespace {
@@ -35,20 +32,17 @@ absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const
 }  // namespace
 
 TranslateJob::TranslateJob()
-    : BucketJob(/*batch=*/64,
+    : BucketJob(&tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
                 {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
                  .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
-                 .epochs = 10}) {}
-
-nlohmann::ordered_json TranslateJob::Model() const {
-  return WriteModelConfig(model_).value_or(nlohmann::ordered_json());
+                 .epochs = 10}) {
+  set_source(&model_);
 }
 
 std::string TranslateJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a Transformer of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters),
-                      " on ", pairs_.size(), " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ",
-                      batches_per_epoch(), " batches an epoch)");
+  return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(), " pairs of sentences (",
+                      tokenizer_->vocabulary_size(), " tokens, ", batches_per_epoch(), " batches an epoch)");
 }
 
 Hyperparameters TranslateJob::Table() {
@@ -92,26 +86,22 @@ Hyperparameters TranslateJob::Table() {
        {.low = 1, .needs = "scheduled-sampling=linear|inverse-sigmoid"}},
   };
   Hyperparameters table = InGroup("Data", data);
-  Append(model_source_.Table(), &table);
+  Append(model_.Table(), &table);
   Append(InGroup("Training", training), &table);
   Append(tokenizer_.Table(), &table);
-  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
+  Append(AdapterRows(), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
 absl::Status TranslateJob::Check(const RunDirectory* resumed) {
-  if (resumed != nullptr) tokenizer_.set_run(resumed->path());
-  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   for (const auto& [name, path] : {std::pair{"source", &source_}, std::pair{"target", &target_}}) {
     if (path->empty()) return MissingFile(name);
   }
   if (validation_source_.empty() != validation_target_.empty()) {
     return InvalidArgument("validation-source: it needs validation-target, and vice versa");
   }
-  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
-  model_ = model_source_.config();
-  return model_source_.Check();
+  return BucketJob::Check(resumed);
 }
 
 absl::Status TranslateJob::Prepare(Parameters* parameters) {
@@ -121,22 +111,19 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
                         ReadValidationText(validation_source_, validation_target_, &text));
   const std::string both =
       absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
-  tokenizer_.set_default(model_source_.tokenizer());
-  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(both));
+  WEFT_RETURN_IF_ERROR(PrepareTokenizer(both));
   const SpecialTokens& special = tokenizer_->special_tokens();
   WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
   WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(special.end, "end"));
   tokens_.padding = special.padding.value_or(tokens_.end);
-  const EncodeLimits limits = {model_.context, truncate_};
+  const EncodeLimits limits = {model_.config().context, truncate_};
   WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
   WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
 
-  WEFT_RETURN_IF_ERROR(model_source_.SetVocabulary(tokenizer_->vocabulary_size()));
-  model_ = model_source_.config();
   for (const SentencePair& pair : pairs_) {
     fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
   }
-  SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.context);
+  SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.config().context);
   return absl::OkStatus();
 }
 
@@ -144,46 +131,43 @@ absl::Status TranslateJob::Prepare(Parameters* parameters) {
 Var TranslateJob::RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
   const auto [rows, length] = shape;
   const TensorType sentences = {kI32, {rows, length}};
-  const InputBounds tokens = {.below = model_.target_vocabulary};
+  const InputBounds tokens = {.below = model_.config().target_vocabulary};
   const Var source = tape->Input("source", sentences, tokens);
   const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
   const Var input = tape->Input("input", sentences, tokens);
   *inputs = {source, lengths, input};
   const LoraScope lora(tape, lora_);
-  return Transformer(model_).Logits(source, input, lengths);
+  return Transformer(model_.config()).Logits(source, input, lengths);
 }
 
 TrainingProgram TranslateJob::Record(Shape shape, Tape* tape, VarList* inputs) {
   const Var logits = RecordLogits(shape, tape, inputs);
   const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
-                                 {.below = model_.target_vocabulary, .ignored = kIgnoredTarget});
+                                 {.below = model_.config().target_vocabulary, .ignored = kIgnoredTarget});
   inputs->push_back(target);
-  return {.tape = tape, .loss = Transformer(model_).Loss(logits, target)};
+  return {.tape = tape, .loss = Transformer(model_.config()).Loss(logits, target)};
 }
 
-BucketJob::Rows TranslateJob::Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) {
-  shape_ = shape;
-  rows_.Fill(split == DataSplit::kTrain ? pairs_ : validation_pairs_, examples, shape.rows, shape.length, tokens_);
-  return {.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
-          .tokens = rows_.sources + rows_.targets,
-          .targets = rows_.targets};
+absl::StatusOr<BucketJob::Rows> TranslateJob::Fill(const Examples& examples) {
+  const auto [rows, length] = examples.shape;
+  const bool trains = examples.split == DataSplit::kTrain;
+  rows_.Fill(trains ? pairs_ : validation_pairs_, examples.indices, rows, length, tokens_);
+  if (trains && rows_.targets > 0) {
+    // Each micro-batch draws numbers of its own.
+    const auto [index, count] = examples.micro_batch;
+    const RandomStream random = Random(examples.number * count + index);
+    WEFT_RETURN_IF_ERROR(SampleInputs(random, examples.number, examples.shape));
+    AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.config().target_vocabulary, random, rows_.is_text);
+  }
+  return Rows{.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
+              .tokens = rows_.sources + rows_.targets,
+              .targets = rows_.targets};
 }
 
 absl::Status TranslateJob::CheckDivisible() const {
   if (sampling_.schedule == "none") return TrainingJob::CheckDivisible();
   return InvalidArgument(
       "shard: weights does not work with scheduled sampling, which predicts with whole weights; use ", "optimizer");
-}
-
-absl::StatusOr<TrainingBatch> TranslateJob::Train(int64_t step, MicroBatch micro_batch) {
-  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, BucketJob::Train(step, micro_batch));
-  if (batch.targets == 0) return batch;
-  // Each micro-batch draws numbers of its own.
-  const RandomStream random = {.seed = training_.seed,
-                               .step = static_cast<uint32_t>(step * micro_batch.count + micro_batch.index)};
-  WEFT_RETURN_IF_ERROR(SampleInputs(random, step));
-  AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.target_vocabulary, random, rows_.is_text);
-  return batch;
 }
 
 absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
@@ -197,10 +181,10 @@ absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
     sources.back().push_back(tokens_.end);
   }
   WEFT_ASSIGN_OR_RETURN(const auto translator,
-                        Translator::Create(model_, parameters, {.threads = training_.trainer.threads}));
+                        Translator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
                         translator->Translate(sources, {.search = {.begin = tokens_.begin, .end = {tokens_.end}},
-                                                        .max_length = std::min(kMaxTokens, model_.context)}));
+                                                        .max_length = std::min(kMaxTokens, model_.config().context)}));
   std::string text;
   for (size_t i = 0; i < count; ++i) {
     const SentencePair& pair = validation_pairs_[i];
@@ -225,10 +209,10 @@ absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
 }
 
 // Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
-absl::Status TranslateJob::SampleInputs(RandomStream random, int64_t step) {
+absl::Status TranslateJob::SampleInputs(RandomStream random, int64_t step, Shape shape) {
   const double fraction = sampling_.At(step);
   if (fraction <= 0) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape_));
+  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape));
   const VarList& inputs = sampler->inputs;
   WEFT_ASSIGN_OR_RETURN(
       const Outputs outputs,

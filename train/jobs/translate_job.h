@@ -5,15 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "weft/core/random.h"
 #include "weft/graph/runner.h"
-#include "weft/models/lora.h"
-#include "weft/models/transformer.h"
 #include "weft/text/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/model_source.h"
@@ -27,30 +24,17 @@ class TranslateJob final : public BucketJob {
   TranslateJob();
 
   Hyperparameters Table() override;
-  Hyperparameters ModelTable() override { return model_source_.Table(); }
-  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override {
-    return model_source_.Begin(run, init);
-  }
-  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override {
-    return model_source_.SetModel(model, is_run);
-  }
   absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
-  nlohmann::ordered_json Model() const override;
   std::string Title(const Parameters& parameters) const override;
-  absl::Status WriteFiles(RunDirectory* run) const override { return tokenizer_.Write(run); }
-  const LoraOptions& lora() const override { return lora_; }
-  InitialWeights initial_weights() const override { return model_source_.initial_weights(); }
-  absl::Status Initialize(Parameters* parameters) override { return model_source_.Initialize({}, {}, parameters); }
   absl::Status CheckDivisible() const override;
-  absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   // Returns the first three validation sentences, each with its reference and the model's greedy translation of at most
   // 60 tokens. Returns "" if adapters are trained, or if ranks divide the weights.
   absl::StatusOr<std::string> Sample(Parameters* parameters) const override;
 
  protected:
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override;
-  Rows Fill(DataSplit split, absl::Span<const int32_t> examples, Shape shape) override;
+  absl::StatusOr<Rows> Fill(const Examples& examples) override;
 
  private:
   // Predicts the tokens of a micro-batch [B, L], for scheduled sampling.
@@ -63,31 +47,28 @@ class TranslateJob final : public BucketJob {
 
   Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const;
   absl::StatusOr<Sampler*> SamplerFor(Shape shape);
-  absl::Status SampleInputs(RandomStream random, int64_t step);
+  absl::Status SampleInputs(RandomStream random, int64_t step, Shape shape);
 
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
   TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
-  ModelSource<PublishedTransformer> model_source_{{.context = 128,
-                                                   .encoder_layers = 3,
-                                                   .decoder_layers = 3,
-                                                   .heads = 8,
-                                                   .width = 256,
-                                                   .feed_forward = 1024,
-                                                   .pre_norm = true,
-                                                   .shared_embeddings = true}};
+  SourceOf<PublishedTransformer> model_{{.context = 128,
+                                         .encoder_layers = 3,
+                                         .decoder_layers = 3,
+                                         .heads = 8,
+                                         .width = 256,
+                                         .feed_forward = 1024,
+                                         .pre_norm = true,
+                                         .shared_embeddings = true}};
   bool truncate_ = false;
   double input_noise_ = 0;
   ScheduledSampling sampling_;
-  LoraOptions lora_ = {.targets = "*.q_proj,*.v_proj"};
 
-  TransformerConfig model_;  // set by Check and, when the vocabulary is known, by Prepare
   Parameters* parameters_ = nullptr;
   PairTokens tokens_;
   std::vector<SentencePair> pairs_, validation_pairs_;
   std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
   PairRows rows_;
-  Shape shape_;  // of the micro-batch in `rows_`
 };
 
 }  // namespace weft

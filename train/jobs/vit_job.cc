@@ -10,11 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/distributed/index_range.h"
 #include "weft/formats/config_json.h"
-#include "weft/formats/model_options.h"
 #include "weft/models/layers.h"
-#include "weft/train/jobs/lora_options.h"
 
 namespace weft {
 namespace {
@@ -26,24 +23,27 @@ constexpr char kClassifier[] = "classifier", kSampleFile[] = "puzzles.png";
 }  // namespace
 
 VitJob::VitJob()
-    : training_{.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0}),
-                .schedule = {.peak = 2e-3, .floor = 1e-5, .warmup = 50},
-                .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
-                .epochs = 20} {}
+    : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier"},
+                {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0}),
+                 .schedule = {.peak = 2e-3, .floor = 1e-5, .warmup = 50},
+                 .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
+                 .epochs = 20}) {
+  set_source(&model_);
+}
 
 nlohmann::ordered_json VitJob::Model() const {
-  nlohmann::ordered_json json = WriteModelConfig(model_).value_or(nlohmann::ordered_json());
+  nlohmann::ordered_json json = BucketJob::Model();
   if (!json.empty()) SetVitTask(task_, &json);
   return json;
 }
 
 std::string VitJob::Title(const Parameters& parameters) const {
-  return absl::StrCat(
-      "a Vision Transformer of ", parameters.ElementCount(), " parameters", CountTrained(lora_, parameters), " on ",
-      images_.size(), " pictures of ", images_.height, " x ", images_.width, " pixels (",
-      task_ == VitTask::kClassify ? absl::StrCat(model_.classes, " classes)")
-      : task_ == VitTask::kMasked ? absl::StrCat(puzzle_.hidden, " of ", puzzle_.patches(), " patches are hidden)")
-                                  : absl::StrCat(puzzle_.patches(), " patches in random order)"));
+  return absl::StrCat("a Vision Transformer of ", CountParameters(parameters), " on ", images_.size(), " pictures of ",
+                      images_.height, " x ", images_.width, " pixels (",
+                      task_ == VitTask::kClassify ? absl::StrCat(model_.config().classes, " classes)")
+                      : task_ == VitTask::kMasked
+                          ? absl::StrCat(puzzle_.hidden, " of ", puzzle_.patches(), " patches are hidden)")
+                          : absl::StrCat(puzzle_.patches(), " patches in random order)"));
 }
 
 absl::Status VitJob::WriteFiles(RunDirectory* run) const {
@@ -87,23 +87,19 @@ Hyperparameters VitJob::Table() {
        {.low = 0.001, .high = 1, .needs = "task=masked"}},
   };
   Hyperparameters table = InGroup("Data", data);
-  Append(model_source_.Table(), &table);
+  Append(model_.Table(), &table);
   Append(InGroup("Training", training), &table);
-  Append(InGroup("Low-rank adapters", LoraHyperparameters(&lora_)), &table);
+  Append(AdapterRows(), &table);
   Append(TrainingHyperparameters(&training_), &table);
   return table;
 }
 
-absl::Status VitJob::Check(const RunDirectory* /*resumed*/) {
+absl::Status VitJob::Check(const RunDirectory* resumed) {
   if (data_path_.empty()) return MissingFile("data");
-  WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   if (task_ != VitTask::kClassify && lora_.also_train == kClassifier) {  // the default
     lora_.also_train = task_ == VitTask::kMasked ? "decoder.*,*.mask_token" : "places";
   }
-  WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
-  WEFT_RETURN_IF_ERROR(model_source_.Check());
-  model_ = model_source_.config();
-  return absl::OkStatus();
+  return BucketJob::Check(resumed);
 }
 
 absl::StatusOr<Images> VitJob::Read(const std::string& path, const std::string& labels) const {
@@ -112,15 +108,16 @@ absl::StatusOr<Images> VitJob::Read(const std::string& path, const std::string& 
 }
 
 absl::Status VitJob::MakePuzzle() {
-  const int64_t patches = model_.patches();
+  const VitConfig& model = model_.config();
+  const int64_t patches = model.patches();
   if (task_ == VitTask::kOrder && patches < 2) {
-    return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model_.image_height, " x ",
-                           model_.image_width, " pixels is 1 patch of patch-size ", model_.patch_size);
+    return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model.image_height, " x ",
+                           model.image_width, " pixels is 1 patch of patch-size ", model.patch_size);
   }
   puzzle_ = {.task = task_,
-             .height = model_.image_height,
-             .width = model_.image_width,
-             .patch = model_.patch_size,
+             .height = model.image_height,
+             .width = model.image_width,
+             .patch = model.patch_size,
              .hidden = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(patches)))};
   return absl::OkStatus();
 }
@@ -141,66 +138,61 @@ absl::Status VitJob::Prepare(Parameters* /*parameters*/) {
                            validation_images_.width, " pixels, ", images_.path, " of ", images_.height, " x ",
                            images_.width);
   }
-  const VitConfig& base = model_source_.config();
-  if (model_source_.has_weights() && (base.image_height != images_.height || base.image_width != images_.width)) {
+  VitConfig& model = *model_.mutable_config();
+  if (model_.has_weights() && (model.image_height != images_.height || model.image_width != images_.width)) {
     return InvalidArgument(images_.path, " has pictures of ", images_.height, " x ", images_.width,
-                           " pixels, but the model's weights are for ", base.image_height, " x ", base.image_width);
+                           " pixels, but the model's weights are for ", model.image_height, " x ", model.image_width);
   }
-  if (model_source_.has_weights() && base.channels != 1) {
-    return InvalidArgument("the model's weights are for pictures of ", base.channels, " channels, but ", images_.path,
+  if (model_.has_weights() && model.channels != 1) {
+    return InvalidArgument("the model's weights are for pictures of ", model.channels, " channels, but ", images_.path,
                            " has one");
   }
-  model_.image_height = images_.height;
-  model_.image_width = images_.width;
-  model_.channels = 1;
+  model.image_height = images_.height;
+  model.image_width = images_.width;
+  model.channels = 1;
   const bool classifies = task_ == VitTask::kClassify;
-  model_.classes = classifies ? *std::max_element(images_.labels.begin(), images_.labels.end()) + 1 : 1;
+  model.classes = classifies ? *std::max_element(images_.labels.begin(), images_.labels.end()) + 1 : 1;
   for (const int32_t label : validation_images_.labels) {
-    if (!classifies || label < model_.classes) continue;
-    return InvalidArgument(validation_images_.path, ": the label ", label, " is none of the ", model_.classes, " that ",
+    if (!classifies || label < model.classes) continue;
+    return InvalidArgument(validation_images_.path, ": the label ", label, " is none of the ", model.classes, " that ",
                            images_.path, " has");
   }
-  WEFT_RETURN_IF_ERROR(weft::Validate(model_));
+  WEFT_RETURN_IF_ERROR(weft::Validate(model));
   WEFT_RETURN_IF_ERROR(MakePuzzle());
   brightest_ = *std::max_element(images_.pixels.begin(), images_.pixels.end());
   if (brightest_ == 0) return InvalidArgument(images_.path, ": all pixels are 0");
-  const std::vector<int64_t> lengths(static_cast<size_t>(images_.size()), 1);
-  batches_ = std::make_unique<BucketBatches>(absl::Span<const int64_t>{1}, lengths, batch_);
-  Record();
+  const auto lengths = [](const Images& images) { return std::vector<int64_t>(static_cast<size_t>(images.size()), 1); };
+  SetLengths(lengths(images_), lengths(validation_images_), /*longest=*/1);
   return absl::OkStatus();
 }
 
 absl::Status VitJob::Initialize(Parameters* parameters) {
   std::vector<std::string> labels;
-  for (int64_t i = 0; i < model_.classes; ++i) labels.push_back(absl::StrCat(i));
-  return model_source_.Initialize(
+  for (int64_t i = 0; i < model_.config().classes; ++i) labels.push_back(absl::StrCat(i));
+  return model_.Initialize(
       {"classifier.", "decoder.", "places.", "vit.embeddings.mask_token", "vit.embeddings.position_embeddings"}, labels,
       parameters);
 }
 
-void VitJob::Record() {
-  for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
-    Recorded& recorded = recorded_.emplace_back();
-    Tape& tape = recorded.tape;
-    recorded.input = tape.Input("images", {kF32, {rows, model_.image_height, model_.image_width, 1}});
-    const Vit vit(model_);
-    if (task_ == VitTask::kMasked) {
-      recorded.target = tape.Input("mask", {kF32, {rows, model_.patches()}});
-      const LoraScope lora(&tape, lora_);
-      const Var predicted = vit.Reconstruct(vit.Encode(recorded.input, {.mask = recorded.target}));  // [B, N, P·P]
-      programs_.push_back({.tape = &tape, .loss = vit.ReconstructionLoss(predicted, recorded.input, recorded.target)});
-      continue;
-    }
-    const bool order = task_ == VitTask::kOrder;
-    const Shape shape = order ? Shape{rows, model_.patches()} : Shape{rows};
-    recorded.target = tape.Input("targets", {kI32, shape},
-                                 {.below = order ? model_.patches() : model_.classes, .ignored = kIgnoredTarget});
-    const LoraScope lora(&tape, lora_);
-    const Var logits = vit.Predict(task_, recorded.input);  // [B, classes] or [B, N, N]
-    programs_.push_back({.tape = &tape,
-                         .loss = CrossEntropy(logits, recorded.target),
-                         .correct = CountCorrect(logits, recorded.target)});
+TrainingProgram VitJob::Record(Shape shape, Tape* tape, VarList* inputs) {
+  const VitConfig& model = model_.config();
+  const Var images = tape->Input("images", {kF32, {shape.rows, model.image_height, model.image_width, 1}});
+  const Vit vit(model);
+  if (task_ == VitTask::kMasked) {
+    const Var mask = tape->Input("mask", {kF32, {shape.rows, model.patches()}});
+    *inputs = {images, mask};
+    const LoraScope lora(tape, lora_);
+    const Var predicted = vit.Reconstruct(vit.Encode(images, {.mask = mask}));  // [B, N, P·P]
+    return {.tape = tape, .loss = vit.ReconstructionLoss(predicted, images, mask)};
   }
+  const bool order = task_ == VitTask::kOrder;
+  const weft::Shape shape_of_targets = order ? weft::Shape{shape.rows, model.patches()} : weft::Shape{shape.rows};
+  const Var targets = tape->Input("targets", {kI32, shape_of_targets},
+                                  {.below = order ? model.patches() : model.classes, .ignored = kIgnoredTarget});
+  *inputs = {images, targets};
+  const LoraScope lora(tape, lora_);
+  const Var logits = vit.Predict(task_, images);  // [B, classes] or [B, N, N]
+  return {.tape = tape, .loss = CrossEntropy(logits, targets), .correct = CountCorrect(logits, targets)};
 }
 
 std::vector<float> VitJob::Input(const Images& images, int32_t example, int64_t down, int64_t right) const {
@@ -217,18 +209,22 @@ std::vector<float> VitJob::Input(const Images& images, int32_t example, int64_t 
   return input;
 }
 
-TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examples, MicroBatch micro_batch,
-                           int64_t shift, RandomStream random) {
+// Training moves each picture at random. The random numbers of an evaluation do not depend on the step, so that every
+// evaluation has the same puzzles.
+absl::StatusOr<BucketJob::Rows> VitJob::Fill(const Examples& examples) {
+  const bool trains = examples.split == DataSplit::kTrain;
+  const Images& images = trains ? images_ : validation_images_;
+  const int64_t shift = trains ? shift_ : 0;
+  RandomStream random = Random(examples.number);
   random.stream = kShiftStream;
-  const auto rows = static_cast<size_t>(RowsOf(micro_batch, batch_).size());
-  const auto patches = static_cast<size_t>(model_.patches()), each = static_cast<size_t>(images.pixels_each());
-  const IndexRange range = RowsOf(micro_batch, static_cast<int64_t>(examples.size()));
+  const auto rows = static_cast<size_t>(examples.shape.rows);
+  const auto patches = static_cast<size_t>(puzzle_.patches()), each = static_cast<size_t>(images.pixels_each());
   pixels_.assign(rows * each, -1);
   masks_.assign(task_ == VitTask::kMasked ? rows * patches : 0, 0);
   labels_.assign(task_ == VitTask::kOrder ? rows * patches : rows, kIgnoredTarget);
-  for (size_t row = 0; row < static_cast<size_t>(range.size()); ++row) {
-    const size_t in_batch = static_cast<size_t>(range.begin) + row;
-    const int32_t example = examples[in_batch];
+  for (size_t row = 0; row < examples.indices.size(); ++row) {
+    const size_t in_batch = static_cast<size_t>(examples.begin) + row;
+    const int32_t example = examples.indices[row];
     const auto draw = [&](uint64_t axis) {
       return static_cast<int64_t>(random.Below(static_cast<uint64_t>(2 * shift + 1), 2 * in_batch + axis)) - shift;
     };
@@ -247,39 +243,17 @@ TrainingBatch VitJob::Fill(const Images& images, absl::Span<const int32_t> examp
     }
     std::copy(input.begin(), input.end(), &pixels_[row * each]);
   }
-  const size_t size = SizeIndex(micro_batch, batch_);
+  const auto count = static_cast<int64_t>(examples.indices.size());
   const int64_t targets = task_ == VitTask::kClassify ? 1
                           : task_ == VitTask::kMasked ? puzzle_.hidden
-                                                      : model_.patches();
-  TrainingBatch batch = {.program = size,
-                         .feeds = {{recorded_[size].input, pixels_}},
-                         .tokens = range.size() * model_.patches(),
-                         .targets = range.size() * targets};
+                                                      : puzzle_.patches();
+  Rows result = {.inputs = {pixels_}, .tokens = count * puzzle_.patches(), .targets = count * targets};
   if (task_ == VitTask::kMasked) {
-    batch.feeds.push_back({recorded_[size].target, masks_});
+    result.inputs.emplace_back(masks_);
   } else {
-    batch.feeds.push_back({recorded_[size].target, labels_});
+    result.inputs.emplace_back(labels_);
   }
-  return batch;
-}
-
-absl::StatusOr<TrainingBatch> VitJob::Train(int64_t step, MicroBatch micro_batch) {
-  return Fill(images_, batches_->AtStep(training_.seed, step).examples, micro_batch, shift_,
-              {.seed = training_.seed, .step = static_cast<uint32_t>(step)});
-}
-
-// The random numbers do not depend on the step, so that every evaluation has the same puzzles.
-RandomStream VitJob::ValidationRandom(int64_t batch) const {
-  return {.seed = training_.seed, .step = static_cast<uint32_t>(batch)};
-}
-
-absl::StatusOr<TrainingBatch> VitJob::Validate(int64_t /*step*/, int64_t index) {
-  const int64_t count = micro_batches(), batch = index / count;
-  std::vector<int32_t> examples;
-  for (int64_t i = batch * batch_; i < std::min((batch + 1) * batch_, validation_images_.size()); ++i) {
-    examples.push_back(static_cast<int32_t>(i));
-  }
-  return Fill(validation_images_, examples, {index % count, count}, 0, ValidationRandom(batch));
+  return result;
 }
 
 absl::StatusOr<std::string> VitJob::Conclude(const RunDirectory& run, Parameters* /*parameters*/) {
@@ -287,10 +261,10 @@ absl::StatusOr<std::string> VitJob::Conclude(const RunDirectory& run, Parameters
   if (task_ == VitTask::kClassify || count == 0) return "";
   std::vector<PuzzleSample> samples;
   for (int32_t i = 0; i < static_cast<int32_t>(count); ++i) {
-    samples.push_back({Input(validation_images_, i, 0, 0), puzzle_.Draw(ValidationRandom(0), i)});
+    samples.push_back({Input(validation_images_, i, 0, 0), puzzle_.Draw(Random(0), i)});
   }
   WEFT_RETURN_IF_ERROR(
-      WritePuzzles(puzzle_, model_, samples, run.path(), run.File(kSampleFile), training_.trainer.threads));
+      WritePuzzles(puzzle_, model_.config(), samples, run.path(), run.File(kSampleFile), training_.trainer.threads));
   return absl::StrCat(kSampleFile, ": ", count, " validation pictures; each row has the picture, ",
                       task_ == VitTask::kMasked ? "the picture with hidden patches, and the reconstruction\n"
                                                 : "its shuffled patches, and the patches at the predicted places\n");
