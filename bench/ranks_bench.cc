@@ -41,7 +41,7 @@
 #include "weft/lab/models.h"
 #include "weft/lab/network.h"
 #include "weft/lab/timeline.h"
-#include "weft/train/sharding.h"
+#include "weft/train/step_options.h"
 #include "weft/train/training_step.h"
 
 namespace weft {

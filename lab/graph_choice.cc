@@ -36,7 +36,7 @@ absl::StatusOr<RecordedProgram> RecordRunProgram(const GraphChoice& choice) {
   TrainingJob* const job = run->job.get();
   WEFT_RETURN_IF_ERROR(job->Prepare(&run->parameters));
   const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
-  WEFT_ASSIGN_OR_RETURN(StepOptions step, ToStepOptions(trainer));
+  StepOptions step = trainer;
   WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, job->Train(choice.step, {0, trainer.micro_batches}));
   const TrainingProgram& program = job->programs()[batch.program];
   WEFT_RETURN_IF_ERROR(program.tape->status());
@@ -49,8 +49,8 @@ absl::StatusOr<RecordedProgram> RecordRunProgram(const GraphChoice& choice) {
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice) {
   WEFT_ASSIGN_OR_RETURN(const RecordedProgram recorded, RecordRunProgram(choice));
   const TrainingProgram& program = recorded.program;
-  const RecordedUpdate update = RecordUpdate(program.loss, *recorded.optimizer,
-                                             {.all_or_none = true, .average_decay = recorded.step.average_decay});
+  const RecordedUpdate update =
+      RecordUpdate(program.loss, *recorded.optimizer, {.all_or_none = true, .average_decay = recorded.step.ema});
   WEFT_RETURN_IF_ERROR(program.tape->status());
   auto graph = std::make_unique<RealGraph>();
   graph->tape = program.tape;

@@ -3,10 +3,9 @@
 // With several ranks, the graph of a rank's last micro-batch also adds the gradients of all ranks. A message leaves as
 // soon as its gradients exist, during the backward pass. If ranks divide the weights, the graphs of micro-batches also
 // gather weights. So each rank runs equally many of them; in place of a micro-batch, a graph may only gather.
-#include "weft/train/accumulated_step.h"
-
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -15,16 +14,48 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/train/gradient_sums.h"
 #include "weft/train/late_rows.h"
-#include "weft/train/micro_batch_results.h"
-#include "weft/train/sum_plan.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
+
+// The figures of a micro-batch. Ranks exchange them.
+struct MicroBatchResult {
+  double loss = 0;     // the sum over the targets
+  double targets = 0;  // number of targets
+  double tokens = 0;   // number of tokens that are not padding
+};
+
+// Returns the results of all micro-batches, in order. `mine`: those of this rank's micro-batches, at least one.
+std::vector<MicroBatchResult> GatherResults(const Ranks& ranks, absl::Span<const MicroBatchResult> mine) {
+  const absl::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(MicroBatchResult));
+  std::vector<MicroBatchResult> all;
+  for (const std::string& theirs : ranks.AllGather(bytes)) {
+    const size_t count = theirs.size() / sizeof(MicroBatchResult);
+    all.resize(all.size() + count);
+    std::memcpy(&all[all.size() - count], theirs.data(), theirs.size());
+  }
+  return all;
+}
+
+// Returns the sum of one figure in the order in which gradients are added: neighbours first, then neighbouring pairs.
+double TreeSum(absl::Span<const MicroBatchResult> results, double MicroBatchResult::*figure) {
+  std::vector<double> values;
+  for (const MicroBatchResult& result : results) values.push_back(result.*figure);
+  while (values.size() > 1) {
+    const size_t count = values.size();
+    for (size_t i = 0; i < count; i += 2) values[i / 2] = i + 1 < count ? values[i] + values[i + 1] : values[i];
+    values.resize((count + 1) / 2);
+  }
+  return values.empty() ? 0 : values[0];
+}
 
 // A graph that is recorded on slot 0, or on slots 0 and 1, and runs on any slots.
 struct SlotRunner {
@@ -108,7 +139,7 @@ class AccumulatedStep final : public TrainingStep {
     update_.rate = to->Input("learning_rate", {kF32, {}});
     update_.targets = to->Input("targets_of_step", {kF32, {}});
     const Minimized step = sums_->Update(optimizer, weights_, update_.rate, update_.targets,
-                                         {.all_or_none = true, .average_decay = options_.average_decay});
+                                         {.all_or_none = true, .average_decay = options_.ema});
     update_.gradient_norm = step.gradient_norm;
     return AddGraph(*to, {.fetch = {step.gradient_norm}, .update = {step.update}}, /*runs=*/1);
   }
@@ -185,7 +216,7 @@ class AccumulatedStep final : public TrainingStep {
     StepResult result = {.loss = TreeSum(all, &MicroBatchResult::loss) / targets,
                          .gradient_norm = std::numeric_limits<double>::quiet_NaN(),
                          .tokens = static_cast<int64_t>(TreeSum(all, &MicroBatchResult::tokens))};
-    if (!std::isfinite(result.loss) || (options_.limits_loss && result.loss > loss_limit)) {
+    if (!std::isfinite(result.loss) || (options_.skip_deviations > 0 && result.loss > loss_limit)) {
       if (!failed.ok()) return failed;
       return result;
     }
@@ -209,7 +240,7 @@ class AccumulatedStep final : public TrainingStep {
       VarList values = entry.gradients;
       values.push_back(entry.loss);
       parameters_->set_step(static_cast<uint32_t>(step * options_.micro_batches + i));
-      first = weft::FirstNan(*entry.tape, values, batch->feeds, options_, parameters_);
+      first = FirstNanOf(*entry.tape, values, batch->feeds);
     }
     return first;
   }
@@ -350,9 +381,9 @@ class AccumulatedStep final : public TrainingStep {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulatedStep(absl::Span<const TrainingProgram> programs,
-                                                                  const Optimizer& optimizer,
-                                                                  const StepOptions& options) {
+absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::PlanAccumulated(absl::Span<const TrainingProgram> programs,
+                                                                            const Optimizer& optimizer,
+                                                                            const StepOptions& options) {
   auto step = std::make_unique<AccumulatedStep>(options, programs.size());
   WEFT_RETURN_IF_ERROR(step->PlanSums(programs, optimizer));
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->AddProgram(program, optimizer));

@@ -70,10 +70,11 @@ absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType pr
   return Compile(*program.tape, options);
 }
 
-Evaluator::Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options)
+Evaluator::Evaluator(TrainingTask* task, Parameters* parameters, const StepOptions& options,
+                     absl::Span<const DividedWeight> divided)
     : task_(task), parameters_(parameters), options_(options), runners_(task->programs().size()) {
-  if (options.divided.empty()) return;
-  const std::vector<DividedWeight> weights(options.divided.begin(), options.divided.end());
+  if (divided.empty()) return;
+  const std::vector<DividedWeight> weights(divided.begin(), divided.end());
   gathers_.emplace(weights, options.ranks.rank(), options.ranks.size());
 }
 

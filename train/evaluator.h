@@ -20,29 +20,25 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
-#include "weft/distributed/ranks.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/run/metrics.h"
+#include "weft/train/step_options.h"
 #include "weft/train/task.h"
 
 namespace weft {
 
-struct EvaluatorOptions {
-  int64_t threads = 0;  // 0: one for each core
-  DType precision = kF32;
-  Ranks ranks = {};
-  // The weights that ranks have divided (TrainingStep::divided). An evaluation gathers them in its graphs.
-  absl::Span<const DividedWeight> divided = {};
-};
-
 class Evaluator {
  public:
-  // `task` and `parameters` must outlive the evaluator.
-  Evaluator(TrainingTask* task, Parameters* parameters, const EvaluatorOptions& options);
+  // Measures with the threads, the precision and the ranks of `options`. `divided`: the weights that ranks have divided
+  // (TrainingStep::divided), which an evaluation gathers in its graphs. `task` and `parameters` must outlive the
+  // evaluator.
+  Evaluator(TrainingTask* task, Parameters* parameters, const StepOptions& options,
+            absl::Span<const DividedWeight> divided = {});
 
   // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
   // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. With several ranks, `stop` is not
@@ -67,7 +63,7 @@ class Evaluator {
 
   TrainingTask* task_;
   Parameters* parameters_;
-  EvaluatorOptions options_;
+  StepOptions options_;
   std::vector<std::unique_ptr<Runner>> runners_;  // of each program
   // If weights are divided: their gathers, and a graph that gathers them for no batch.
   std::optional<WeightGathers> gathers_;

@@ -1,6 +1,6 @@
 // Records how a step adds the gradients of its micro-batches, on one rank or several, and how the sums update weights.
 //
-// Buffers hold the sums; train/sum_plan.h assigns them. Buffers are caches: no checkpoint has them, because they hold
+// Buffers hold the sums; SumPlan assigns them. Buffers are caches: no checkpoint has them, because they hold
 // nothing between two steps. If ranks divide the optimizer's state (Sharding), large weights have two more kinds of
 // buffers: totals of the pieces that this rank owns, and copies of these pieces of the weights. If ranks also divide
 // the weights, these pieces are the weights, and there are no copies.
@@ -11,6 +11,7 @@
 #ifndef WEFT_TRAIN_GRADIENT_SUMS_H_
 #define WEFT_TRAIN_GRADIENT_SUMS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,12 +24,34 @@
 #include "weft/core/tape.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/distributed/index_range.h"
+#include "weft/distributed/ranks.h"
 #include "weft/train/late_rows.h"
 #include "weft/train/optimizer.h"
-#include "weft/train/sum_plan.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
+
+// The buffers in which one rank adds the gradients of its micro-batches. train/training_step.h gives the order.
+//
+// A slot is a set of buffers, one for each trained weight, which holds one sum of gradients. The two micro-batches of a
+// pair add their gradients in one free slot. Then neighbouring sums of equal size are added, like the carries of a
+// binary counter. Each such addition frees a slot. So n micro-batches need at most log2(n) slots, rounded up, and no
+// sum is ever copied.
+struct SumPlan {
+  struct Add {
+    int to, from;  // slot `to` ← slot `to` + slot `from`
+  };
+  struct Pair {
+    int64_t begin, end;     // its one or two micro-batches
+    int slot;               // the slot that adds their gradients
+    std::vector<Add> adds;  // additions after the pair; each adds the newest sum to the one before it
+  };
+  std::vector<Pair> pairs;  // in the order of micro-batches
+  std::vector<int> blocks;  // the slots of the blocks, except the last block
+  // The slots of the sums of the last block, the newest first. They are still to be added, in this order.
+  std::vector<int> left;
+  int slots = 0;
+};
 
 class GradientSums {
  public:

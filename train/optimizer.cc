@@ -11,32 +11,20 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
 
 namespace weft {
 namespace {
 
-// Calls `visit` with the name and the member pointer of each setting of type std::optional. Each optimizer lacks some.
-template <class Visit>
-void ForEachSetting(Visit visit) {
-  visit("momentum", &OptimizerSettings::momentum);
-  visit("beta1", &OptimizerSettings::beta1);
-  visit("beta2", &OptimizerSettings::beta2);
-  visit("epsilon", &OptimizerSettings::epsilon);
-  visit("weight_decay", &OptimizerSettings::weight_decay);
-  visit("rate_decay", &OptimizerSettings::rate_decay);
-  visit("beta2_decay", &OptimizerSettings::beta2_decay);
-  visit("adamw_rate", &OptimizerSettings::adamw_rate);
-  visit("nesterov", &OptimizerSettings::nesterov);
-}
-
 absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, VarSpan weights,
                    const UpdateOptions& options) {
   absl::Status status;
-  ForEachSetting([&](const char* name, auto setting) {
-    if (!(settings.*setting).has_value() || (row.defaults.*setting).has_value()) return;
-    status.Update(InvalidArgument(row.name, ": this optimizer has no ", name));
+  ForEachSetting([&](const auto& setting) {
+    if (!(settings.*setting.value).has_value() || (row.defaults.*setting.value).has_value()) return;
+    status.Update(
+        InvalidArgument(row.name, ": this optimizer has no ", absl::StrReplaceAll(setting.name, {{"-", "_"}})));
   });
   if (weights.empty()) {
     status.Update(InvalidArgument(row.name, ": the tape has no weights to update"));
@@ -189,8 +177,8 @@ VarList StatesOf(const OptimizerRow& row, Var weight, absl::string_view weight_n
 }  // namespace
 
 Optimizer::Optimizer(const OptimizerRow& row, const OptimizerSettings& settings) : row_(&row), settings_(settings) {
-  ForEachSetting([&](const char* /*name*/, auto setting) {
-    if (!(settings_.*setting).has_value()) settings_.*setting = row.defaults.*setting;
+  ForEachSetting([&](const auto& setting) {
+    if (!(settings_.*setting.value).has_value()) settings_.*setting.value = row.defaults.*setting.value;
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,36 @@ struct OptimizerSettings {
   double clip_value = 0;
   std::vector<ParameterGroup> groups = {};  // the first group whose pattern matches a weight's name applies
 };
+
+// A setting that some optimizers use.
+template <class T>
+struct SettingRow {
+  const char *name, *help;
+  std::optional<T> OptimizerSettings::*value;
+  double high = std::numeric_limits<double>::infinity();
+};
+inline constexpr double kBelowOne = 0.99999999;
+inline constexpr SettingRow<double> kNumberSettings[] = {
+    {"momentum", "decay rate of the running sum of gradients", &OptimizerSettings::momentum, kBelowOne},
+    {"beta1", "decay rate of the mean gradient", &OptimizerSettings::beta1, kBelowOne},
+    {"beta2", "decay rate of the mean squared gradient; lion: of the mean gradient that it keeps",
+     &OptimizerSettings::beta2, kBelowOne},
+    {"epsilon", "number added to the divisor of an update, against division by 0", &OptimizerSettings::epsilon},
+    {"weight-decay", "factor of weight decay; adam, sgd and adagrad apply it to all weights, others to matrices only",
+     &OptimizerSettings::weight_decay},
+    {"rate-decay", "the rate in step s is divided by 1 + (s - 1) * this number", &OptimizerSettings::rate_decay},
+    {"beta2-decay", "the decay rate of squares in step s is 1 - s ^ -(this number)", &OptimizerSettings::beta2_decay},
+    {"adamw-rate", "factor of the learning rate for embeddings, output layers and vectors, which adamw updates",
+     &OptimizerSettings::adamw_rate},
+};
+inline constexpr SettingRow<bool> kNesterovSetting = {"nesterov", "look ahead along the running sum of gradients",
+                                                      &OptimizerSettings::nesterov};
+// Calls `visit` with the row of each setting of type std::optional.
+template <class Visit>
+void ForEachSetting(Visit visit) {
+  for (const SettingRow<double>& row : kNumberSettings) visit(row);
+  visit(kNesterovSetting);
+}
 
 // The inputs of the update of one weight: values on the tape, and the optimizer's settings.
 struct UpdateInputs {

@@ -63,7 +63,123 @@ Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
   };
 }
 
+// Returns the rows of the steps and of the files of a run.
+Hyperparameters RunHyperparameters(TrainerOptions* options) {
+  return {
+      {"micro-batches",
+       "number of parts into which a batch is divided; a step computes one part after another and needs less memory. "
+       "1: the whole batch at once",
+       &options->micro_batches,
+       {.low = 1, .high = 65536, .group = "Training"}},
+      ChoiceRow<DType>("gradient-sums",
+                       "dtype in which the gradients of several micro-batches are added, and in which they travel "
+                       "between ranks; bf16 halves their memory and rounds each sum",
+                       kPrecisionNames, &options->sums, {.needs = "micro-batches", .group = "Training"}),
+      {"keep", "number of checkpoints to keep, the newest", &options->keep, {.low = 1, .may_change = true}},
+      {"ema",
+       "decay rate of an exponential moving average of the weights, such as 0.999; 0: no average",
+       &options->ema,
+       {.low = 0, .high = 0.99999999}},
+      {"metric",
+       "metric of evaluations that decides which weights are the best; with ema_, that of the averaged weights",
+       &options->metric,
+       {.choices = {"val_loss", "val_accuracy", "val_f1", "val_pearson", "val_spearman", "ema_val_loss",
+                    "ema_val_accuracy", "ema_val_f1", "ema_val_pearson", "ema_val_spearman"},
+        .needs = "save-best or patience"}},
+      {"save-best", "keep the weights with the best metric in best.safetensors", &options->save_best},
+      {"patience",
+       "number of evaluations without a better metric after which the training ends; 0: no such end",
+       &options->patience,
+       {.low = 0, .may_change = true}},
+      {"insights",
+       "at each evaluation, write histograms of the weights, their last updates and a sample to insights.jsonl, for "
+       "weft report",
+       &options->insights,
+       {.may_change = true, .needs = "eval-every"}},
+      {"tensorboard",
+       "write an event file for TensorBoard into the run's folder",
+       &options->tensorboard,
+       {.may_change = true}},
+      {"max-skipped",
+       "maximum number of steps in a row that are skipped, for example because the loss is NaN; one more ends the "
+       "training",
+       &options->max_skipped,
+       {.low = 0, .may_change = true, .group = "Training"}},
+      {"skip-deviations",
+       "skip a step whose loss exceeds the running mean by more than this number of standard deviations; 0: no limit",
+       &options->skip_deviations,
+       {.low = 0, .group = "Training"}},
+  };
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const OptimizerRow& row : Optimizers()) names.emplace_back(row.name);
+  return names;
+}
+
+Hyperparameters OptimizerHyperparameters(OptimizerOptions* options) {
+  Hyperparameters table = {{"optimizer", "how weights are updated", &options->name, {.choices = Names()}}};
+  ForEachSetting([&](const auto& setting) {
+    std::vector<absl::string_view> users;
+    for (const OptimizerRow& row : Optimizers()) {
+      if (row.defaults.*setting.value) users.push_back(row.name);
+    }
+    const auto unset = [options, value = setting.value]() -> nlohmann::ordered_json {
+      const auto otherwise = options->Defaults().*value;
+      if (!otherwise) return nullptr;
+      return *otherwise;
+    };
+    table.push_back({setting.name,
+                     absl::StrCat(setting.help, " (", absl::StrJoin(users, ", "), ")"),
+                     &(options->given.*setting.value),
+                     {.low = 0, .high = setting.high, .unset = unset}});
+  });
+  table.push_back({"clip", "maximum global norm of the gradients; 0: no maximum", &options->given.clip, {.low = 0}});
+  table.push_back({"clip-value",
+                   "maximum absolute value of a gradient's element; 0: no maximum",
+                   &options->given.clip_value,
+                   {.low = 0}});
+  table.push_back({"groups",
+                   "other settings for some weights, by patterns on their names: '*.bias:decay=0; wte.*:frozen; "
+                   "h.0.*:rate=0.5'; the first match applies",
+                   &options->groups,
+                   {.may_be_empty = true}});
+  return table;
+}
+
 }  // namespace
+
+OptimizerSettings OptimizerOptions::Defaults() const {
+  if (name == initial.row().name) return initial.settings();
+  const OptimizerRow* const row = FindOptimizer(name);
+  return row != nullptr ? row->defaults : OptimizerSettings();
+}
+
+absl::StatusOr<Optimizer> OptimizerOptions::Make() const {
+  const OptimizerRow* const row = FindOptimizer(name);
+  if (row == nullptr) {
+    return InvalidArgument("optimizer: there is no '", name, "'", DidYouMean(name, Names()));
+  }
+  OptimizerSettings settings = Defaults();
+  absl::Status status;
+  ForEachSetting([&](const auto& setting) {
+    const auto value = given.*setting.value;
+    if (!value) return;
+    if (!(row->defaults.*setting.value)) {
+      status.Update(InvalidArgument(setting.name, ": the optimizer ", name, " has no such setting"));
+    }
+    settings.*setting.value = value;
+  });
+  WEFT_RETURN_IF_ERROR(status);
+  settings.clip = given.clip;
+  settings.clip_value = given.clip_value;
+  settings.groups = initial.settings().groups;
+  if (!groups.empty()) {
+    WEFT_ASSIGN_OR_RETURN(settings.groups, ParseParameterGroups(groups));
+  }
+  return Optimizer(*row, settings);
+}
 
 Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   const bool epochs = options->epochs.has_value();
@@ -101,10 +217,10 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
        "number of threads; 0: one for each core, or fewer if more would hardly help. Results do not depend on it",
        &trainer.threads,
        {.low = 0, .high = 1024, .may_change = true}},
-      {"precision",
-       "bf16: matrix products read and write 16-bit numbers; weights, their updates and the loss stay f32",
-       &trainer.precision,
-       {.choices = {"f32", "bf16"}}},
+      ChoiceRow<DType>("precision",
+                       "bf16: matrix products read and write 16-bit numbers; weights, their updates and the loss stay "
+                       "f32",
+                       kPrecisionNames, &trainer.precision),
       {"memory-budget",
        "maximum bytes for the values of a step, such as 500M; values are computed twice where needed. 0: no maximum. "
        "Results do not depend on it",
@@ -114,14 +230,14 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   };
   table = InGroup("Training", std::move(table));
   Append(InGroup("Run", run), &table);
-  Append(InGroup(evaluation, RunOptionRows(&trainer)), &table);
+  Append(InGroup(evaluation, RunHyperparameters(&trainer)), &table);
   Append(InGroup("Optimizer", OptimizerHyperparameters(&options->optimizer)), &table);
   return table;
 }
 
 absl::Status Validate(const TrainingOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(options.trainer));
-  WEFT_RETURN_IF_ERROR(Validate(options.optimizer));
+  WEFT_RETURN_IF_ERROR(options.optimizer.Make().status());
   const double peak = options.schedule.peak, floor = options.schedule.floor;
   if (floor > peak) {
     return InvalidArgument("min-learning-rate ", floor, " is more than learning-rate ", peak, "; give both");

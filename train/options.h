@@ -12,15 +12,41 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/train/learning_rate.h"
-#include "weft/train/optimizer_options.h"
+#include "weft/train/optimizer.h"
 #include "weft/train/plateau.h"
 #include "weft/train/trainer_options.h"
 
 namespace weft {
 
 inline constexpr int64_t kMaxSteps = 1 << 24;  // of a training: optimizers count in f32, exact up to 2^24
+
+// The choice of an optimizer by name, its settings, and parameter groups.
+//
+//   OptimizerOptions options = AdamW({.beta2 = 0.99, .clip = 1.0});   // the default of a training
+//   const Optimizer optimizer = options;
+struct OptimizerOptions {
+  // NOLINTNEXTLINE(google-explicit-constructor): options are written {.optimizer = AdamW({...})}
+  OptimizerOptions(const Optimizer& initial)
+      : name(initial.row().name),
+        given{.clip = initial.settings().clip, .clip_value = initial.settings().clip_value},
+        initial(initial) {}
+
+  std::string name;         // of a row of Optimizers()
+  OptimizerSettings given;  // a setting without a value has that of Defaults()
+  std::string groups;       // as ParseParameterGroups reads them; empty: those of `initial`
+  Optimizer initial;
+
+  // Returns the settings of `initial` if it has this name, else the default settings of the optimizer `name`.
+  OptimizerSettings Defaults() const;
+  // Returns the optimizer. Returns InvalidArgument if there is no such optimizer, if a setting is given that it does
+  // not use, or if the groups can't be read.
+  absl::StatusOr<Optimizer> Make() const;
+  // Returns the optimizer of valid options.
+  operator Optimizer() const { return Make().value(); }  // NOLINT(google-explicit-constructor): they stand for it
+};
 
 struct TrainingOptions {
   OptimizerOptions optimizer = AdamW({});

@@ -72,28 +72,14 @@ bool Measures(const TrainingTask& task, absl::string_view metric) {
 
 }  // namespace
 
-absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options) {
-  StepOptions step = {.micro_batches = options.micro_batches,
-                      .threads = options.threads,
-                      .memory_budget = options.memory_budget,
-                      .average_decay = options.ema,
-                      .limits_loss = options.skip_deviations > 0,
-                      .ranks = options.ranks,
-                      .sums = options.sums,
-                      .sharding = options.sharding};
-  if (ParseDType(options.precision, &step.precision)) return step;
-  return InvalidArgument("precision: '", options.precision, "' is no dtype");
-}
-
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& options, TrainingTask* task,
                                                          Parameters* parameters, const RunDirectory* run) {
-  WEFT_ASSIGN_OR_RETURN(const StepOptions step, ToStepOptions(options));
   WEFT_RETURN_IF_ERROR(Validate(options));
   if (!Measures(*task, options.metric)) {
     return InvalidArgument("metric: this training measures no ", options.metric);
   }
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
-  WEFT_ASSIGN_OR_RETURN(trainer->training_step_, TrainingStep::Plan(task->programs(), options.optimizer, step));
+  WEFT_ASSIGN_OR_RETURN(trainer->training_step_, TrainingStep::Plan(task->programs(), options.optimizer, options));
   const uint64_t needed = trainer->training_step_->allocated_bytes();
   if (options.memory_limit > 0 && needed > options.memory_limit) {
     return absl::ResourceExhaustedError(
@@ -102,11 +88,7 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
                         static_cast<double>(needed) * 1e-6, static_cast<double>(options.memory_limit) * 1e-6));
   }
   WEFT_RETURN_IF_ERROR(trainer->training_step_->Allocate(parameters));
-  const EvaluatorOptions evaluator = {.threads = options.threads,
-                                      .precision = step.precision,
-                                      .ranks = options.ranks,
-                                      .divided = trainer->training_step_->divided()};
-  trainer->evaluator_ = std::make_unique<Evaluator>(task, parameters, evaluator);
+  trainer->evaluator_ = std::make_unique<Evaluator>(task, parameters, options, trainer->training_step_->divided());
   return trainer;
 }
 

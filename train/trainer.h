@@ -40,9 +40,6 @@
 
 namespace weft {
 
-// Returns the options of the steps that a trainer with `options` runs.
-absl::StatusOr<StepOptions> ToStepOptions(const TrainerOptions& options);
-
 class Trainer {
  public:
   // Records gradients and updates on the tapes of `task`, compiles the programs and creates the parameters. `task`,

@@ -79,14 +79,10 @@ class Learner final : public TrainingTask {
 class TrainerRanksTest : public testing::Test {
  protected:
   TrainerRanksTest() {
-    options_ = {.steps = 12,
-                .optimizer = AdamW({}),
-                .micro_batches = 5,
-                .eval_every = 4,
-                .checkpoint_every = 4,
-                .threads = 1,
-                .ema = 0.5,
-                .save_best = true};
+    options_ = {.steps = 12, .optimizer = AdamW({}), .eval_every = 4, .checkpoint_every = 4, .save_best = true};
+    options_.micro_batches = 5;
+    options_.threads = 1;
+    options_.ema = 0.5;
     options_.learning_rate = [](int64_t /*step*/) { return 0.1; };
   }
 

@@ -57,7 +57,8 @@ class Learner final : public TrainingTask {
 class TrainerTest : public testing::Test {
  protected:
   TrainerTest() {
-    options_ = {.steps = 20, .optimizer = Sgd({}), .eval_every = 5, .checkpoint_every = 5, .ema = 0.5};
+    options_ = {.steps = 20, .optimizer = Sgd({}), .eval_every = 5, .checkpoint_every = 5};
+    options_.ema = 0.5;
     options_.learning_rate = [](int64_t step) { return step < 10 ? 0.1 : 0.05; };
   }
 

@@ -12,7 +12,6 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/graph/speedup.h"
-#include "weft/train/accumulated_step.h"
 
 namespace weft {
 namespace {
@@ -25,8 +24,8 @@ class WholeStep final : public TrainingStep {
     Entry& entry = entries_.emplace_back();
     entry.tape = program.tape;
     entry.loss = program.loss;
-    UpdateOptions update = {.all_or_none = true, .average_decay = options_.average_decay};
-    if (options_.limits_loss) {
+    UpdateOptions update = {.all_or_none = true, .average_decay = options_.ema};
+    if (options_.skip_deviations > 0) {
       entry.loss_limit = program.tape->Input("loss_limit", {kF32, {}});
       const Var loss = Cast(program.loss, kF32);
       const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -50,13 +49,13 @@ class WholeStep final : public TrainingStep {
     if (batch.targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
     const Entry& entry = entries_[batch.program];
     batch.feeds.push_back({entry.recorded.rate, static_cast<float>(rate)});
-    if (options_.limits_loss) batch.feeds.push_back({entry.loss_limit, static_cast<float>(loss_limit)});
+    if (options_.skip_deviations > 0) batch.feeds.push_back({entry.loss_limit, static_cast<float>(loss_limit)});
     parameters_->set_step(static_cast<uint32_t>(step));
     WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.runner->Run(batch.feeds));
     StepResult result = {.loss = outputs.Scalar(entry.loss),
                          .gradient_norm = outputs.Scalar(entry.recorded.gradient_norm),
                          .tokens = batch.tokens};
-    const bool high = options_.limits_loss && result.loss > static_cast<float>(loss_limit);
+    const bool high = options_.skip_deviations > 0 && result.loss > static_cast<float>(loss_limit);
     result.updated = std::isfinite(result.loss) && std::isfinite(result.gradient_norm) && !high;
     return result;
   }
@@ -66,7 +65,7 @@ class WholeStep final : public TrainingStep {
     if (!batch.ok()) return "";
     const Entry& entry = entries_[batch->program];
     parameters_->set_step(static_cast<uint32_t>(step));
-    return weft::FirstNan(*entry.tape, {entry.loss, entry.recorded.gradient_norm}, batch->feeds, options_, parameters_);
+    return FirstNanOf(*entry.tape, {entry.loss, entry.recorded.gradient_norm}, batch->feeds);
   }
 
  private:
@@ -130,11 +129,10 @@ absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {
   return runner;
 }
 
-std::string FirstNan(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds,
-                     const StepOptions& options, Parameters* parameters) {
-  absl::StatusOr<Graph> graph = Compile(tape, {.fetch = values, .precision = options.precision});
+std::string TrainingStep::FirstNanOf(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds) const {
+  absl::StatusOr<Graph> graph = Compile(tape, {.fetch = values, .precision = options_.precision});
   if (!graph.ok()) return "";
-  Runner check(*std::move(graph), parameters, {.threads = 1, .check_nan = true});
+  Runner check(*std::move(graph), parameters_, {.threads = 1, .check_nan = true});
   return check.Run(feeds).ok() ? check.first_nan() : "";
 }
 
@@ -153,7 +151,7 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
                            program.tape->ParameterName(program.tape->step_updates()[0].state),
                            "' is a statistic of a whole batch; wanted 1, on one rank");
   }
-  if (options.micro_batches > 1) return PlanAccumulatedStep(programs, optimizer, options);
+  if (options.micro_batches > 1) return PlanAccumulated(programs, optimizer, options);
   auto step = std::make_unique<WholeStep>(options);
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));
   return step;

@@ -26,14 +26,12 @@
 #include "weft/core/parameters.h"
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
-#include "weft/distributed/all_reduce.h"
-#include "weft/distributed/ranks.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/train/optimizer.h"
-#include "weft/train/sharding.h"
+#include "weft/train/step_options.h"
 #include "weft/train/task.h"
 
 namespace weft {
@@ -45,24 +43,6 @@ struct RecordedUpdate {
 };
 // Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
 RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options = {});
-
-struct StepOptions {
-  int64_t micro_batches = 1;
-  int64_t threads = 0;  // 0: as TrainingStep::threads tells
-  DType precision = kF32;
-  uint64_t memory_budget = 0;  // maximum bytes for the values of each graph; 0: no maximum
-  double average_decay = 0;    // as UpdateOptions has it
-  bool limits_loss = false;    // whether `loss_limit` of Run has an effect
-  bool timed = false;          // true: measures the time of every tile, for tile_times
-  // The processes that run each step together. Rank r of N runs the micro-batches RowsOf({r, N}, micro_batches). Each
-  // rank must have at least one.
-  Ranks ranks = {};
-  // kF32 or kBF16: the dtype in which gradients of f32 weights are added, if there are several micro-batches. In bf16,
-  // each gradient and each sum is rounded to nearest even, and the bytes that travel between ranks are halved.
-  DType sums = kF32;
-  Sharding sharding = Sharding::kNone;
-  int64_t bucket_bytes = kBucketBytes;  // minimum size of the buckets in which gradients travel; equal on all ranks
-};
 
 struct StepResult {
   double loss = 0;           // mean over the step's targets, before the update
@@ -97,8 +77,9 @@ class TrainingStep {
   virtual ~TrainingStep() = default;
 
   // Runs step `step`, counted from 0, with M = options.micro_batches. Calls `next` for each micro-batch in order, after
-  // the previous micro-batch has run. If the mean loss of the step exceeds `loss_limit`, no weight changes. Dropout
-  // depends on Parameters::step(), which is step · M + i during micro-batch i, and (step + 1) · M afterwards.
+  // the previous micro-batch has run. With StepOptions::skip_deviations, no weight changes if the mean loss of the step
+  // exceeds `loss_limit`. Dropout depends on Parameters::step(), which is step · M + i during micro-batch i, and (step
+  // + 1) · M afterwards.
   //
   // Returns the error of `next`, or of a batch that does not fit the program, such as an unknown token. With several
   // ranks, only the rank with the error returns it, after the step has run without the micro-batch. So the ranks must
@@ -130,6 +111,8 @@ class TrainingStep {
   explicit TrainingStep(const StepOptions& options)
       : options_(options), threads_(std::max(1, static_cast<int>(options.threads))) {}
 
+  // Computes `values` once on one thread. Returns the first op that makes a NaN, or "" if none is found.
+  std::string FirstNanOf(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds) const;
   // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
   absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
   // Returns a runner for an element of graphs(). It must last as long as this object.
@@ -142,6 +125,11 @@ class TrainingStep {
   uint64_t planned_bytes_ = 0;
 
  private:
+  // Plans a step of several micro-batches (train/accumulated_step.cc).
+  static absl::StatusOr<std::unique_ptr<TrainingStep>> PlanAccumulated(absl::Span<const TrainingProgram> programs,
+                                                                       const Optimizer& optimizer,
+                                                                       const StepOptions& options);
+
   int threads_;
   std::vector<StepGraph> graphs_;
   std::vector<const Runner*> runners_;  // of each graph; null if it has none

@@ -58,7 +58,7 @@ TEST(TrainingStepTest, TheNumberOfThreadsDoesNotChangeABit) {
   for (const int64_t count : {1, 2, 3, 4, 8}) {
     std::vector<std::vector<double>> weights;
     for (const int64_t threads : {1, 2, 4}) {
-      Training training(kFamilies[0], kF32, {.micro_batches = count, .threads = threads, .average_decay = 0.9});
+      Training training(kFamilies[0], kF32, {.micro_batches = count, .threads = threads, .ema = 0.9});
       ASSERT_TRUE(training.Create(AdamW({.clip = 0.1})).ok());
       for (int64_t step = 0; step < 3; ++step) ASSERT_TRUE(training.Run(step, 1e-2).ok());
       weights.push_back(training.Weights());
@@ -134,7 +134,7 @@ TEST(TrainingStepTest, GradientsAreAddedInATree) {
 
 TEST(TrainingStepTest, AStepThatIsNotFiniteChangesNothing) {
   for (const int64_t count : {1, 3, 4}) {
-    Slopes model({.micro_batches = count, .average_decay = 0.5});
+    Slopes model({.micro_batches = count, .ema = 0.5});
     std::vector<float> slopes(static_cast<size_t>(count), 2);
     slopes.back() = std::numeric_limits<float>::infinity();
     const absl::StatusOr<StepResult> bad = model.Run(slopes);
@@ -152,7 +152,7 @@ TEST(TrainingStepTest, AStepThatIsNotFiniteChangesNothing) {
 
 TEST(TrainingStepTest, ALossAboveItsLimitChangesNothing) {
   for (const int64_t count : {1, 2}) {
-    Slopes model({.micro_batches = count, .limits_loss = true});
+    Slopes model({.micro_batches = count, .skip_deviations = 1});
     const std::vector<float> slopes(static_cast<size_t>(count), 2);
     const absl::StatusOr<StepResult> high = model.Run(slopes, 0, 1.9);
     ASSERT_TRUE(high.ok()) << high.status();
@@ -216,7 +216,7 @@ std::vector<double> Statistic(const Training& training, const char* name) {
 
 TEST(TrainingStepTest, AStepMovesTheStatisticsOfBatchNormUnlessItIsSkipped) {
   constexpr char kMean[] = "h.0.ln_1.running_mean", kVariance[] = "h.0.ln_1.running_var";
-  Training training(kBatchNormFamily, kF64, {.limits_loss = true});
+  Training training(kBatchNormFamily, kF64, {.skip_deviations = 1});
   ASSERT_TRUE(training.Create(Sgd({})).ok());
   EXPECT_EQ(Statistic(training, kMean), std::vector<double>(8, 0));
   EXPECT_EQ(Statistic(training, kVariance), std::vector<double>(8, 1));

@@ -50,10 +50,8 @@ Hyperparameters PrintTable(GraphFlags* flags) {
        &flags->depth,
        {.low = 0, .high = 100, .needs = "format=dot|json|html"}},
       {"mode", "train: the whole training step; eval: the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
-      {"precision",
-       "number format of matrix products and of the values between them",
-       &flags->options.training.trainer.precision,
-       {.choices = {"f32", "bf16"}}},
+      ChoiceRow<DType>("precision", "number format of matrix products and of the values between them", kPrecisionNames,
+                       &flags->options.training.trainer.precision),
       {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory},
       {"memory-budget",
        "maximum number of bytes for the graph's values, such as 500M; 0: no maximum",
@@ -188,7 +186,7 @@ absl::StatusOr<Graph> RankGraph(GraphFlags* flags) {
   }
   WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToGraphChoice(flags));
   if (flags->given.count("precision") > 0) {
-    choice.precision = flags->options.training.trainer.precision == "bf16" ? kBF16 : kF32;
+    choice.precision = flags->options.training.trainer.precision;
   }
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step,
                         UsageError(RankStep::Plan({.graph = choice,
@@ -226,8 +224,7 @@ absl::Status PrintGraph(GraphFlags flags) {
   } else {
     const TrainerOptions& trainer = flags.options.training.trainer;
     if (!chosen || flags.given.count("memory-budget") > 0) step.options.memory_budget = trainer.memory_budget;
-    if (!chosen || flags.given.count("precision") > 0)
-      step.options.precision = trainer.precision == "bf16" ? kBF16 : kF32;
+    if (!chosen || flags.given.count("precision") > 0) step.options.precision = trainer.precision;
     if (flags.mode == "eval") {
       if (step.loss) step.options.fetch = {step.loss};
       step.options.update = {};

@@ -173,7 +173,7 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
   if (!initial.extra.empty()) {
     progress->Say(absl::StrCat("left out of ", initial.model, ": ", absl::StrJoin(initial.extra, ", ")));
   }
-  if (options.precision == "bf16" && !HasBF16Products()) {
+  if (options.precision == kBF16 && !HasBF16Products()) {
     progress->Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");
   }
   if (resumed) progress->Say(absl::StrCat("resumed after step ", prepared.trainer->step()));

@@ -53,9 +53,8 @@ absl::StatusOr<uint64_t> AllocatedBytes(JobFactory make, const OptionTexts& chan
   Parameters parameters({.seed = job->training().seed});
   WEFT_RETURN_IF_ERROR(job->Prepare(&parameters));
   const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
-  WEFT_ASSIGN_OR_RETURN(const StepOptions options, ToStepOptions(trainer));
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
-                        TrainingStep::Plan(job->programs(), trainer.optimizer, options));
+                        TrainingStep::Plan(job->programs(), trainer.optimizer, trainer));
   return step->allocated_bytes();
 }
 
@@ -95,7 +94,7 @@ std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limi
     const std::optional<uint64_t> bytes = try_change("micro-batches", absl::StrCat(more));
     if (!bytes || *bytes <= limit) break;
   }
-  if (options.precision == "f32") try_change("precision", "bf16");
+  if (options.precision == kF32) try_change("precision", "bf16");
   // A budget of what is left beside weights and state; it is not found if the graph can't keep within it.
   const absl::StatusOr<PlannedJob> planned = PlanJob(make, {});
   if (planned.ok() && planned->plan.step->graphs().size() == 1) {

@@ -106,20 +106,19 @@ int64_t CountEvaluations(const TrainerOptions& options, int64_t batches) {
 
 absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job) {
   TrainingPlan plan = {.options = ToTrainerOptions(job->training(), job->batches_per_epoch())};
-  WEFT_ASSIGN_OR_RETURN(const StepOptions options, ToStepOptions(plan.options));
-  WEFT_ASSIGN_OR_RETURN(plan.step, TrainingStep::Plan(job->programs(), plan.options.optimizer, options));
+  WEFT_ASSIGN_OR_RETURN(plan.step, TrainingStep::Plan(job->programs(), plan.options.optimizer, plan.options));
   WEFT_ASSIGN_OR_RETURN(plan.counts, job->CountPrograms(plan.options.steps));
   plan.evaluated = CountEvaluations(plan.options, job->validation_batches());
   plan.evaluations.resize(job->programs().size());
   for (size_t i = 0; i < plan.evaluations.size() && plan.evaluated > 0; ++i) {
     if (plan.counts.evaluation[i] == 0) continue;
-    WEFT_ASSIGN_OR_RETURN(plan.evaluations[i], CompileEvaluation(job->programs()[i], options.precision));
+    WEFT_ASSIGN_OR_RETURN(plan.evaluations[i], CompileEvaluation(job->programs()[i], plan.options.precision));
   }
   const ResidentMemory resident = ReadResidentMemory();
   plan.memory.process = resident.now;
   plan.memory.highest = resident.highest;
   plan.memory.planned = plan.step->planned_bytes();
-  MemoryCounter counter(options.threads, &plan.memory);
+  MemoryCounter counter(plan.options.threads, &plan.memory);
   for (size_t i = 0; i < plan.step->graphs().size(); ++i) {
     uint64_t unused = 0;
     const bool runs = i >= plan.counts.training.size() || plan.counts.training[i] > 0;

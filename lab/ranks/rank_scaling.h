@@ -27,7 +27,7 @@
 #include "weft/lab/ranks/group_costs.h"
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/scaling.h"
-#include "weft/train/sharding.h"
+#include "weft/train/step_options.h"
 
 namespace weft {
 
