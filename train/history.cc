@@ -20,11 +20,8 @@ constexpr int64_t kLossWindow = 100;  // losses: enough for a stable deviation, 
 }  // namespace
 
 std::optional<double> MetricValue(const Metrics::Validation& validation, absl::string_view metric) {
-  const bool average = absl::ConsumePrefix(&metric, "ema_");
-  if (average && !validation.ema_loss) return std::nullopt;
-  if (metric == "val_loss") return average ? validation.ema_loss : validation.loss;
-  if (metric == "val_accuracy") return average ? validation.ema_accuracy : validation.accuracy;
-  for (const auto& [name, value] : average ? validation.ema_figures : validation.figures) {
+  const bool averaged = absl::ConsumePrefix(&metric, "ema_");
+  for (const auto& [name, value] : validation.All(averaged)) {
     if (absl::StrCat("val_", name) == metric) return value;
   }
   return std::nullopt;

@@ -172,14 +172,18 @@ absl::Status Trainer::Interrupted(Progress* progress) const {
                                          : absl::StrCat("interrupted after step ", step_, " and saved"));
 }
 
-// Writes the insights of this step on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
+// Returns `status`, that of writing on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
+absl::Status Trainer::Written(const absl::Status& status) {
+  if (options_.ranks.size() == 1) return status;
+  write_error_.Update(status);
+  return absl::OkStatus();
+}
+
+// Writes the insights of this step on rank 0.
 absl::Status Trainer::AddInsights() {
   if (!insights_) return absl::OkStatus();
   absl::StatusOr<std::string> sample = task_->Sample(parameters_);
-  const absl::Status written = sample.ok() ? insights_->Append(step_, *sample, *parameters_) : sample.status();
-  if (options_.ranks.size() == 1) return written;
-  write_error_.Update(written);
-  return absl::OkStatus();
+  return Written(sample.ok() ? insights_->Append(step_, *sample, *parameters_) : sample.status());
 }
 
 // Runs a step and fills `line` with its figures. Returns Aborted if too many steps in a row changed no weight.
@@ -245,7 +249,7 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
   return true;
 }
 
-// Shows and writes a line of metrics on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
+// Shows and writes a line of metrics on rank 0.
 absl::Status Trainer::Report(Metrics line, Progress* progress) {
   if (!options_.ranks.first()) return absl::OkStatus();
   line.step = step_;
@@ -255,12 +259,10 @@ absl::Status Trainer::Report(Metrics line, Progress* progress) {
   if (line.training) progress->Step(step_, *line.training);
   if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
   absl::Status written;
-  if (board_) written.Update(board_->Step(line));
-  if (board_ && line.validation && written.ok()) written.Update(board_->Weights(step_, *parameters_));
-  if (written.ok()) written.Update(metrics_->Append(line));
-  if (options_.ranks.size() == 1) return written;
-  write_error_.Update(written);
-  return absl::OkStatus();
+  if (events_) written = events_->AppendMetrics(line);
+  if (events_ && line.validation && written.ok()) written = events_->AppendWeights(step_, *parameters_);
+  if (written.ok()) written = metrics_->Append(line);
+  return Written(written);
 }
 
 absl::Status Trainer::CheckWeights() const {

@@ -29,11 +29,11 @@
 #include "weft/train/evaluator.h"
 #include "weft/train/history.h"
 #include "weft/train/interrupt.h"
+#include "weft/train/run/event_file.h"
 #include "weft/train/run/insights.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
-#include "weft/train/run/tensorboard.h"
 #include "weft/train/task.h"
 #include "weft/train/trainer_options.h"
 #include "weft/train/training_step.h"
@@ -75,6 +75,7 @@ class Trainer {
   absl::Status LoadStep(int64_t step);
   absl::StatusOr<std::string> OpenFiles();
   absl::Status AddInsights();
+  absl::Status Written(const absl::Status& status);
   absl::Status TakeStep(Metrics* line, Progress* progress);
   absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
@@ -96,7 +97,7 @@ class Trainer {
   std::unique_ptr<TrainingStep> training_step_;
   std::unique_ptr<Evaluator> evaluator_;
   std::optional<MetricsFile> metrics_;  // on rank 0 only
-  std::optional<TensorBoard> board_;    // on rank 0 only
+  std::optional<EventFile> events_;     // on rank 0 only
   std::optional<Insights> insights_;    // on rank 0 only
   absl::Status write_error_;            // of rank 0, not yet known to the other ranks
   TrainingHistory history_;

@@ -104,8 +104,8 @@ absl::StatusOr<std::string> Trainer::OpenFiles() {
     Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
   }
   if (options_.tensorboard) {
-    WEFT_ASSIGN_OR_RETURN(board_, TensorBoard::Open(run_->path(), resumed_ ? step_ : -1));
-    if (!board_->warning().empty()) Warn(board_->warning());
+    WEFT_ASSIGN_OR_RETURN(events_, EventFile::Open(run_->path(), resumed_ ? step_ : -1));
+    if (!events_->warning().empty()) Warn(events_->warning());
   }
   if (options_.insights) {
     WEFT_ASSIGN_OR_RETURN(insights_, Insights::Open(run_->File("insights.jsonl"), resumed_ ? step_ : -1));
@@ -114,9 +114,9 @@ absl::StatusOr<std::string> Trainer::OpenFiles() {
 }
 
 absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
-  if (!board_) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(board_->Text(step_, name, text));
-  return board_->Sync();
+  if (!events_) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(events_->AppendLines(step_, name, text));
+  return events_->Sync();
 }
 
 absl::Status Trainer::Save() {
@@ -140,7 +140,7 @@ absl::Status Trainer::Save() {
 // Writes all files that the run's folder should have after a step. `begun`: whether BeginCheckpoint was called.
 absl::Status Trainer::WriteFiles(bool begun) {
   WEFT_RETURN_IF_ERROR(write_error_);
-  if (board_) WEFT_RETURN_IF_ERROR(board_->Sync());
+  if (events_) WEFT_RETURN_IF_ERROR(events_->Sync());
   if (insights_) WEFT_RETURN_IF_ERROR(insights_->Sync());
   WEFT_RETURN_IF_ERROR(metrics_->Sync());
   WEFT_RETURN_IF_ERROR(run_->CheckStillThere());

@@ -41,7 +41,7 @@ struct TrainerOptions : StepOptions {
   int64_t patience = 0;    // evaluations without a better metric after which training ends; 0: no such end
 
   bool insights = false;     // whether to write insights.jsonl at each evaluation (train/run/insights.h)
-  bool tensorboard = false;  // whether to write the run's event file for TensorBoard (train/run/tensorboard.h)
+  bool tensorboard = false;  // whether to write the run's event file for TensorBoard (train/run/event_file.h)
 
   // A step whose loss or gradients are not finite is skipped: it changes no weight. Training ends after more than
   // `max_skipped` skipped steps in a row.

@@ -1,7 +1,5 @@
-// TensorBoard's own package reads what train/run/tensorboard.h writes. WEFT_TENSORBOARD names a Python interpreter that
+// TensorBoard's own package reads what train/run/event_file.h writes. WEFT_TENSORBOARD names a Python interpreter that
 // has the package; without it the test skips.
-#include "weft/train/run/tensorboard.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,6 +16,7 @@
 #include "weft/core/program.h"
 #include "weft/core/tensor.h"
 #include "weft/tests/subprocess.h"
+#include "weft/train/run/event_file.h"
 #include "weft/train/run/metrics.h"
 
 namespace weft {
@@ -40,14 +39,16 @@ TEST(TensorBoardTest, TheRealPackageReadsEverything) {
                                             {"b", {kF32, {7}}, Zeros()},
                                             {"moment", {kF32, {7}}, Zeros(), ParameterKind::kState}};
   ASSERT_TRUE(parameters.Create(specs).ok());
-  absl::StatusOr<TensorBoard> board = TensorBoard::Open(folder, -1);
+  absl::StatusOr<EventFile> board = EventFile::Open(folder, -1);
   ASSERT_TRUE(board.ok()) << board.status();
-  ASSERT_TRUE(board->Step({.validation = {{.loss = 5.5}}, .memory = 1000}).ok());
-  ASSERT_TRUE(board->Step({.step = 1, .training = {{4.25, 1e-3, 0.125, 3e4}}, .memory = 2000}).ok());
+  ASSERT_TRUE(board->AppendMetrics({.validation = {{.loss = 5.5}}, .memory = 1000}).ok());
+  ASSERT_TRUE(board->AppendMetrics({.step = 1, .training = {{4.25, 1e-3, 0.125, 3e4}}, .memory = 2000}).ok());
   ASSERT_TRUE(
-      board->Step({.step = 2, .training = {{3.5, 2e-3, NAN, 2e4}}, .validation = {{3.75, 0.5}}, .memory = 3000}).ok());
-  ASSERT_TRUE(board->Weights(2, parameters).ok());
-  ASSERT_TRUE(board->Text(2, "sample", "# one\n\ntwo \u00e9 \xff").ok());
+      board
+          ->AppendMetrics({.step = 2, .training = {{3.5, 2e-3, NAN, 2e4}}, .validation = {{3.75, 0.5}}, .memory = 3000})
+          .ok());
+  ASSERT_TRUE(board->AppendWeights(2, parameters).ok());
+  ASSERT_TRUE(board->AppendLines(2, "sample", "# one\n\ntwo \u00e9 \xff").ok());
   ASSERT_TRUE(board->Sync().ok());
 
   ASSERT_TRUE(WriteFile(values, {BytesOf(*parameters.Find("a"))}).ok());

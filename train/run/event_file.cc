@@ -13,8 +13,10 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "weft/core/status.h"
@@ -80,6 +82,8 @@ absl::StatusOr<Record> ReadRecord(int fd, int64_t offset, uint64_t rest, const s
   return Record{Bytes(MaskedCrc(bytes)) == footer ? Record::kWhole : Record::kDamaged, std::move(bytes)};
 }
 
+double Now() { return absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()); }
+
 event::Event EventAt(int64_t step, double wall_time) {
   event::Event event;
   event.set_step(step);
@@ -134,7 +138,7 @@ absl::Status EventFile::Keep(int64_t step) {
   }
   if (kept != about.st_size && ftruncate(file_.get(), kept) != 0) return SystemStatus("write", path_, errno);
   if (kept > 0) return absl::OkStatus();
-  event::Event version = EventAt(0, absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  event::Event version = EventAt(0, Now());
   version.set_file_version(kVersion);
   return Write(version.SerializeAsString());
 }
@@ -196,6 +200,43 @@ absl::Status EventFile::AppendText(int64_t step, double wall_time, const std::st
   event::Event event = EventAt(step, wall_time);
   AddTensor(&event, tag, "text", event::DT_STRING)->add_string_val(std::string(text));
   return Write(event.SerializeAsString());
+}
+
+absl::Status EventFile::AppendMetrics(const Metrics& metrics) {
+  std::vector<Scalar> scalars;
+  if (metrics.training) {
+    scalars = {{"loss/train", metrics.training->loss},
+               {"learning_rate", metrics.training->learning_rate},
+               {"gradient_norm", metrics.training->gradient_norm},
+               {"tokens_per_second", metrics.training->tokens_per_second}};
+  }
+  for (const bool averaged : {false, true}) {
+    if (!metrics.validation) break;
+    for (const auto& [name, value] : metrics.validation->All(averaged)) {
+      scalars.push_back({absl::StrCat(name, averaged ? "/validation_ema" : "/validation"), value});
+    }
+  }
+  if (metrics.memory > 0) scalars.push_back({"memory", static_cast<double>(metrics.memory)});
+  return AppendScalars(metrics.step, Now(), scalars);
+}
+
+absl::Status EventFile::AppendWeights(int64_t step, const Parameters& parameters) {
+  for (const std::string& name : parameters.Names(Parameters::kWeights)) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor weight, parameters.Find(name));
+    if (!IsFloat(weight.type.dtype)) continue;
+    WEFT_RETURN_IF_ERROR(AppendHistogram(step, Now(), absl::StrCat("weights/", name), weight));
+  }
+  return absl::OkStatus();
+}
+
+// TensorBoard shows texts as Markdown, in which lines that begin with four spaces are shown as they are.
+absl::Status EventFile::AppendLines(int64_t step, const std::string& tag, absl::string_view text) {
+  const std::string valid = ReplaceInvalidUtf8(text);
+  std::string block;
+  for (const absl::string_view line : absl::StrSplit(valid, '\n')) {
+    absl::StrAppend(&block, "    ", line, "\n");
+  }
+  return AppendText(step, Now(), tag, block);
 }
 
 absl::Status EventFile::Sync() {

@@ -1,8 +1,9 @@
-// An EventFile holds scalars, histograms and texts of a training run in the format of TensorBoard, which shows them.
+// An EventFile holds the metrics, weights and samples of a training run in the format of the program `tensorboard`,
+// which shows them.
 //
 //   WEFT_ASSIGN_OR_RETURN(EventFile file, EventFile::Open("runs/gpt-1", -1));
-//   const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
-//   WEFT_RETURN_IF_ERROR(file.AppendScalars(1, now, {{"loss/train", 4.3}, {"learning_rate", 1e-3}}));
+//   WEFT_RETURN_IF_ERROR(file.AppendMetrics({.step = 1, .training = {{.loss = 4.3}}}));
+//   WEFT_RETURN_IF_ERROR(file.AppendWeights(1, parameters));
 //
 // Two files to which the same values were appended differ only in wall times, which have a fixed size. So a file that
 // TensorBoard is reading while its run is resumed stays readable: the repeated events take the places of the old ones.
@@ -19,7 +20,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/file.h"
+#include "weft/core/parameters.h"
 #include "weft/core/tensor.h"
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 
@@ -37,6 +40,14 @@ class EventFile {
   // so a negative `step` keeps none. Also removes a record that a killed program left incomplete. If a record is
   // damaged, removes it and all later records, and `warning` says so.
   static absl::StatusOr<EventFile> Open(const std::string& folder, int64_t step);
+
+  // Appends the scalars that `metrics` has, among loss/train, learning_rate, gradient_norm, tokens_per_second, memory,
+  // and NAME/validation for each figure of an evaluation, or NAME/validation_ema of averaged weights.
+  absl::Status AppendMetrics(const Metrics& metrics);
+  // Appends a histogram of each weight after `step` updates, with the tag "weights/NAME".
+  absl::Status AppendWeights(int64_t step, const Parameters& parameters);
+  // Appends a text to be shown as it is, line by line. Bytes that are not UTF-8 become U+FFFD.
+  absl::Status AppendLines(int64_t step, const std::string& tag, absl::string_view text);
 
   // These functions append one event. `step` is at least that of the previous event; `wall_time` is in seconds since
   // 1970. A file has a tag at most once for each step: values whose tag the last step already has are left out. So a

@@ -1,20 +1,15 @@
 #include "weft/train/run/insights.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/train/run/histogram.h"
-#include "weft/train/run/kept_lines.h"
 
 namespace weft {
 namespace {
@@ -57,10 +52,8 @@ Json Describe(const std::string& name, const std::vector<double>& now, const std
 }  // namespace
 
 absl::StatusOr<Insights> Insights::Open(const std::string& path, int64_t step) {
-  Insights insights(path);
-  WEFT_RETURN_IF_ERROR(KeepLines(path, step, [](const nlohmann::json&) {}).status());
-  insights.file_.reset(std::fopen(path.c_str(), "ae"));
-  if (insights.file_ == nullptr) return SystemStatus("write", path, errno);
+  Insights insights;
+  WEFT_ASSIGN_OR_RETURN(insights.lines_, StepLines::Open(path, step, [](const nlohmann::json&) {}));
   return insights;
 }
 
@@ -83,13 +76,7 @@ absl::Status Insights::Append(int64_t step, absl::string_view sample, const Para
   Json line = {{"step", step}};
   if (!sample.empty()) line["sample"] = sample;
   line["weights"] = std::move(weights);
-  const std::string text = JsonLine(line) + "\n";
-  const bool written = std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size();
-  return written && std::fflush(file_.get()) == 0 ? absl::OkStatus() : SystemStatus("write", path_, errno);
-}
-
-absl::Status Insights::Sync() {
-  return fsync(fileno(file_.get())) == 0 ? absl::OkStatus() : SystemStatus("write", path_, errno);
+  return lines_.Append(JsonLine(line));
 }
 
 }  // namespace weft

@@ -9,17 +9,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/parameters.h"
+#include "weft/train/run/step_lines.h"
 
 namespace weft {
 
@@ -38,17 +36,10 @@ class Insights {
   // The line has a weight's "log10_update", log10 of RMS(now - remembered) / RMS(now), if Remember was called since the
   // last line and the weight has changed.
   absl::Status Append(int64_t step, absl::string_view sample, const Parameters& parameters);
-  absl::Status Sync();  // writes the appended lines to the disk
+  absl::Status Sync() { return lines_.Sync(); }  // writes the appended lines to the disk
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  explicit Insights(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  StepLines lines_;
   std::map<std::string, std::vector<double>> remembered_;  // by weight
 };
 

@@ -7,8 +7,6 @@
 #define WEFT_TRAIN_RUN_METRICS_H_
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/train/run/step_lines.h"
 
 namespace weft {
 
@@ -37,6 +36,9 @@ struct Metrics {
     std::optional<double> ema_loss, ema_accuracy;  // the same with averaged weights; unset if there are none
     std::optional<double> ema_bits_per_byte;
     NamedFigures figures, ema_figures;  // further figures of the task
+
+    // Returns all figures by their names: "loss", "accuracy", ... `averaged`: those with averaged weights, if any.
+    NamedFigures All(bool averaged) const;
   };
 
   int64_t step = 0;                  // the number of updates so far
@@ -58,24 +60,18 @@ class MetricsFile {
   // other lines, including lines that are not metrics.
   static absl::StatusOr<MetricsFile> Open(const std::string& path, int64_t step);
 
-  absl::Status Append(const Metrics& metrics);
-  absl::Status Sync();  // writes the appended lines to the disk
+  absl::Status Append(const Metrics& metrics) { return lines_.Append(ToJsonLine(metrics)); }
+  absl::Status Sync() { return lines_.Sync(); }  // writes the appended lines to the disk
   // Return the figures of the last line that Open kept.
   double seconds() const { return seconds_; }
   int64_t tokens() const { return tokens_; }
-  // Returns the number of lines that Open removed because they are not metrics. A last line without its end, which a
-  // killed program leaves, does not count.
-  int64_t damaged_lines() const { return damaged_lines_; }
+  // Returns the number of lines that Open removed because they are not metrics (StepLines::damaged).
+  int64_t damaged_lines() const { return lines_.damaged(); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  std::string path_;
-  std::unique_ptr<std::FILE, Close> file_;
+  StepLines lines_;
   double seconds_ = 0;
-  int64_t tokens_ = 0, damaged_lines_ = 0;
+  int64_t tokens_ = 0;
 };
 
 }  // namespace weft
