@@ -34,7 +34,7 @@
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
-#include "weft/distributed/weight_rows.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"

@@ -170,14 +170,6 @@ std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
   return pieces;
 }
 
-VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates) const {
-  return Record(weights, updates, nullptr);
-}
-
-VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const {
-  return Record(weights, updates, &keep);
-}
-
 VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
   VarList totals(weights.size());
   std::vector<Blocks> small;

@@ -12,7 +12,8 @@
 // Ranks may divide the optimizer's state. Each rank then keeps its pieces of the totals and updates its pieces of the
 // weights. The ranks gather the weights in place of the totals:
 //
-//   reduce.Record(weights, &updates, [&](size_t weight, WeightPiece piece, Var total) { ... });
+//   const AllReduce::KeepPiece keep = [&](size_t weight, WeightPiece piece, Var total) { ... };
+//   reduce.Record(weights, &updates, &keep);
 //   ...  // later, perhaps in another graph, after the update of this rank's pieces of `states`
 //   reduce.RecordGather(states, &updates);
 #ifndef WEFT_DISTRIBUTED_ALL_REDUCE_H_
@@ -67,17 +68,15 @@ class AllReduce {
   // Records the sums over all ranks, and writes each total to the last of the weight's blocks. Returns the new versions
   // of these states, by weight, and appends the sends to `updates`. `weights`: in the order in which the backward pass
   // usually computes their gradients. If the buckets need more tags than exist, the tape gets an error (Tape::Fail).
-  VarList Record(absl::Span<const Blocks> weights, VarList* updates) const;
-  // Does the same, except for weights with pieces: `keep` gets the total of each piece that this rank owns, [elements].
-  // The weight's result is empty.
-  VarList Record(absl::Span<const Blocks> weights, VarList* updates, KeepPiece keep) const;
+  // With `keep`, a weight with pieces has an empty result: `keep` gets the total of each piece that this rank owns,
+  // [elements].
+  VarList Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep = nullptr) const;
   // Records the messages that complete `states`. Each state has the type of a weight with pieces, and this rank must
   // have updated the pieces that it owns. Appends the last versions of the states, and the sends, to `updates`.
   void RecordGather(VarSpan states, VarList* updates) const;
 
  private:
   AllReduce() = default;
-  VarList Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const;
   VarList RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
 
   ReductionPlan doubling_, scatter_;  // of this rank

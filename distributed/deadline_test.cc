@@ -1,9 +1,9 @@
-#include "weft/distributed/deadline.h"
-
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <thread>
+
+#include "weft/distributed/rank_watch.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,3 @@
-#include "weft/distributed/launch.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/distributed/connect_messenger.h"
 
 namespace weft {
 namespace {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
+#include "weft/distributed/tags.h"
 #include "weft/graph/cost.h"
 
 namespace weft {
@@ -188,6 +189,21 @@ Var AddRanges(Var x, int64_t x_begin, Var y, int64_t y_begin, int64_t elements) 
 
 Var WriteRange(Var state, Var values, int64_t begin) {
   return Record(kWriteRange, {state, values}, Attrs::Of(WriteRangeAttrs{begin}));
+}
+
+Var AllGather(Var state, Var mine, absl::Span<const IndexRange> parts, int rank, VarList* updates) {
+  const auto size = static_cast<int>(parts.size());
+  if (mine) {
+    state = WriteRange(state, mine, parts[static_cast<size_t>(rank)].begin);
+    for (int peer = 0; peer < size; ++peer) {
+      if (peer != rank) updates->push_back(Send(mine, {0, mine.shape().elements()}, {peer, kAllGatherTag}));
+    }
+  }
+  for (int peer = 0; peer < size; ++peer) {
+    const IndexRange part = parts[static_cast<size_t>(peer)];
+    if (peer != rank && part.size() > 0) state = ReceiveInto(state, part, {peer, kAllGatherTag});
+  }
+  return state;
 }
 
 }  // namespace weft

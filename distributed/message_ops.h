@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "weft/core/op.h"
 #include "weft/distributed/index_range.h"
 
@@ -35,6 +36,18 @@ Var ReceiveInto(Var state, IndexRange range, Route route);
 Var AddRanges(Var x, int64_t x_begin, Var y, int64_t y_begin, int64_t elements);
 // Replaces the elements of `state` from `begin` on by `values`. Returns the next version of the state.
 Var WriteRange(Var state, Var values, int64_t begin);
+
+// Records the messages that give the values of all ranks to every rank. Each rank sends its value to each other rank,
+// so this suits small values.
+//
+//   const Var state = tape->State("all_ids", {kI32, {12}}, Zeros(), ParameterKind::kCache);
+//   const IndexRange parts[] = {{0, 6}, {6, 12}};  // of ranks 0 and 1
+//   const Var all_ids = AllGather(state, ids, parts, rank, &updates);
+//
+// Replaces the elements parts[r] of `state` by the value of rank r, for each r. Returns the next version of the state.
+// `mine`: the value of this rank; empty if its part has no elements. Appends the sends to `updates`. A graph can have
+// one such exchange, because all its messages have one tag.
+Var AllGather(Var state, Var mine, absl::Span<const IndexRange> parts, int rank, VarList* updates);
 
 }  // namespace weft
 

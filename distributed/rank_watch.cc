@@ -4,12 +4,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "weft/core/signal_block.h"
 #include "weft/distributed/communicator.h"
-#include "weft/distributed/deadline.h"
 #include "weft/distributed/tags.h"
 
 namespace weft {
@@ -75,6 +79,28 @@ bool RankWatch::Abort(const std::string& message) {
   std::fflush(stderr);
   communicator_->Abort(1);
   return false;
+}
+
+Deadline::Deadline(double seconds, std::string message) {
+  if (seconds == 0) return;
+  seconds = std::min(seconds, kMaxTimeout);
+  const SignalBlock block;  // the new thread inherits it for all its life
+  thread_ = std::thread([this, seconds, message = std::move(message)] {
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return reached_; })) return;
+    std::fprintf(stderr, "%s\n", message.c_str());
+    std::_Exit(1);
+  });
+}
+
+Deadline::~Deadline() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    reached_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
 }
 
 }  // namespace weft

@@ -286,13 +286,6 @@ absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, abs
   return Planner(kind, ranges).Plan();
 }
 
-// Two ranks have at most one sum of each level in common. There, one rank sends each piece to the other at most once.
-// In the second phase, too, each piece is sent at most once.
-int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batches) {
-  const int64_t levels = Level(micro_batches);
-  return kind == ReductionKind::kDoubling ? levels : ranks * (levels + 1);
-}
-
 IndexRange PieceRange(int64_t elements, int pieces, int piece, int64_t quantum) {
   const int64_t quanta = (elements + quantum - 1) / quantum;
   const auto begin = [&](int64_t i) { return std::min(elements, quanta * i / pieces * quantum); };

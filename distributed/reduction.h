@@ -98,9 +98,6 @@ struct ReductionPlan {
 // one ends.
 absl::StatusOr<std::vector<ReductionPlan>> PlanReduction(ReductionKind kind, absl::Span<const IndexRange> ranges);
 
-// Returns an upper bound: all tags of a plan are below it.
-int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batches);
-
 // 64 elements: at least a cache line of every type, so no two pieces share one.
 inline constexpr int64_t kPieceQuantum = 64;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <set>
@@ -16,6 +17,14 @@
 
 namespace weft {
 namespace {
+
+// Returns an upper bound: all tags of a plan are below it. Two ranks have at most one sum of each level in common.
+// There, one rank sends each piece to the other at most once. In the second phase, too, each piece is sent at most
+// once.
+int64_t ReductionTagLimit(ReductionKind kind, int64_t ranks, int64_t micro_batches) {
+  const int64_t levels = std::bit_width(static_cast<uint64_t>(micro_batches - 1));
+  return kind == ReductionKind::kDoubling ? levels : ranks * (levels + 1);
+}
 
 using Action = ReductionAction;
 using Plans = std::vector<ReductionPlan>;

@@ -7,8 +7,8 @@
 namespace weft {
 
 inline constexpr int kFirstReservedTag = 32760;
-inline constexpr int kAllGatherTag = 32760;  // distributed/all_gather.h
-inline constexpr int kRowsTag = 32765;       // distributed/weight_rows.h
+inline constexpr int kAllGatherTag = 32760;  // distributed/message_ops.h
+inline constexpr int kRowsTag = 32765;       // distributed/weight_gathers.h
 inline constexpr int kRanksTag = 32766;      // distributed/ranks.h
 inline constexpr int kHeartbeatTag = 32767;  // distributed/rank_watch.h
 

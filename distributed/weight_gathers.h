@@ -23,9 +23,11 @@
 
 #include "absl/status/status.h"
 #include "weft/core/initializer.h"
+#include "weft/core/parameters.h"
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/all_reduce.h"
+#include "weft/distributed/ranks.h"
 
 namespace weft {
 
@@ -71,6 +73,14 @@ class WeightGathers {
   std::vector<size_t> order_;           // the weight of each gather; empty before the first call of Insert
   std::vector<size_t> buckets_before_;  // by gather: number of the buckets whose messages come before it
 };
+
+enum class GatherTo { kFirst, kAll };  // rank 0 or all ranks
+
+// Gathers a divided weight outside a graph, for example to save it. Writes the whole weight to `whole`, on rank 0 or on
+// all ranks. `whole` may be null on a rank that receives nothing. `parameters` must have this rank's pieces. All ranks
+// must call GatherRows; a rank waits until its messages have ended.
+void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameters& parameters, GatherTo to,
+                std::byte* whole);
 
 }  // namespace weft
 

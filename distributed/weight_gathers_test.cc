@@ -11,7 +11,6 @@
 #include "weft/core/parameters.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
-#include "weft/distributed/weight_rows.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/ops/ops.h"

@@ -146,8 +146,8 @@ VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, 
     const Var state = PieceSum(tape, indices[weight], piece);
     totals.push_back({indices[weight], Assign(state, Reshape(total, state.shape())), piece.rows.begin});
   };
-  const VarList whole =
-      sharding_ == Sharding::kNone ? reduce_->Record(weights, &updates) : reduce_->Record(weights, &updates, keep);
+  const AllReduce::KeepPiece keep_piece = keep;
+  const VarList whole = reduce_->Record(weights, &updates, sharding_ == Sharding::kNone ? nullptr : &keep_piece);
   for (size_t i = 0; i < indices.size(); ++i) {
     if (whole[i]) totals.push_back({indices[i], whole[i]});
   }

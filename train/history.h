@@ -14,7 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/train/plateau.h"
+#include "weft/train/learning_rate.h"
 #include "weft/train/run/metrics.h"
 
 namespace weft {

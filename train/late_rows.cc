@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "weft/distributed/all_gather.h"
 #include "weft/distributed/index_range.h"
+#include "weft/distributed/message_ops.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
 

@@ -16,7 +16,6 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
-#include "weft/train/plateau.h"
 #include "weft/train/trainer_options.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "weft/core/tensor.h"
-#include "weft/distributed/all_gather.h"
 #include "weft/distributed/index_range.h"
+#include "weft/distributed/message_ops.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -1,9 +1,8 @@
 // tests/pytorch/pytorch_schedules_test.cc compares Plateau with PyTorch's ReduceLROnPlateau.
-#include "weft/train/plateau.h"
-
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "weft/train/learning_rate.h"
 
 namespace weft {
 namespace {

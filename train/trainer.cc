@@ -18,7 +18,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/graph/speedup.h"
-#include "weft/train/plateau.h"
+#include "weft/train/learning_rate.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/same_parameters.h"

@@ -16,7 +16,7 @@
 #include "weft/core/safetensors.h"
 #include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/distributed/weight_rows.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"

@@ -13,7 +13,6 @@
 #include "absl/status/status.h"
 #include "weft/train/learning_rate.h"
 #include "weft/train/optimizer.h"
-#include "weft/train/plateau.h"
 #include "weft/train/step_options.h"
 
 namespace weft {

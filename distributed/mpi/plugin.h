@@ -1,6 +1,6 @@
 // The plugin of distributed/mpi is a shared library with one function, WeftConnectMpi. It is the only part of Weft that
-// needs MPI. distributed/launch.h opens it if a program was started as one of several ranks. There is one file for each
-// MPI, compiled from the same source: libweft_mpi.so for Open MPI, libweft_mpich.so for MPICH.
+// needs MPI. distributed/connect_messenger.h opens it if a program was started as one of several ranks. There is one
+// file for each MPI, compiled from the same source: libweft_mpi.so for Open MPI, libweft_mpich.so for MPICH.
 //
 //   auto* connect = reinterpret_cast<decltype(&WeftConnectMpi)>(dlsym(library, kConnectMpi));
 //   const char* error = nullptr;

@@ -2,7 +2,6 @@
 #include "gtest/gtest.h"
 #include "weft/tests/cases/case_file.h"
 #include "weft/train/learning_rate.h"
-#include "weft/train/plateau.h"
 
 namespace weft {
 namespace {

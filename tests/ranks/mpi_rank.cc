@@ -19,7 +19,6 @@
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/connect_messenger.h"
-#include "weft/distributed/launch.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
 

@@ -21,7 +21,7 @@
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/distributed/weight_rows.h"
+#include "weft/distributed/weight_gathers.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
