@@ -15,10 +15,10 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/pixel_scale.h"
+#include "weft/inference/runtime.h"
 #include "weft/inference/translate.h"
 #include "weft/text/utf8.h"
 
@@ -63,12 +63,12 @@ class Reading {
   explicit Reading(const AttentionQuery& query) : query_(query) {}
 
   Var Ids(const char* name, const std::vector<int32_t>& ids, int64_t below) {
-    const Var var = tape_.Input(name, {kI32, {1, static_cast<int64_t>(ids.size())}}, {.below = below});
+    const Var var = graph_.tape.Input(name, {kI32, {1, static_cast<int64_t>(ids.size())}}, {.below = below});
     feeds_.emplace_back(var, ids);
     return var;
   }
   Var Pixels(const std::vector<float>& pixels, const Shape& shape) {
-    const Var var = tape_.Input("images", {kF32, shape});
+    const Var var = graph_.tape.Input("images", {kF32, shape});
     feeds_.emplace_back(var, pixels);
     return var;
   }
@@ -78,10 +78,10 @@ class Reading {
   absl::Status Add(std::string kind, Texts targets, Texts sources, Choose choose) {
     AttentionMaps maps = {.kind = std::move(kind), .targets = std::move(targets), .sources = std::move(sources)};
     VarList vars;
-    for (const Tape::NamedValue& probe : tape_.probes()) {
+    for (const Tape::NamedValue& probe : graph_.tape.probes()) {
       if (absl::EndsWith(probe.name, kAttentionWeights) && choose(probe.name)) vars.push_back(probe.value);
     }
-    WEFT_RETURN_IF_ERROR(tape_.status());
+    WEFT_RETURN_IF_ERROR(graph_.tape.status());
     if (vars.empty()) return InvalidArgument("the model has no attention");
     maps.layers = static_cast<int64_t>(vars.size());
     maps.heads = vars[0].dim(1);
@@ -103,9 +103,9 @@ class Reading {
     if (!query_.raise) options.without = PassSet({Pass::kRaise});
     // The graph lacks the weights that no attention depends on, such as the head.
     WEFT_RETURN_IF_ERROR(parameters_.Create(ParametersOf(model)));
-    WEFT_ASSIGN_OR_RETURN(const auto runner, EvalRunner::Create(tape_, options, &parameters_, query_.threads));
+    WEFT_RETURN_IF_ERROR(graph_.Compile(options, {.threads = query_.threads}, &parameters_));
     WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &parameters_));
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run(feeds_));
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, graph_.Run(feeds_));
     for (size_t i = 0; i < maps_.size(); ++i) {
       for (const Var var : vars_[i]) {
         const absl::Span<const float> layer = out[var].span<const float>();
@@ -117,8 +117,8 @@ class Reading {
 
  private:
   const AttentionQuery& query_;
-  Tape tape_;
   Parameters parameters_{{.draw = false}};
+  EvalGraph graph_;
   std::vector<FeedPair> feeds_;  // they refer to the caller's ids and pixels
   std::vector<AttentionMaps> maps_;
   std::vector<VarList> vars_;  // of each of maps_, by layer

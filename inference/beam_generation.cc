@@ -32,8 +32,7 @@ absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptCo
   const int64_t pages = config.context + beam * std::min(length, config.context);
   WEFT_ASSIGN_OR_RETURN(
       generator->gpt_,
-      CachedGpt::Create(config, parameters,
-                        {.pages = pages, .page_size = 1, .threads = options.threads, .weights = options.weights}));
+      CachedGpt::Create(config, parameters, {.pages = pages, .page_size = 1, .runtime = options.runtime}));
   return generator;
 }
 

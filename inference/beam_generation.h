@@ -18,20 +18,20 @@
 #include "weft/core/parameters.h"
 #include "weft/inference/beam_search.h"
 #include "weft/inference/cached_gpt.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/gpt.h"
 
 namespace weft {
 
 struct BeamGeneratorOptions {
-  int64_t beam = 4;           // maximum number of live hypotheses, at most CachedGpt::kStepRows
-  int64_t n_best = 1;         // maximum number of continuations to return, at most `beam`
-  int64_t length = 100;       // maximum number of tokens to add; fewer if the context ends
-  int64_t max_length = 0;     // maximum number of tokens of a text with its prompt; 0: no limit
-  int64_t vocabulary = 0;     // above 0: only tokens below this number are added, as in GenerateOptions
-  double length_penalty = 1;  // as in BeamSearchOptions
-  std::vector<int32_t> stop;  // tokens that end a continuation, which does not include them
-  int64_t threads = 0;        // 0: one for each core
-  DType weights = kF32;       // the dtype in which weights are stored (CompileOptions::weights)
+  RuntimeOptions runtime = {};  // without the batch: one prompt is continued at a time
+  int64_t beam = 4;             // maximum number of live hypotheses, at most CachedGpt::kStepRows
+  int64_t n_best = 1;           // maximum number of continuations to return, at most `beam`
+  int64_t length = 100;         // maximum number of tokens to add; fewer if the context ends
+  int64_t max_length = 0;       // maximum number of tokens of a text with its prompt; 0: no limit
+  int64_t vocabulary = 0;       // above 0: only tokens below this number are added, as in GenerateOptions
+  double length_penalty = 1;    // as in BeamSearchOptions
+  std::vector<int32_t> stop;    // tokens that end a continuation, which does not include them
 };
 
 class BeamGenerator {

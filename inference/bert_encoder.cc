@@ -9,30 +9,19 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
 
 namespace weft {
 
 // A Bucket has the graph for `rows` texts of at most `length` tokens. All graphs share the weights.
-struct BertEncoder::Bucket {
-  Bucket(const BertConfig& config, int64_t rows, int64_t length, bool pairs, const RecordPairs& record) {
-    tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
-    lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-    if (pairs) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
-    result = record(Bert(config), tokens, {.segments = segments, .lengths = lengths});
-  }
-
-  Tape tape;
+struct BertEncoder::Bucket : EvalGraph {
   Var tokens, lengths, segments, result;
-  std::unique_ptr<EvalRunner> runner;
 };
 
-BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, bool pairs, RecordPairs record)
+BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
     : options_(options),
-      weights_(options.weights.value_or(bert.model.weights.dtype())),
-      pairs_(pairs),
+      runtime_(options.runtime.For(bert.model.weights.dtype())),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
       before_(TokensBefore(*tokenizer_)),
@@ -45,29 +34,15 @@ BertEncoder::~BertEncoder() = default;
 
 absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
                                                                  Record record) {
-  const auto of_texts = [record = std::move(record)](const Bert& model, Var tokens, const BertInputs& inputs) {
-    return record(model, tokens, inputs.lengths);
-  };
-  return Create(std::move(bert), options, /*pairs=*/false, of_texts);
-}
-
-absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::CreateForPairs(OpenedBert bert,
-                                                                         const BertEncoderOptions& options,
-                                                                         RecordPairs record) {
-  if (bert.model.config.segments < 2) {
-    return InvalidArgument(bert.path, ": the model has 1 segment, but a pair of texts needs 2");
-  }
-  return Create(std::move(bert), options, /*pairs=*/true, std::move(record));
-}
-
-absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert, const BertEncoderOptions& options,
-                                                                 bool pairs, RecordPairs record) {
   const std::string path = bert.path;
   const PublishedBert model = bert.model;
+  if (options.pairs && model.config.segments < 2) {
+    return InvalidArgument(path, ": the model has 1 segment, but a pair of texts needs 2");
+  }
   if (options.layers > model.config.layers) {
     return InvalidArgument(path, ": the model has ", model.config.layers, " layers, not ", options.layers);
   }
-  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, pairs, std::move(record)));
+  auto encoder = std::unique_ptr<BertEncoder>(new BertEncoder(std::move(bert), options, std::move(record)));
   WEFT_RETURN_IF_ERROR(Parameters::Check(path, model.weights.tensors(), ParametersOf(model)));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, model.weights, &encoder->parameters_));
   return encoder;
@@ -89,21 +64,13 @@ absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<cons
   return results;
 }
 
-absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, const Take& take) {
+absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, Take take) {
   std::vector<ModelInput> inputs;
   for (const std::vector<int32_t>& text : texts) inputs.push_back(tokenizer_->Wrap(text));
   return RunInputs(inputs, take);
 }
 
-absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::RunInputs(absl::Span<const ModelInput> inputs) {
-  std::vector<std::vector<float>> results(inputs.size());
-  WEFT_RETURN_IF_ERROR(RunInputs(inputs, [&](size_t input, absl::Span<const float> result) {
-    results[input].assign(result.begin(), result.end());
-  }));
-  return results;
-}
-
-absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, const Take& take) {
+absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, Take take) {
   std::vector<int64_t> lengths, buckets;
   for (const ModelInput& input : inputs) {
     lengths.push_back(static_cast<int64_t>(input.ids.size()));
@@ -111,12 +78,12 @@ absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, const T
   }
   std::sort(buckets.begin(), buckets.end());
   buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
-  const BucketBatches batches(buckets, lengths, options_.batch);
+  const BucketBatches batches(buckets, lengths, options_.runtime.batch);
   std::vector<int32_t> tokens, segments, token_counts;
   for (int64_t i = 0; i < batches.size(); ++i) {
     const BucketBatch batch = batches[i];
     const size_t length = static_cast<size_t>(buckets[batch.bucket]);
-    const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.batch));
+    const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.runtime.batch));
     WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
     tokens.assign(rows * length, 0);
     segments.assign(rows * length, 0);
@@ -128,8 +95,8 @@ absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, const T
       token_counts[row] = static_cast<int32_t>(ids.size());
     }
     std::vector<FeedPair> feeds = {{bucket->tokens, tokens}, {bucket->lengths, token_counts}};
-    if (pairs_) feeds.emplace_back(bucket->segments, segments);
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, bucket->runner->Run(feeds));
+    if (options_.pairs) feeds.emplace_back(bucket->segments, segments);
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, bucket->Run(feeds));
     const absl::Span<const float> all = out[bucket->result].span<const float>();
     for (size_t row = 0; row < batch.examples.size(); ++row) {
       const size_t each = all.size() / rows;
@@ -160,14 +127,16 @@ int64_t BertEncoder::BucketLength(int64_t tokens) const {
 }
 
 absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t length) {
-  std::unique_ptr<Bucket>& bucket = buckets_[{rows, length}];
-  if (bucket == nullptr) {
-    auto made = std::make_unique<Bucket>(config_, rows, length, pairs_, record_);
-    WEFT_ASSIGN_OR_RETURN(made->runner, EvalRunner::Create(made->tape, {.fetch = {made->result}, .weights = weights_},
-                                                           &parameters_, options_.threads));
-    bucket = std::move(made);
-  }
-  return bucket.get();
+  return buckets_.Get({rows, length}, [&](Bucket* bucket) {
+    Tape& tape = bucket->tape;
+    bucket->tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config_.vocabulary});
+    bucket->lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+    if (options_.pairs) {
+      bucket->segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config_.segments});
+    }
+    bucket->result = record_(Bert(config_), bucket->tokens, {.segments = bucket->segments, .lengths = bucket->lengths});
+    return bucket->Compile({.fetch = {bucket->result}}, runtime_, &parameters_);
+  });
 }
 
 size_t TokensBefore(const Tokenizer& tokenizer) {
@@ -176,7 +145,7 @@ size_t TokensBefore(const Tokenizer& tokenizer) {
   return static_cast<size_t>(std::find(wrapped.begin(), wrapped.end(), kText) - wrapped.begin());
 }
 
-Var HiddenStates(const Bert& bert, Var tokens, Var lengths) { return bert.Encode(tokens, {.lengths = lengths}); }
+Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs) { return bert.Encode(tokens, inputs); }
 
 absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path, BertEncoderOptions options,
                                                                  const std::string& prompt) {
@@ -189,9 +158,10 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::stri
   }
   bert.tokenizer->ReadSpecial(options.special_tokens);
   const Pooling pooling = options.format.pooling;
-  return BertEncoder::Create(std::move(bert), options, [pooling](const Bert& model, Var tokens, Var lengths) {
-    return model.SentenceEmbedding(HiddenStates(model, tokens, lengths), lengths, pooling);
-  });
+  return BertEncoder::Create(
+      std::move(bert), options, [pooling](const Bert& model, Var tokens, const BertInputs& inputs) {
+        return model.SentenceEmbedding(HiddenStates(model, tokens, inputs), inputs.lengths, pooling);
+      });
 }
 
 }  // namespace weft

@@ -6,20 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/core/tape.h"
-#include "weft/graph/runner.h"
-#include "weft/inference/eval_runner.h"
 
 namespace weft {
 
 // A graph for `rows` tokens.
-struct CachedGpt::Part {
-  Tape tape;
+struct CachedGpt::Part : EvalGraph {
   Var token, position;  // i32 [rows, 1]
   Var pages;            // i32 [rows, P]
   Var last;             // i32 [L]: the rows whose logits are computed
   Var logits;           // f32 [L, V]
-  std::unique_ptr<EvalRunner> runner;
 };
 
 CachedGpt::CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options)
@@ -41,32 +36,28 @@ absl::StatusOr<std::unique_ptr<CachedGpt>> CachedGpt::Create(const GptConfig& co
 }
 
 absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows, int64_t ends) {
-  std::unique_ptr<Part>& part = parts_[{rows, ends}];
-  if (part != nullptr) return part.get();
-  auto made = std::make_unique<Part>();
-  const int64_t pages = (config_.context + options_.page_size - 1) / options_.page_size;
-  made->token = made->tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
-  made->position = made->tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
-  made->pages = made->tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
-  made->last = made->tape.Input("last", {kI32, {ends}}, {.below = rows});
-  const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages, "x", options_.page_size),
-                                .positions = made->position,
-                                .pages = made->pages,
-                                .page_count = options_.pages,
-                                .page_size = options_.page_size};
-  made->logits = Cast(Gpt(config_).LogitsOf(made->last, made->token, &cache), kF32);
-  WEFT_ASSIGN_OR_RETURN(
-      made->runner, EvalRunner::Create(made->tape, {.fetch = {made->logits}, .weights = options_.weights}, parameters_,
-                                       options_.threads));
-  part = std::move(made);
-  return part.get();
+  return parts_.Get({rows, ends}, [&](Part* part) {
+    const int64_t pages = (config_.context + options_.page_size - 1) / options_.page_size;
+    Tape& tape = part->tape;
+    part->token = tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
+    part->position = tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
+    part->pages = tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
+    part->last = tape.Input("last", {kI32, {ends}}, {.below = rows});
+    const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages, "x", options_.page_size),
+                                  .positions = part->position,
+                                  .pages = part->pages,
+                                  .page_count = options_.pages,
+                                  .page_size = options_.page_size};
+    part->logits = Cast(Gpt(config_).LogitsOf(part->last, part->token, &cache), kF32);
+    return part->Compile({.fetch = {part->logits}}, options_.runtime, parameters_);
+  });
 }
 
 absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
   const size_t wanted = std::bit_ceil(rows.tokens.size());
   const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
   const size_t ends = !rows.chunk ? count : rows.last.size() <= 1 ? 1 : kChunkEnds;
-  WEFT_ASSIGN_OR_RETURN(const Part* const part, PartOf(static_cast<int64_t>(count), static_cast<int64_t>(ends)));
+  WEFT_ASSIGN_OR_RETURN(Part* const part, PartOf(static_cast<int64_t>(count), static_cast<int64_t>(ends)));
   std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
   tokens.resize(count);
   positions.resize(count, -1);
@@ -79,8 +70,7 @@ absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
   }
   WEFT_ASSIGN_OR_RETURN(
       const Outputs out,
-      part->runner->Run(
-          {{part->token, tokens}, {part->position, positions}, {part->pages, pages}, {part->last, last}}));
+      part->Run({{part->token, tokens}, {part->position, positions}, {part->pages, pages}, {part->last, last}}));
   return out[part->logits].as<float>();
 }
 

@@ -15,15 +15,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "weft/core/parameters.h"
-#include "weft/graph/compile.h"
 #include "weft/inference/page_pool.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/gpt.h"
 
 namespace weft {
@@ -38,8 +37,7 @@ class CachedGpt {
   struct Options {
     int64_t pages = 0;               // size of the cache, at least one context
     int64_t page_size = kCachePage;  // positions of a page, at most kCachePage
-    int64_t threads = 0;             // 0: one for each core
-    DType weights = kF32;            // the dtype in which weights are stored (CompileOptions::weights)
+    RuntimeOptions runtime = {};     // without the batch
   };
 
   // The tokens of one execution.
@@ -69,7 +67,7 @@ class CachedGpt {
   const GptConfig config_;
   Parameters* const parameters_;
   const Options options_;
-  std::map<std::pair<int64_t, int64_t>, std::unique_ptr<Part>> parts_;  // by rows, and rows with logits
+  GraphCache<std::pair<int64_t, int64_t>, Part> parts_;  // by rows, and rows with logits
 };
 
 // Returns the number of pages that `tokens` tokens of a text take.

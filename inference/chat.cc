@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(OpenedGpt gpt, const ChatOpti
   TextGeneratorOptions generator = options.generator;
   generator.stop.push_back(options.turn.substr(0, at));
   generator.generate.truncate = true;
-  generator.batch = 1;
+  generator.runtime.batch = 1;
   WEFT_ASSIGN_OR_RETURN(chat->generator_, TextGenerator::Create(std::move(gpt), generator));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning,
                         Annotate(chat->generator_->Encode(options.beginning), "beginning"));

@@ -3,42 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
+#include "weft/inference/open_model.h"
 #include "weft/inference/picture_classifier.h"
 #include "weft/inference/sampling.h"
 #include "weft/inference/text_head.h"
 
 namespace weft {
-namespace {
-
-class TextClassifier : public Classifier {
- public:
-  explicit TextClassifier(std::unique_ptr<TextHead> head)
-      : Classifier(head->labels(), head->scores()), head_(std::move(head)) {}
-
-  absl::string_view example() const override { return head_->pairs() ? "pair" : "text"; }
-
-  absl::Status Classify(const std::vector<std::string>& files, Take take) override {
-    return head_->Run(files, [&](absl::Span<const HeadResult> results) {
-      std::vector<std::vector<float>> logits;
-      for (const HeadResult& result : results) logits.push_back(result.values[0]);
-      take(logits);
-    });
-  }
-
-  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) override {
-    return head_->EvaluateClasses(files);
-  }
-
- private:
-  const std::unique_ptr<TextHead> head_;
-};
-
-}  // namespace
 
 std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits,
                                          LabelScores scores) {
@@ -83,17 +58,7 @@ absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& pa
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
   if (family == &PublishedVit::kFamily) return PictureClassifier::Open(path, options);
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
-  return ClassifierOf(std::move(bert), options);
-}
-
-absl::StatusOr<std::unique_ptr<Classifier>> ClassifierOf(OpenedBert bert, const ClassifierOptions& options) {
-  const std::string path = bert.path;
-  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TextHead> head, TextHead::Create(std::move(bert), options));
-  if (head->task() == TextTask::kSequence || head->task() == TextTask::kPair) {
-    return std::make_unique<TextClassifier>(std::move(head));
-  }
-  return InvalidArgument(path, ": the model ", head->task() == TextTask::kTokens ? "labels words" : "predicts a number",
-                         "; wanted a classifier of texts");
+  return TextHead::Create(std::move(bert), options);
 }
 
 }  // namespace weft

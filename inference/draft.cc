@@ -41,18 +41,16 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> LookupDraft::Guess(absl::Span<
   return guesses;
 }
 
-ModelDraft::ModelDraft(const GptConfig& config, const Options& options, int64_t pages)
+ModelDraft::ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages)
     : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(kCachePage)) {}
 
 absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& config, Parameters* parameters,
-                                                               const Options& options) {
+                                                               const RuntimeOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   if (options.batch < 1) return InvalidArgument("draft: batch is ", options.batch, ", wanted at least 1");
   const int64_t pages = options.batch * CachePagesOf(config.context);
   auto draft = std::unique_ptr<ModelDraft>(new ModelDraft(config, options, pages));
-  WEFT_ASSIGN_OR_RETURN(
-      draft->gpt_,
-      CachedGpt::Create(config, parameters, {.pages = pages, .threads = options.threads, .weights = options.weights}));
+  WEFT_ASSIGN_OR_RETURN(draft->gpt_, CachedGpt::Create(config, parameters, {.pages = pages, .runtime = options}));
   return draft;
 }
 

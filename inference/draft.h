@@ -19,6 +19,7 @@
 #include "weft/core/parameters.h"
 #include "weft/inference/cached_gpt.h"
 #include "weft/inference/page_pool.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/gpt.h"
 
 namespace weft {
@@ -52,14 +53,10 @@ std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count)
 // the smaller GPT's context, and a text that was dropped from the cache to make room for another.
 class ModelDraft : public Drafter {
  public:
-  struct Options {
-    int64_t batch = 8;     // maximum number of texts whose tokens are cached, and of requests in one call
-    int64_t threads = 0;   // 0: one for each core
-    DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
-  };
-  // Adds missing weights and caches to `parameters`, which must outlive the drafter.
+  // Adds missing weights and caches to `parameters`, which must outlive the drafter. `options.batch`: maximum number of
+  // texts whose tokens are cached, and of requests in one call.
   static absl::StatusOr<std::unique_ptr<ModelDraft>> Create(const GptConfig& config, Parameters* parameters,
-                                                            const Options& options);
+                                                            const RuntimeOptions& options);
 
   // Guesses of a text that is longer than the GPT's context depend on at least half a context. A text with a token
   // outside the GPT's vocabulary gets no guesses.
@@ -73,12 +70,12 @@ class ModelDraft : public Drafter {
     PageTable table;
   };
 
-  ModelDraft(const GptConfig& config, const Options& options, int64_t pages);
+  ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages);
   Text* TextOf(const DraftRequest& request, absl::Span<const DraftRequest> requests);
   absl::Status Read(const std::vector<Text*>& texts);
 
   const GptConfig config_;
-  const Options options_;
+  const RuntimeOptions options_;
   std::unique_ptr<CachedGpt> gpt_;
   PagePool pool_;
   std::map<size_t, Text> texts_;  // by DraftRequest::text

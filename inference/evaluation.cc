@@ -10,11 +10,8 @@
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/core/tape.h"
 #include "weft/formats/weights.h"
-#include "weft/graph/runner.h"
 #include "weft/inference/bert_encoder.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/text/corpus.h"
@@ -94,17 +91,14 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const auto max_rows = static_cast<int64_t>(windows_of(static_cast<size_t>(longest) + 1).count());
   const int64_t rows = std::clamp<int64_t>(kTokensPerRun / length, 1, max_rows);
 
-  Tape tape;
-  const TensorType windows = {kI32, {rows, length}};  // [B, T]
-  const Var tokens = tape.Input("tokens", windows, {.below = config.vocabulary});
-  const Var targets = tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
-  const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   Parameters parameters({.draw = false});
+  EvalGraph graph;
+  const TensorType windows = {kI32, {rows, length}};  // [B, T]
+  const Var tokens = graph.tape.Input("tokens", windows, {.below = config.vocabulary});
+  const Var targets = graph.tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
+  const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights("the model", gpt.model.weights, &parameters));
-  WEFT_ASSIGN_OR_RETURN(
-      const auto runner,
-      EvalRunner::Create(tape, {.fetch = {loss}, .weights = options.weights.value_or(gpt.model.weights.dtype())},
-                         &parameters, options.threads));
+  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss}}, options.runtime.For(gpt.model.weights.dtype()), &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -122,7 +116,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
         ++predicted;
       }
       if (predicted == 0) continue;
-      WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, inputs}, {targets, next}}));
+      WEFT_ASSIGN_OR_RETURN(const Outputs out, graph.Run({{tokens, inputs}, {targets, next}}));
       sum += static_cast<double>(predicted) * out.Scalar(loss);
       score.tokens += predicted;
     }
@@ -159,26 +153,24 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   const auto count_masked = [&](size_t window) {
     return std::max<int64_t>(1, std::llround(options.fraction * static_cast<double>(window)));
   };
-  const int64_t rows = std::min(options.batch, static_cast<int64_t>(windows.size()));
+  const int64_t rows = std::min(options.runtime.batch, static_cast<int64_t>(windows.size()));
   const auto length = static_cast<int64_t>(longest + special);
   const int64_t guesses = rows * count_masked(longest);  // B·M
 
-  Tape tape;
+  Parameters parameters({.draw = false});
+  EvalGraph graph;
+  Tape& tape = graph.tape;
   const Var tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
   const Var lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
   const Var positions = tape.Input("positions", {kI32, {guesses}}, {.below = rows * length});
   const Var targets = tape.Input("targets", {kI32, {guesses}}, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Bert model(config);
-  const Var hidden = Reshape(HiddenStates(model, tokens, lengths), {rows * length, config.width});
+  const Var hidden = Reshape(model.Encode(tokens, {.lengths = lengths}), {rows * length, config.width});
   const Var logits = model.MaskedTokens(Embedding(hidden, positions));  // [B·M, V]
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
-  Parameters parameters({.draw = false});
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(bert.path, bert.model.weights, &parameters));
-  WEFT_ASSIGN_OR_RETURN(
-      const auto runner,
-      EvalRunner::Create(tape,
-                         {.fetch = {loss, correct}, .weights = options.weights.value_or(bert.model.weights.dtype())},
-                         &parameters, options.threads));
+  WEFT_RETURN_IF_ERROR(
+      graph.Compile({.fetch = {loss, correct}}, options.runtime.For(bert.model.weights.dtype()), &parameters));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};
@@ -194,10 +186,10 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
     batch.lengths.resize(static_cast<size_t>(rows));
     batch.positions.resize(static_cast<size_t>(guesses));
     batch.targets.resize(static_cast<size_t>(guesses), kIgnoredTarget);
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, runner->Run({{tokens, batch.tokens},
-                                                          {lengths, batch.lengths},
-                                                          {positions, batch.positions},
-                                                          {targets, batch.targets}}));
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, graph.Run({{tokens, batch.tokens},
+                                                        {lengths, batch.lengths},
+                                                        {positions, batch.positions},
+                                                        {targets, batch.targets}}));
     score.count += batch.chosen;
     score.loss += static_cast<double>(batch.chosen) * out.Scalar(loss);
     score.accuracy += out.Scalar(correct);

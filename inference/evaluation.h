@@ -9,13 +9,13 @@
 #define WEFT_INFERENCE_EVALUATION_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/inference/classifier.h"
 #include "weft/inference/open_model.h"
+#include "weft/inference/runtime.h"
 
 namespace weft {
 
@@ -31,10 +31,8 @@ struct LanguageModelScore {
   double bits_per_byte = 0;  // the logarithm of `byte_perplexity` to base 2
 };
 struct LanguageModelOptions {
-  int64_t stride = 0;   // number of tokens from one window to the next, at most the context; 0: the context
-  int64_t threads = 0;  // 0: one for each core
-  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
-  std::optional<DType> weights;
+  int64_t stride = 0;           // number of tokens from one window to the next, at most the context; 0: the context
+  RuntimeOptions runtime = {};  // without the batch
 };
 // Predicts each token of the files' texts once, from the tokens before it in its window. A window has as many tokens as
 // the context. By default, windows do not overlap. With a stride, each window after a text's first one predicts only
@@ -44,12 +42,9 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
                                                const LanguageModelOptions& options);
 
 struct MaskedTokensOptions {
-  double fraction = 0.15;  // fraction of the tokens to mask
-  uint64_t seed = 1;       // chooses the masked tokens, together with the window's number
-  int64_t batch = 32;      // maximum number of windows in one execution; the score does not depend on it
-  int64_t threads = 0;     // 0: one for each core
-  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
-  std::optional<DType> weights;
+  double fraction = 0.15;       // fraction of the tokens to mask
+  uint64_t seed = 1;            // chooses the masked tokens, together with the window's number
+  RuntimeOptions runtime = {};  // the score does not depend on the batch
 };
 // Masks `fraction` of the tokens in each window of the files' texts, at least one, and predicts them. With its special
 // tokens, a window fills the context; windows do not overlap. Returns InvalidArgument if CheckGuessesMasked does.

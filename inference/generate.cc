@@ -61,20 +61,19 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
   WEFT_RETURN_IF_ERROR(Validate(config));
   constexpr int64_t kMaxPages = 1 << 24;
   const int64_t context = CachePagesOf(config.context);
-  if (options.batch < 1 || options.chunk < 1) {
-    return InvalidArgument("generate: batch ", options.batch, " and chunk ", options.chunk, " must be at least 1");
+  const int64_t batch = options.runtime.batch;
+  if (batch < 1 || options.chunk < 1) {
+    return InvalidArgument("generate: batch ", batch, " and chunk ", options.chunk, " must be at least 1");
   }
   if (options.pages != 0 && (options.pages < context || options.pages > kMaxPages)) {
     return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ", kMaxPages,
                            ", because a context of ", config.context, " tokens takes ", context);
   }
-  const int64_t usual =
-      std::min(options.batch, kMaxPages / kLongText) * CachePagesOf(std::min(config.context, kLongText));
+  const int64_t usual = std::min(batch, kMaxPages / kLongText) * CachePagesOf(std::min(config.context, kLongText));
   const int64_t pages = options.pages != 0 ? options.pages : std::max(context, usual);
   auto generator = std::unique_ptr<Generator>(new Generator(config, options, static_cast<size_t>(pages)));
-  WEFT_ASSIGN_OR_RETURN(
-      generator->gpt_,
-      CachedGpt::Create(config, parameters, {.pages = pages, .threads = options.threads, .weights = options.weights}));
+  WEFT_ASSIGN_OR_RETURN(generator->gpt_,
+                        CachedGpt::Create(config, parameters, {.pages = pages, .runtime = options.runtime}));
   return generator;
 }
 
@@ -246,7 +245,8 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
 
 absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
                                     Sink sink, std::vector<std::vector<int32_t>>* continuations) {
-  const size_t batch = static_cast<size_t>(options_.batch), vocabulary = static_cast<size_t>(config_.vocabulary);
+  const size_t batch = static_cast<size_t>(options_.runtime.batch),
+               vocabulary = static_cast<size_t>(config_.vocabulary);
   std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
   size_t next = 0;                            // the next prompt
   while (true) {

@@ -26,19 +26,18 @@
 #include "weft/inference/cached_gpt.h"
 #include "weft/inference/draft.h"
 #include "weft/inference/page_pool.h"
+#include "weft/inference/runtime.h"
 #include "weft/inference/sampling.h"
 #include "weft/models/gpt.h"
 
 namespace weft {
 
 struct GeneratorOptions {
-  int64_t batch = 8;                     // maximum number of texts at once
+  RuntimeOptions runtime = {.batch = 8};
   int64_t chunk = CachedGpt::kMaxChunk;  // maximum number of tokens of prompts that are read at once
   int64_t pages = 0;  // size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens
   // Whether a text may share pages with texts of earlier calls of Generate. The weights must not change in between.
   bool keep = false;
-  int64_t threads = 0;   // 0: one for each core
-  DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
 };
 
 struct GenerateOptions {

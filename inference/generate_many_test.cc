@@ -40,11 +40,11 @@ class GenerateManyTest : public testing::Test {
  protected:
   void SetUp() override {
     const GptConfig config = {.vocabulary = 40, .context = 128, .layers = 2, .heads = 2, .width = 32};
-    const GeneratorOptions how = {.batch = 24, .pages = kPages, .threads = 2};
+    const GeneratorOptions how = {.runtime = {.batch = 24, .threads = 2}, .pages = kPages};
     auto made = Generator::Create(config, &parameters_, how);
     ASSERT_TRUE(made.ok()) << made.status();
     many_ = *std::move(made);
-    made = Generator::Create(config, &parameters_, {.batch = 1, .threads = 1});
+    made = Generator::Create(config, &parameters_, {.runtime = {.batch = 1, .threads = 1}});
     ASSERT_TRUE(made.ok()) << made.status();
     one_ = *std::move(made);
   }

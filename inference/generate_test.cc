@@ -168,7 +168,7 @@ TEST_F(GeneratorTest, APromptIsContinuedAsInAnyOtherCompany) {
     std::vector<Tokens> alone;
     for (const Tokens& prompt : prompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
     for (const int64_t batch : {2, 3, 8}) {
-      EXPECT_EQ(Generate(Gpt2(), prompts, {sampling, 40}, {.batch = batch, .chunk = 4}), alone) << batch;
+      EXPECT_EQ(Generate(Gpt2(), prompts, {sampling, 40}, {.runtime = {.batch = batch}, .chunk = 4}), alone) << batch;
     }
   }
 }
@@ -180,13 +180,12 @@ TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfTh
   config.width = 64;
   const std::vector<Tokens> prompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
   for (const DType weights : {kF32, kBF16, kQ8_0, kQ4_0}) {
+    GeneratorOptions how = {.runtime = {.batch = 8, .threads = 1, .weights = weights}};
     std::vector<Tokens> alone;
-    for (const Tokens& prompt : prompts) {
-      alone.push_back(Generate(config, {prompt}, {kGreedy, 40}, {.threads = 1, .weights = weights}).at(0));
-    }
+    for (const Tokens& prompt : prompts) alone.push_back(Generate(config, {prompt}, {kGreedy, 40}, how).at(0));
     for (const int threads : {1, 2, 4}) {
-      EXPECT_EQ(Generate(config, prompts, {kGreedy, 40}, {.threads = threads, .weights = weights}), alone)
-          << Name(weights);
+      how.runtime.threads = threads;
+      EXPECT_EQ(Generate(config, prompts, {kGreedy, 40}, how), alone) << Name(weights);
     }
   }
 }
@@ -203,7 +202,7 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
   }
   const auto check = [&](const GptConfig& config, DType weights, absl::Span<const int64_t> chunks) {
     const auto generate = [&](absl::Span<const Tokens> some, GeneratorOptions how, size_t most_pages) {
-      how.weights = weights;
+      how.runtime.weights = weights;
       Parameters parameters({.seed = 3});
       const auto generator = Generator::Create(config, &parameters, how);
       EXPECT_TRUE(generator.ok()) << generator.status();
@@ -220,12 +219,12 @@ TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
     std::vector<Logprobs> alone;
     for (size_t i = 0; i < prompts.size(); ++i) {
       const std::vector<Tokens> some(i % 4 == 2 ? 3 : 1, prompts[i]);  // so that prompt 2, 6, ... ends early here, too
-      alone.push_back(generate(some, {.batch = 1, .threads = 1}, 4).back());
+      alone.push_back(generate(some, {.runtime = {.batch = 1, .threads = 1}}, 4).back());
     }
     for (const int64_t batch : {3, 11}) {
       for (const int64_t chunk : chunks) {
         for (const int64_t pages : {0, 4, 9}) {
-          EXPECT_EQ(generate(prompts, {.batch = batch, .chunk = chunk, .pages = pages, .threads = 2},
+          EXPECT_EQ(generate(prompts, {.runtime = {.batch = batch, .threads = 2}, .chunk = chunk, .pages = pages},
                              static_cast<size_t>(pages == 0 ? 4 * batch : pages)),
                     alone)
               << Name(weights) << ", batch " << batch << ", chunk " << chunk << ", pages " << pages;
@@ -253,11 +252,11 @@ TEST_F(GeneratorTest, DraftsChangeNoToken) {
   std::vector<Tokens> prompts = {{1}, {3, 4, 5, 3, 4, 5, 3, 4}};
   for (int32_t i = 0; i < 30; ++i) prompts.push_back({i % 11, 2, 3, i % 5, 2, 3});
   for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4}}) {
-    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.batch = 8});
+    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.runtime = {.batch = 8}});
     for (const int64_t batch : {1, 5, 32}) {
       for (const int64_t draft : {1, 4, 50}) {
         Parameters parameters({.seed = 3});
-        const auto generator = Generator::Create(config, &parameters, {.batch = batch});
+        const auto generator = Generator::Create(config, &parameters, {.runtime = {.batch = batch}});
         ASSERT_TRUE(generator.ok()) << generator.status();
         Spread(&parameters);
         const auto texts = (*generator)->Generate(prompts, {.sampling = sampling, .length = 120, .draft = draft});
@@ -282,11 +281,11 @@ TEST_F(GeneratorTest, GuessesOfAModelChangeNoToken) {
   std::vector<Tokens> prompts = {{1}, Tokens(40, 2)};
   for (int32_t i = 0; i < 10; ++i) prompts.push_back({i % 11, 2, 3, i % 5, 2, 3});
   for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4}}) {
-    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.batch = 8});
+    const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.runtime = {.batch = 8}});
     for (const GptConfig& guessing : {config, small}) {
       for (const int64_t batch : {1, 5}) {
         Parameters parameters({.seed = 3}), others({.seed = 3});
-        const auto generator = Generator::Create(config, &parameters, {.batch = batch});
+        const auto generator = Generator::Create(config, &parameters, {.runtime = {.batch = batch}});
         const auto draft = ModelDraft::Create(guessing, &others, {.batch = batch});
         ASSERT_TRUE(generator.ok() && draft.ok()) << generator.status() << draft.status();
         Spread(&parameters);
@@ -310,7 +309,7 @@ TEST_F(GeneratorTest, DependsOnTheSeedAlone) {
   const std::vector<Tokens> texts = Generate(Gpt2(), {{1, 2}, {3}}, options);
   EXPECT_EQ(texts.at(0).size(), 60);
   for (const int threads : {1, 2, 4}) {
-    EXPECT_EQ(Generate(Gpt2(), {{1, 2}, {3}}, options, {.threads = threads}), texts);
+    EXPECT_EQ(Generate(Gpt2(), {{1, 2}, {3}}, options, {.runtime = {.batch = 8, .threads = threads}}), texts);
   }
   EXPECT_NE(Generate(Gpt2(), {{1, 2}, {3}}, {{.seed = 6}, 60}), texts);
 }

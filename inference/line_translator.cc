@@ -19,13 +19,10 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(const std
                                                                        OpenedTransformer opened,
                                                                        const LineTranslatorOptions& options) {
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
-  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, translator->opened_.model.weights, &translator->parameters_));
-  WEFT_ASSIGN_OR_RETURN(
-      translator->translator_,
-      Translator::Create(translator->opened_.model.config, &translator->parameters_,
-                         {.batch = options.batch,
-                          .threads = options.threads,
-                          .weights = options.weights.value_or(translator->opened_.model.weights.dtype())}));
+  const PublishedTransformer& model = translator->opened_.model;
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, model.weights, &translator->parameters_));
+  WEFT_ASSIGN_OR_RETURN(translator->translator_, Translator::Create(model.config, &translator->parameters_,
+                                                                    options.runtime.For(model.weights.dtype())));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
   if (!options.shortlist.empty()) {

@@ -28,10 +28,7 @@ namespace weft {
 struct LineTranslatorOptions {
   TranslateOptions translate;  // usually OpenedTransformer::translate, with changes
   bool truncate = false;       // true: cuts lines that exceed the context; false: they are errors
-  int64_t batch = 32;          // maximum number of lines in one execution
-  int64_t threads = 0;         // 0: one for each core
-  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
-  std::optional<DType> weights;
+  RuntimeOptions runtime = {};
   // The file of a lexicon (inference/translation_lexicon.h); empty: none. With it, a line's translations have only
   // tokens that translate one of the line's tokens or the NULL word. Each of these gives its `shortlist_translations`
   // most likely translations. If both sides have one vocabulary, translations may also have the line's own tokens.

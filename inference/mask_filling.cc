@@ -5,7 +5,6 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/core/status.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/sampling.h"
 #include "weft/models/layers.h"
 
@@ -15,17 +14,15 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
                                                              const BertEncoderOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
   WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
-  const DType weights = options.weights.value_or(bert.model.weights.dtype());
+  const RuntimeOptions runtime = options.runtime.For(bert.model.weights.dtype());
   auto filler = std::unique_ptr<MaskFiller>(new MaskFiller(top_k, *bert.tokenizer->special_tokens().mask));
   const BertConfig& config = bert.model.config;
-  filler->hidden_ = filler->tape_.Input("hidden", {kF32, {1, config.width}});
-  EmbeddingTable("embeddings.word_embeddings", &filler->tape_, config.vocabulary, config.width);
+  filler->hidden_ = filler->head_.tape.Input("hidden", {kF32, {1, config.width}});
+  EmbeddingTable("embeddings.word_embeddings", &filler->head_.tape, config.vocabulary, config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
   bert.tokenizer->ReadSpecial(true);                             // the masks of a text
   WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
-  WEFT_ASSIGN_OR_RETURN(filler->runner_,
-                        EvalRunner::Create(filler->tape_, {.fetch = {filler->logits_}, .weights = weights},
-                                           filler->encoder_->parameters(), options.threads));
+  WEFT_RETURN_IF_ERROR(filler->head_.Compile({.fetch = {filler->logits_}}, runtime, filler->encoder_->parameters()));
   return filler;
 }
 
@@ -68,7 +65,7 @@ absl::StatusOr<std::vector<MaskCandidate>> MaskFiller::Candidates(std::vector<in
                                                                   absl::Span<const float> hidden) {
   const Tokenizer& tokenizer = encoder_->tokenizer();
   const bool several = absl::c_count(ids, mask_) > 1;  // the others stay, and are shown
-  WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{hidden_, hidden}}));
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, head_.Run({{hidden_, hidden}}));
   const std::vector<double> scores = Probabilities(out[logits_].span<const float>());
   // The token table may have more rows than the tokenizer has tokens. Such a row has no text, so it is no candidate.
   const auto known = absl::MakeConstSpan(scores).subspan(0, static_cast<size_t>(tokenizer.vocabulary_size()));

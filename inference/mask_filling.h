@@ -1,6 +1,6 @@
 // A MaskFiller guesses the masked tokens of texts with a BERT.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", /*top_k=*/3, {.batch = 32}));
+//   WEFT_ASSIGN_OR_RETURN(const auto filler, MaskFiller::Open("bert", /*top_k=*/3, {.truncate = true}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, filler->Encode("a [MASK] day"));
 //   WEFT_RETURN_IF_ERROR(filler->Fill({ids}, [](absl::Span<const MaskCandidate> candidates) {
 //     std::puts(candidates[0].sequence.c_str());   // "a good day"
@@ -19,9 +19,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/tape.h"
 #include "weft/inference/bert_encoder.h"
-#include "weft/inference/eval_runner.h"
+#include "weft/inference/runtime.h"
 
 namespace weft {
 
@@ -57,9 +56,8 @@ class MaskFiller {
   const size_t top_k_;
   const int32_t mask_;
   std::unique_ptr<BertEncoder> encoder_;
-  Tape tape_;            // of the head, for one token, because logits of all tokens are large
+  EvalGraph head_;       // for one token, because logits of all tokens are large
   Var hidden_, logits_;  // f32 [1, C], [1, V]
-  std::unique_ptr<EvalRunner> runner_;
 };
 
 }  // namespace weft

@@ -2,15 +2,15 @@
 #include "weft/inference/picture_classifier.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "weft/core/status.h"
-#include "weft/inference/eval_runner.h"
 
 namespace weft {
 PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
-    : Classifier(vit.labels, vit.scores), config_(vit.config), batch_(batch) {
-  input_ = tape_.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
+    : Classifier(vit.labels, vit.scores, TextTask::kSequence), config_(vit.config), batch_(batch) {
+  input_ = graph_.tape.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
   logits_ = Vit(config_).Logits(input_);
 }
 
@@ -25,13 +25,11 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                            " and has no classifier; weft train vit --init=", path, " adds one");
   }
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.batch));
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.runtime.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit->weights, &classifier->parameters_));
-  const DType weights = options.weights.value_or(vit->weights.dtype());
-  WEFT_ASSIGN_OR_RETURN(classifier->runner_,
-                        EvalRunner::Create(classifier->tape_, {.fetch = {classifier->logits_}, .weights = weights},
-                                           &classifier->parameters_, options.threads));
+  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}},
+                                                  options.runtime.For(vit->weights.dtype()), &classifier->parameters_));
   return classifier;
 }
 
@@ -47,7 +45,7 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
     for (int64_t i = begin; i < end; ++i) {
       for (const float pixel : images[i]) *to++ = scale_(pixel);
     }
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run({{input_, pixels}}));
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, graph_.Run({{input_, pixels}}));
     const absl::Span<const float> all = out[logits_].span<const float>();
     for (int64_t i = begin; i < end; ++i) {
       const absl::Span<const float> row = all.subspan(static_cast<size_t>(i - begin) * classes, classes);
@@ -61,8 +59,10 @@ absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, 
   if (files.empty()) return InvalidArgument("a ViT classifies pictures: name a file of them");
   for (const std::string& path : files) {
     WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(path, config_.image_height, config_.image_width));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> logits, Run(images));
-    take(logits);
+    WEFT_ASSIGN_OR_RETURN(std::vector<std::vector<float>> logits, Run(images));
+    std::vector<ClassifierResult> results;
+    for (std::vector<float>& each : logits) results.push_back({.words = {}, .values = {std::move(each)}});
+    take(results);
   }
   return absl::OkStatus();
 }

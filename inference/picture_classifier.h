@@ -1,6 +1,6 @@
 // A PictureClassifier classifies pictures with a Vision Transformer.
 //
-//   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {.batch = 32}));
+//   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {}));
 //   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
 #ifndef WEFT_INFERENCE_PICTURE_CLASSIFIER_H_
 #define WEFT_INFERENCE_PICTURE_CLASSIFIER_H_
@@ -14,12 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/parameters.h"
-#include "weft/core/tape.h"
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/classifier.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/inference/pixel_scale.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/vit.h"
 
 namespace weft {
@@ -46,9 +45,8 @@ class PictureClassifier final : public Classifier {
   const int64_t batch_;
   PixelScale scale_;
   Parameters parameters_{{.draw = false}};
-  Tape tape_;
+  EvalGraph graph_;
   Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
-  std::unique_ptr<EvalRunner> runner_;
 };
 
 }  // namespace weft

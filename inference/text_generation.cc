@@ -48,23 +48,20 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt g
   generate.vocabulary = opened.tokenizer->vocabulary_size();
   WEFT_RETURN_IF_ERROR(ValidateLogitBias(generate.sampling, generate.vocabulary));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(opened.path, opened.model.weights, &generator->parameters_));
-  const DType weights = options.weights.value_or(opened.model.weights.dtype());
+  const RuntimeOptions runtime = options.runtime.For(opened.model.weights.dtype());
   if (options.beam > 0) {
-    const BeamGeneratorOptions how = {.beam = options.beam,
+    const BeamGeneratorOptions how = {.runtime = runtime,
+                                      .beam = options.beam,
                                       .length = generate.length,
                                       .max_length = generate.max_length,
                                       .vocabulary = generate.vocabulary,
                                       .length_penalty = options.length_penalty,
-                                      .stop = generate.stop,
-                                      .threads = options.threads,
-                                      .weights = weights};
+                                      .stop = generate.stop};
     WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_, how));
     return generator;
   }
-  WEFT_ASSIGN_OR_RETURN(
-      generator->generator_,
-      Generator::Create(opened.model.config, &generator->parameters_,
-                        {.batch = options.batch, .keep = true, .threads = options.threads, .weights = weights}));
+  WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(opened.model.config, &generator->parameters_,
+                                                                 {.runtime = runtime, .keep = true}));
   if (!options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
   return generator;
 }
@@ -75,10 +72,8 @@ absl::Status TextGenerator::OpenDraft() {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, options_.tokenizer), "draft-model"));
   WEFT_RETURN_IF_ERROR(CheckSameTokens(*gpt_.tokenizer, *draft.tokenizer, path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, draft.model.weights, &draft_parameters_));
-  const DType weights = options_.weights.value_or(draft.model.weights.dtype());
-  WEFT_ASSIGN_OR_RETURN(draft_,
-                        ModelDraft::Create(draft.model.config, &draft_parameters_,
-                                           {.batch = options_.batch, .threads = options_.threads, .weights = weights}));
+  WEFT_ASSIGN_OR_RETURN(draft_, ModelDraft::Create(draft.model.config, &draft_parameters_,
+                                                   options_.runtime.For(draft.model.weights.dtype())));
   options_.generate.drafter = draft_.get();
   if (options_.generate.draft == 0) options_.generate.draft = kDefaultDraft;
   return absl::OkStatus();

@@ -49,10 +49,7 @@ struct TextGeneratorOptions {
   // `generate.sampling`, `logprobs` and drafts have no use.
   int64_t beam = 0;
   double length_penalty = 1;  // of the beam search
-  int64_t batch = 8;          // maximum number of texts in one execution
-  int64_t threads = 0;        // 0: one for each core
-  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file.
-  std::optional<DType> weights;
+  RuntimeOptions runtime = {.batch = 8};
 };
 
 class TextGenerator {

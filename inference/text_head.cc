@@ -14,16 +14,14 @@
 namespace weft {
 
 TextHead::TextHead(const OpenedBert& bert, const ClassifierOptions& options)
-    : options_(options),
-      task_(bert.model.task),
-      pairs_(bert.model.pairs || options.pairs),
-      labels_(bert.model.labels),
-      scores_(bert.model.scores) {}
+    : Classifier(bert.model.labels, bert.model.scores, bert.model.task),
+      options_(options),
+      pairs_(bert.model.pairs || options.pairs) {}
 
 absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, const ClassifierOptions& options) {
   auto head = std::unique_ptr<TextHead>(new TextHead(bert, options));
-  const TextTask task = head->task_;
-  const auto classes = static_cast<int64_t>(head->labels_.size());
+  const TextTask task = head->task();
+  const auto classes = static_cast<int64_t>(head->labels().size());
   if (classes == 0) return absl::UnimplementedError(absl::StrCat(bert.path, ": the model has no classifier"));
   if (task == TextTask::kTokens && head->pairs_) {
     return InvalidArgument(bert.path, ": the model labels words, and takes no pairs of texts");
@@ -33,22 +31,15 @@ absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, cons
     return task == TextTask::kTokens ? model.Classify(hidden, classes)
                                      : model.ClassifyText(hidden, inputs.lengths, classes);
   };
-  const BertEncoderOptions encoder = {
-      .truncate = options.truncate, .batch = options.batch, .threads = options.threads, .weights = options.weights};
-  if (head->pairs_) {
-    WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::CreateForPairs(std::move(bert), encoder, record));
-    return head;
-  }
-  WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::Create(std::move(bert), encoder,
-                                                            [record](const Bert& model, Var tokens, Var lengths) {
-                                                              return record(model, tokens, {.lengths = lengths});
-                                                            }));
+  bert.tokenizer->ReadSpecial(options.special_tokens);
+  const BertEncoderOptions encoder = {.runtime = options.runtime, .truncate = options.truncate, .pairs = head->pairs_};
+  WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::Create(std::move(bert), encoder, record));
   return head;
 }
 
 // Returns the text, both texts of a pair, or the words of a line.
 absl::StatusOr<std::vector<std::string>> TextHead::TextsOf(absl::string_view line) const {
-  if (task_ == TextTask::kTokens) {
+  if (task() == TextTask::kTokens) {
     return std::vector<std::string>(absl::StrSplit(line, absl::ByAnyChar(" \t\r\v\f"), absl::SkipEmpty()));
   }
   if (!pairs_) return std::vector<std::string>{std::string(line)};
@@ -60,7 +51,7 @@ absl::StatusOr<std::vector<std::string>> TextHead::TextsOf(absl::string_view lin
 absl::StatusOr<WordsInput> TextHead::InputOf(absl::Span<const std::string> texts) const {
   const EncodeLimits limits = {encoder_->config().context, options_.truncate};
   const Tokenizer& tokenizer = encoder_->tokenizer();
-  if (task_ == TextTask::kTokens) return texts.empty() ? WordsInput() : InputOfWords(texts, tokenizer, limits);
+  if (task() == TextTask::kTokens) return texts.empty() ? WordsInput() : InputOfWords(texts, tokenizer, limits);
   WordsInput result;
   if (pairs_) {
     WEFT_ASSIGN_OR_RETURN(result.input, PairInput(texts[0], texts[1], tokenizer, limits));
@@ -74,8 +65,8 @@ absl::StatusOr<WordsInput> TextHead::InputOf(absl::Span<const std::string> texts
   return result;
 }
 
-absl::StatusOr<std::vector<HeadResult>> TextHead::Run(std::vector<std::vector<std::string>> texts,
-                                                      absl::Span<const WordsInput> inputs) {
+absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(std::vector<std::vector<std::string>> texts,
+                                                            absl::Span<const WordsInput> inputs) {
   std::vector<ModelInput> model_inputs;
   std::vector<size_t> indices;  // of the texts that have tokens
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -83,10 +74,10 @@ absl::StatusOr<std::vector<HeadResult>> TextHead::Run(std::vector<std::vector<st
     model_inputs.push_back(inputs[i].input);
     indices.push_back(i);
   }
-  std::vector<HeadResult> results(inputs.size());
+  std::vector<ClassifierResult> results(inputs.size());
   const auto take = [&](size_t input, absl::Span<const float> values) {
-    HeadResult& result = results[indices[input]];
-    if (task_ != TextTask::kTokens) {
+    ClassifierResult& result = results[indices[input]];
+    if (task() != TextTask::kTokens) {
       result.values.emplace_back(values.begin(), values.end());
       return;
     }
@@ -94,20 +85,21 @@ absl::StatusOr<std::vector<HeadResult>> TextHead::Run(std::vector<std::vector<st
       std::vector<float>& row = result.values.emplace_back();
       if (first < 0) continue;
       const absl::Span<const float> logits =
-          values.subspan(static_cast<size_t>(first) * labels_.size(), labels_.size());
+          values.subspan(static_cast<size_t>(first) * labels().size(), labels().size());
       row.assign(logits.begin(), logits.end());
     }
   };
   WEFT_RETURN_IF_ERROR(encoder_->RunInputs(model_inputs, take));
-  if (task_ != TextTask::kTokens) return results;
+  if (task() != TextTask::kTokens) return results;
   for (size_t i = 0; i < results.size(); ++i) results[i].words = std::move(texts[i]);
   return results;
 }
 
-absl::Status TextHead::Run(const std::vector<std::string>& files, Take take) {
+absl::Status TextHead::Classify(const std::vector<std::string>& files, Take take) {
   LineReader reader(files);
   while (true) {
-    WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.batch)));
+    WEFT_ASSIGN_OR_RETURN(const TextLines lines,
+                          reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.runtime.batch)));
     if (lines.lines.empty()) return absl::OkStatus();
     std::vector<std::vector<std::string>> texts;
     std::vector<WordsInput> inputs;
@@ -122,13 +114,13 @@ absl::Status TextHead::Run(const std::vector<std::string>& files, Take take) {
       texts.push_back(*std::move(line));
       inputs.push_back(*std::move(input));
     }
-    WEFT_ASSIGN_OR_RETURN(const std::vector<HeadResult> results, Run(std::move(texts), inputs));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<ClassifierResult> results, Run(std::move(texts), inputs));
     take(results);
     WEFT_RETURN_IF_ERROR(error);
   }
 }
 
-absl::StatusOr<std::vector<HeadResult>> TextHead::Run(const LabelledExamples& examples) {
+absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(const LabelledExamples& examples) {
   std::vector<std::vector<std::string>> texts;
   std::vector<WordsInput> inputs;
   for (size_t i = 0; i < examples.examples.size(); ++i) {
@@ -143,18 +135,18 @@ absl::StatusOr<std::vector<HeadResult>> TextHead::Run(const LabelledExamples& ex
 // Whether examples are pairs follows from the model, and not from the options.
 absl::StatusOr<LabelledExamples> TextHead::Read(const std::vector<std::string>& files) const {
   LabelledDataOptions data = options_.data;
-  data.task = task_ == TextTask::kTokens || !pairs_ ? task_ : TextTask::kPair;
+  data.task = task() == TextTask::kTokens || !pairs_ ? task() : TextTask::kPair;
   if (!pairs_ && !data.text_pair_column.empty()) {
     return InvalidArgument("text-pair-column: the model takes no pairs of texts");
   }
   return ReadLabelledExamples(absl::MakeConstSpan(files), data);
 }
 
-absl::StatusOr<ClassScore> TextHead::EvaluateClasses(const std::vector<std::string>& files) {
-  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores_));
+absl::StatusOr<ClassScore> TextHead::Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) {
+  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels_));
-  WEFT_ASSIGN_OR_RETURN(std::vector<HeadResult> results, Run(examples));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels()));
+  WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, Run(examples));
   std::vector<std::vector<float>> logits;
   std::vector<int32_t> classes;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -166,8 +158,8 @@ absl::StatusOr<ClassScore> TextHead::EvaluateClasses(const std::vector<std::stri
 
 absl::StatusOr<TaggingResult> TextHead::EvaluateTags(const std::vector<std::string>& files) {
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels_));
-  WEFT_ASSIGN_OR_RETURN(std::vector<HeadResult> results, Run(examples));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels()));
+  WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, Run(examples));
   TaggingResult score;
   std::vector<std::vector<float>> logits;
   std::vector<int32_t> classes;
@@ -177,7 +169,7 @@ absl::StatusOr<TaggingResult> TextHead::EvaluateTags(const std::vector<std::stri
       std::vector<float>& row = results[i].values[word];
       if (row.empty()) continue;
       right.push_back(examples.examples[i].labels[word]);
-      predicted.push_back(labels_[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
+      predicted.push_back(labels()[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
       logits.push_back(std::move(row));
       classes.push_back(ids[i][word]);
     }
@@ -188,12 +180,12 @@ absl::StatusOr<TaggingResult> TextHead::EvaluateTags(const std::vector<std::stri
 }
 
 absl::StatusOr<RegressionResult> TextHead::EvaluateNumbers(const std::vector<std::string>& files) {
-  if (labels_.size() > 1) {
-    return InvalidArgument("the model predicts ", labels_.size(), " numbers, but the examples have one each");
+  if (labels().size() > 1) {
+    return InvalidArgument("the model predicts ", labels().size(), " numbers, but the examples have one each");
   }
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
   WEFT_ASSIGN_OR_RETURN(const std::vector<float> numbers, LabelNumbers(examples));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<HeadResult> results, Run(examples));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<ClassifierResult> results, Run(examples));
   RegressionResult score = {.count = static_cast<int64_t>(numbers.size())};
   std::vector<double> right(numbers.begin(), numbers.end()), predicted;
   for (size_t i = 0; i < results.size(); ++i) {

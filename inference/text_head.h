@@ -1,10 +1,9 @@
-// A TextHead computes the results of a BERT's classifier for lines of text: logits of the labels of a text or of a pair
-// of texts, logits of the labels of each word, or the number of a regression. OpenClassifier (classifier.h) uses it for
-// texts and pairs.
+// A TextHead is the Classifier of a BERT. It computes logits of the labels of a text or of a pair of texts, logits of
+// the labels of each word, or the number of a regression.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
-//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.batch = 32}));
-//   WEFT_RETURN_IF_ERROR(head->Run({"text.txt"}, [&](absl::Span<const HeadResult> results) { ... }));
+//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.truncate = true}));
+//   WEFT_ASSIGN_OR_RETURN(const TaggingResult score, head->EvaluateTags({"test.conll"}));
 #ifndef WEFT_INFERENCE_TEXT_HEAD_H_
 #define WEFT_INFERENCE_TEXT_HEAD_H_
 
@@ -13,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -27,14 +25,6 @@
 
 namespace weft {
 
-// The result for a line of text.
-struct HeadResult {
-  std::vector<std::string> words;  // only for the task tokens
-  // One row: the logits of the labels, or the numbers. For the task tokens: a row of logits for each word; a row is
-  // empty if the word has no token, or if it was cut.
-  std::vector<std::vector<float>> values;
-};
-
 struct TaggingResult {
   TaggingScore tags;
   double loss = 0;  // mean, in nats a word
@@ -45,43 +35,32 @@ struct RegressionResult {
   double pearson = 0, spearman = 0;  // correlations of the right and the predicted numbers; NaN if there are none
 };
 
-class TextHead {
+class TextHead final : public Classifier {
  public:
   // Returns Unimplemented if the model has no classifier.
   static absl::StatusOr<std::unique_ptr<TextHead>> Create(OpenedBert bert, const ClassifierOptions& options);
 
-  TextTask task() const { return task_; }
-  bool pairs() const { return pairs_; }
-  const std::vector<std::string>& labels() const { return labels_; }
-  LabelScores scores() const { return scores_; }
+  absl::string_view example() const override { return pairs_ ? "pair" : "text"; }
+  absl::Status Classify(const std::vector<std::string>& files, Take take) override;
+  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
 
-  using Take = absl::FunctionRef<void(absl::Span<const HeadResult> results)>;
-  // Computes the result of each line of `files`, or of standard input if `files` is empty. A tab separates the texts of
-  // a pair, and white space separates words. Before an error, `take` gets the results of the lines before the wrong
-  // one.
-  absl::Status Run(const std::vector<std::string>& files, Take take);
   // Computes the results of examples.
-  absl::StatusOr<std::vector<HeadResult>> Run(const LabelledExamples& examples);
-
-  // Reads labelled examples, and computes their figures. Returns InvalidArgument if CheckOneLabel does, or if a
-  // regression has several numbers.
-  absl::StatusOr<ClassScore> EvaluateClasses(const std::vector<std::string>& files);  // not for regression and tokens
-  absl::StatusOr<TaggingResult> EvaluateTags(const std::vector<std::string>& files);  // for tokens
+  absl::StatusOr<std::vector<ClassifierResult>> Run(const LabelledExamples& examples);
+  // Read labelled examples, and compute the figures of the tasks tokens and regression. The second returns
+  // InvalidArgument if the model predicts several numbers.
+  absl::StatusOr<TaggingResult> EvaluateTags(const std::vector<std::string>& files);
   absl::StatusOr<RegressionResult> EvaluateNumbers(const std::vector<std::string>& files);
 
  private:
   TextHead(const OpenedBert& bert, const ClassifierOptions& options);
   absl::StatusOr<WordsInput> InputOf(absl::Span<const std::string> texts) const;
   absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
-  absl::StatusOr<std::vector<HeadResult>> Run(std::vector<std::vector<std::string>> texts,
-                                              absl::Span<const WordsInput> inputs);
+  absl::StatusOr<std::vector<ClassifierResult>> Run(std::vector<std::vector<std::string>> texts,
+                                                    absl::Span<const WordsInput> inputs);
   absl::StatusOr<LabelledExamples> Read(const std::vector<std::string>& files) const;
 
-  ClassifierOptions options_;
-  TextTask task_;
-  bool pairs_;
-  std::vector<std::string> labels_;
-  LabelScores scores_;
+  const ClassifierOptions options_;
+  const bool pairs_;
   std::unique_ptr<BertEncoder> encoder_;
 };
 

@@ -12,7 +12,6 @@
 #include <bit>
 #include <deque>
 #include <limits>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -65,26 +64,20 @@ struct Translator::Choices {
 // The graphs that were compiled so far, by their sizes.
 struct Translator::Graphs {
   const TransformerConfig config;
-  const TranslatorRuntime runtime;
-  std::map<std::array<int64_t, 4>, std::unique_ptr<TranslatorEncoder>> encoders = {};
-  std::map<std::pair<DecoderSize, TranslatorCaches>, std::unique_ptr<TranslatorDecoder>> decoders = {};
+  const RuntimeOptions runtime;
+  Parameters* const parameters;
+  GraphCache<std::array<int64_t, 4>, TranslatorEncoder> encoders = {};
+  GraphCache<std::pair<DecoderSize, TranslatorCaches>, TranslatorDecoder> decoders = {};
 
   absl::StatusOr<TranslatorEncoder*> Encoder(const EncoderSize& size, const TranslatorCaches& caches) {
-    return FindOrCompile(&encoders[{size.rows, size.length, caches.memories, caches.pages}], size, caches);
+    return encoders.Get({size.rows, size.length, caches.memories, caches.pages}, [&](TranslatorEncoder* graph) {
+      return graph->Compile(config, size, caches, runtime, parameters);
+    });
   }
   absl::StatusOr<TranslatorDecoder*> Decoder(const DecoderSize& size, const TranslatorCaches& caches) {
-    return FindOrCompile(&decoders[{size, caches}], size, caches);
-  }
-
- private:
-  template <class Graph, class Size>
-  absl::StatusOr<Graph*> FindOrCompile(std::unique_ptr<Graph>* graph, const Size& size,
-                                       const TranslatorCaches& caches) {
-    if (*graph != nullptr) return graph->get();
-    auto compiled = std::make_unique<Graph>();
-    WEFT_RETURN_IF_ERROR(compiled->Compile(config, size, caches, runtime));
-    *graph = std::move(compiled);
-    return graph->get();
+    return decoders.Get({size, caches}, [&](TranslatorDecoder* graph) {
+      return graph->Compile(config, size, caches, runtime, parameters);
+    });
   }
 };
 
@@ -96,17 +89,13 @@ struct Translator::Sentence {
   int32_t memory = 0, slot = 0;  // its slots in both caches
 };
 
-Translator::Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options)
-    : config_(config),
-      options_(options),
-      graphs_(std::make_unique<Graphs>(
-          Graphs{.config = config,
-                 .runtime = {.parameters = parameters, .threads = options.threads, .weights = options.weights}})) {}
+Translator::Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options)
+    : config_(config), options_(options), graphs_(new Graphs{config, options, parameters}) {}
 
 Translator::~Translator() = default;
 
 absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const TransformerConfig& config, Parameters* parameters,
-                                                               const TranslatorOptions& options) {
+                                                               const RuntimeOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   if (options.batch < 1) return InvalidArgument("translate: batch ", options.batch, " must be at least 1");
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
@@ -284,7 +273,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
     std::iota(pages.begin() + page, pages.begin() + page + static_cast<std::ptrdiff_t>(caches.pages),
               sentences[i]->memory * static_cast<int32_t>(caches.pages));
   }
-  return encoder->runner
+  return encoder
       ->Run({{encoder->source, source},
              {encoder->lengths, lengths},
              {encoder->position, position},
@@ -367,7 +356,7 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
     feeds.push_back({decoder->candidates, choices.candidates});
     feeds.push_back({decoder->choices, choices.choices});
   }
-  WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->runner->Run(feeds));
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, decoder->Run(feeds));
   const absl::Span<const float> chances = out[decoder->log_probability].span<const float>();
   const absl::Span<const int32_t> next = out[decoder->next].span<const int32_t>();
   const size_t each = next.size() / count;

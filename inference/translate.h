@@ -20,15 +20,10 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/inference/beam_search.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/transformer.h"
 
 namespace weft {
-
-struct TranslatorOptions {
-  int64_t batch = 32;    // maximum number of sentences at once; fewer if batch · beam exceeds 160
-  int64_t threads = 0;   // 0: one for each core
-  DType weights = kF32;  // the dtype in which weights are stored (CompileOptions::weights)
-};
 
 struct TranslateOptions {
   BeamSearchOptions search;
@@ -46,9 +41,10 @@ struct TranslatorCaches;
 
 class Translator {
  public:
-  // Adds missing weights and caches to `parameters`, which must outlive the translator.
+  // Adds missing weights and caches to `parameters`, which must outlive the translator. `options.batch`: maximum number
+  // of sentences at once; there are fewer if batch · beam exceeds 160.
   static absl::StatusOr<std::unique_ptr<Translator>> Create(const TransformerConfig& config, Parameters* parameters,
-                                                            const TranslatorOptions& options = {});
+                                                            const RuntimeOptions& options = {});
   ~Translator();
 
   // Returns the `n_best` translations of each source, best first, or fewer if fewer exist.
@@ -71,7 +67,7 @@ class Translator {
   using Tokens = std::vector<int32_t>;
   using Sentences = std::vector<std::unique_ptr<Sentence>>;
 
-  Translator(const TransformerConfig& config, Parameters* parameters, const TranslatorOptions& options);
+  Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options);
   absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
                      absl::Span<const Tokens> shortlists) const;
   int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
@@ -83,7 +79,7 @@ class Translator {
                             std::vector<std::vector<Hypothesis>>* translations);
 
   const TransformerConfig config_;
-  const TranslatorOptions options_;
+  const RuntimeOptions options_;
   const std::unique_ptr<Graphs> graphs_;
 };
 

@@ -83,7 +83,7 @@ std::vector<Tokens> Sources(int64_t n, int64_t longest) {
 }
 
 Translations Translate(const TransformerConfig& config, absl::Span<const Tokens> sources,
-                       const TranslateOptions& options, const TranslatorOptions& how = {},
+                       const TranslateOptions& options, const RuntimeOptions& how = {},
                        absl::Span<const Tokens> shortlists = {}) {
   Parameters parameters({.seed = 4});
   const auto translator = Translator::Create(config, &parameters, how);

@@ -4,22 +4,9 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
-#include "weft/inference/beam_search.h"
-#include "weft/inference/eval_runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
-namespace {
-
-absl::StatusOr<std::unique_ptr<EvalRunner>> RunnerOf(const Tape& tape, CompileOptions options,
-                                                     const TranslatorRuntime& runtime) {
-  options.weights = runtime.weights;
-  options.few_rows = kMaxTranslatorRows;
-  return EvalRunner::Create(tape, options, runtime.parameters, runtime.threads);
-}
-
-}  // namespace
 
 AttentionCache TranslatorCaches::Memory(Var positions, Var slot_pages) const {
   const int64_t count = memories * pages;
@@ -32,7 +19,8 @@ AttentionCache TranslatorCaches::Search(Var positions, Var own_pages) const {
 }
 
 absl::Status TranslatorEncoder::Compile(const TransformerConfig& config, const EncoderSize& size,
-                                        const TranslatorCaches& caches, const TranslatorRuntime& runtime) {
+                                        const TranslatorCaches& caches, const RuntimeOptions& runtime,
+                                        Parameters* parameters) {
   const auto [rows, length] = size;
   source = tape.Input("source", {kI32, {rows, length}}, {.below = config.source_vocabulary});
   lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
@@ -40,12 +28,12 @@ absl::Status TranslatorEncoder::Compile(const TransformerConfig& config, const E
   pages = tape.Input("pages", {kI32, {rows, caches.pages}}, {.below = caches.memories * caches.pages});
   const Transformer model(config);
   const VarList stored = model.StoreMemory(model.Encode(source, lengths), caches.Memory(position, pages));
-  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.update = stored}, runtime));
-  return absl::OkStatus();
+  return EvalGraph::Compile({.update = stored, .few_rows = kMaxTranslatorRows}, runtime, parameters);
 }
 
 absl::Status TranslatorDecoder::Compile(const TransformerConfig& config, const DecoderSize& size,
-                                        const TranslatorCaches& caches, const TranslatorRuntime& runtime) {
+                                        const TranslatorCaches& caches, const RuntimeOptions& runtime,
+                                        Parameters* parameters) {
   const int64_t rows = size.rows, vocabulary = config.target_vocabulary;
   const auto input = [&](const char* name, int64_t cols, InputBounds bounds) {
     return tape.Input(name, {kI32, {rows, cols}}, bounds);
@@ -71,8 +59,7 @@ absl::Status TranslatorDecoder::Compile(const TransformerConfig& config, const D
   const VarList best = TopK(LogSoftmax(logits), std::min(caches.candidates, logits.dim(-1)));
   log_probability = best[0];
   next = best[1];
-  WEFT_ASSIGN_OR_RETURN(runner, RunnerOf(tape, {.fetch = best}, runtime));
-  return absl::OkStatus();
+  return EvalGraph::Compile({.fetch = best, .few_rows = kMaxTranslatorRows}, runtime, parameters);
 }
 
 }  // namespace weft

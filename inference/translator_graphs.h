@@ -4,13 +4,10 @@
 
 #include <compare>
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
-#include "weft/core/dtype.h"
 #include "weft/core/parameters.h"
-#include "weft/core/tape.h"
-#include "weft/inference/eval_runner.h"
+#include "weft/inference/runtime.h"
 #include "weft/models/attention.h"
 #include "weft/models/transformer.h"
 
@@ -38,26 +35,18 @@ struct TranslatorCaches {
   AttentionCache Search(Var positions, Var own_pages) const;
 };
 
-struct TranslatorRuntime {
-  Parameters* parameters = nullptr;  // weights and caches
-  int64_t threads = 0;               // 0: one for each core
-  DType weights = kF32;              // the dtype in which weights are stored
-};
-
 struct EncoderSize {
   int64_t rows = 0, length = 0;
   auto operator<=>(const EncoderSize&) const = default;
 };
 
 // This graph computes, from sources [B, S], the keys and values to which the decoder attends, and caches them.
-struct TranslatorEncoder {
-  Tape tape;
+struct TranslatorEncoder : EvalGraph {
   Var source, lengths;  // i32 [B, S], [B]
   Var position, pages;  // i32 [B, S], [B, P]
-  std::unique_ptr<EvalRunner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const EncoderSize& size, const TranslatorCaches& caches,
-                       const TranslatorRuntime& runtime);
+                       const RuntimeOptions& runtime, Parameters* parameters);
 };
 
 struct DecoderSize {
@@ -69,17 +58,15 @@ struct DecoderSize {
 
 // This graph computes the most likely next tokens of R hypotheses. With shortlists, each row chooses from its own list.
 // Its logarithms of probabilities are then those among the tokens of the list.
-struct TranslatorDecoder {
-  Tape tape;
+struct TranslatorDecoder : EvalGraph {
   Var token, position, pages;     // i32 [R, 1], [R, 1], [R, capacity]
   Var memory_last, memory_pages;  // i32 [R, 1]: the last position of the memory; i32 [R, P]
   Var candidates;                 // i32 [U]: tokens
   Var choices;                    // i32 [R, K]: row · U + an index in `candidates`, or -1: no token
   Var log_probability, next;      // f32 and i32 [R, 1, k]; next: tokens, or with shortlists indices in the row's list
-  std::unique_ptr<EvalRunner> runner;
 
   absl::Status Compile(const TransformerConfig& config, const DecoderSize& size, const TranslatorCaches& caches,
-                       const TranslatorRuntime& runtime);
+                       const RuntimeOptions& runtime, Parameters* parameters);
 };
 
 }  // namespace weft

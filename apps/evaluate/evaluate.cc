@@ -75,12 +75,12 @@ Hyperparameters Table(EvaluateFlags* flags) {
       {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->truncate},
       {"batch",
        "maximum number of examples computed at once; the figures do not depend on it",
-       &flags->batch,
+       &flags->runtime.batch,
        {.low = 1, .high = 4096}},
       {"json", "print one JSON object", &flags->json},
       SpecialTokensRow(&flags->special_tokens),
-      WeightsRow(&flags->weights),
-      {"threads", "number of threads; 0: one for each core", &flags->threads, {.low = 0, .high = 1024}},
+      WeightsRow(&flags->runtime.weights),
+      {"threads", "number of threads; 0: one for each core", &flags->runtime.threads, {.low = 0, .high = 1024}},
       {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
   };
   for (Hyperparameter& row : LabelledDataTable(&flags->data)) {
@@ -118,7 +118,7 @@ Figures ClassFigures(const ConfusionMatrix& confusion, const std::vector<std::st
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
   gpt.tokenizer->ReadSpecial(flags.special_tokens);
-  const LanguageModelOptions options = {.stride = flags.stride, .threads = flags.threads, .weights = flags.weights};
+  const LanguageModelOptions options = {.stride = flags.stride, .runtime = flags.runtime};
   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, options)));
   const std::string perplexity = absl::StrFormat("%.4f by token, %.4f by word, %.4f by byte", score.perplexity,
                                                  score.word_perplexity, score.byte_perplexity);
@@ -133,12 +133,7 @@ absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
 }
 
 ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
-  return {.truncate = flags.truncate,
-          .batch = flags.batch,
-          .threads = flags.threads,
-          .weights = flags.weights,
-          .pairs = flags.pairs,
-          .data = flags.data};
+  return {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs, .data = flags.data};
 }
 
 absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
@@ -178,7 +173,7 @@ absl::StatusOr<Figures> MeasureTags(TextHead* head, const EvaluateFlags& flags) 
 
 absl::StatusOr<Figures> MeasureRegression(TextHead* head, const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const RegressionResult score, UsageError(head->EvaluateNumbers(flags.files)));
-  return Figures{Count(head->pairs() ? "pairs" : "texts", score.count),
+  return Figures{Count(absl::StrCat(head->example(), "s"), score.count),
                  {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
                  {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
                  {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
@@ -192,23 +187,16 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
     for (const char* flag : {"masked", "seed"}) {
       if (given(flag)) return NoUse(flag, "a BERT with a classifier");
     }
-    const TextTask task = bert.model.task;
-    if (task == TextTask::kTokens || task == TextTask::kRegression) {
-      WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), OptionsOf(flags))));
-      return task == TextTask::kTokens ? MeasureTags(head.get(), flags) : MeasureRegression(head.get(), flags);
-    }
-    WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(ClassifierOf(std::move(bert), OptionsOf(flags))));
-    return MeasureClassifier(classifier.get(), flags);
+    WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), OptionsOf(flags))));
+    if (head->task() == TextTask::kTokens) return MeasureTags(head.get(), flags);
+    if (head->task() == TextTask::kRegression) return MeasureRegression(head.get(), flags);
+    return MeasureClassifier(head.get(), flags);
   }
   for (const char* flag :
        {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {
     if (given(flag)) return NoUse(flag, "a BERT that guesses masked tokens");
   }
-  const MaskedTokensOptions options = {.fraction = flags.masked,
-                                       .seed = flags.seed,
-                                       .batch = flags.batch,
-                                       .threads = flags.threads,
-                                       .weights = flags.weights};
+  const MaskedTokensOptions options = {.fraction = flags.masked, .seed = flags.seed, .runtime = flags.runtime};
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
   return ScoreFigures(score, "masked_tokens", "masked token");
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
+#include "weft/inference/runtime.h"
 #include "weft/text/labelled_examples.h"
 
 namespace weft {
@@ -20,8 +21,8 @@ struct EvaluateFlags {
   std::string model, tokenizer, labels, source, references, translations, baseline;
   double masked = 0.15;
   uint64_t seed = 1;
-  int64_t beam = 0, batch = 32, threads = 0, stride = 0, resamples = 1000;
-  std::optional<DType> weights;
+  int64_t beam = 0, stride = 0, resamples = 1000;
+  RuntimeOptions runtime;
   std::optional<bool> special_tokens;
   bool lowercase = false, truncate = false, json = false;
   LabelledDataOptions data;

@@ -51,11 +51,7 @@ absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& m
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
   PrintNotes(opened.notes);
   opened.source->ReadSpecial(flags.special_tokens);
-  LineTranslatorOptions options = {.translate = opened.translate,
-                                   .truncate = flags.truncate,
-                                   .batch = flags.batch,
-                                   .threads = flags.threads,
-                                   .weights = flags.weights};
+  LineTranslatorOptions options = {.translate = opened.translate, .truncate = flags.truncate, .runtime = flags.runtime};
   if (flags.beam > 0) options.translate.search.beam = flags.beam;
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Create(model, std::move(opened), options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };

@@ -2,9 +2,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -18,10 +16,7 @@
 #include "weft/apps/printable.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/model_formats.h"
 #include "weft/inference/classifier.h"
-#include "weft/inference/open_model.h"
-#include "weft/inference/text_head.h"
 
 namespace weft {
 namespace {
@@ -29,7 +24,6 @@ namespace {
 struct ClassifyFlags {
   std::string model;
   bool scores = false;
-  std::optional<bool> special_tokens;
   ClassifierOptions options;
   std::vector<std::string> files;
   GivenFlags given;
@@ -55,13 +49,13 @@ Hyperparameters Table(ClassifyFlags* flags) {
        "cut texts that are longer than the model's context, instead of failing",
        &options.truncate,
        {.group = "Data"}},
-      SpecialTokensRow(&flags->special_tokens, "Data"),
+      SpecialTokensRow(&options.special_tokens, "Data"),
       {"batch",
        "maximum number of texts or pictures classified at once",
-       &options.batch,
+       &options.runtime.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
-      WeightsRow(&options.weights),
-      ThreadsRow(&options.threads),
+      WeightsRow(&options.runtime.weights),
+      ThreadsRow(&options.runtime.threads),
   };
 }
 
@@ -88,7 +82,7 @@ void Print(absl::Span<const float> logits, const std::vector<std::string>& label
 
 // Prints each word, a tab and its label, and an empty line after the sentence. With `scores`, prints the sentence as a
 // JSON array. A word that the model did not read has the label "_".
-void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labels, bool scores) {
+void PrintWords(const ClassifierResult& sentence, const std::vector<std::string>& labels, bool scores) {
   auto json = nlohmann::ordered_json::array();
   for (size_t i = 0; i < sentence.words.size(); ++i) {
     const std::vector<float>& logits = sentence.values[i];
@@ -100,41 +94,33 @@ void PrintWords(const HeadResult& sentence, const std::vector<std::string>& labe
   std::printf("%s\n", scores ? JsonLine(json).c_str() : "");
 }
 
-absl::Status ClassifyTexts(const ClassifyFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
-  bert.tokenizer->ReadSpecial(flags.special_tokens);
-  const absl::StatusOr<std::unique_ptr<TextHead>> opened = TextHead::Create(std::move(bert), flags.options);
+absl::Status Classify(ClassifyFlags flags) {
+  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
+  PrintMemoryNote(flags.model);
+  const auto opened = OpenClassifier(flags.model, flags.options);
   if (absl::IsUnimplemented(opened.status())) {
     return InvalidArgument(opened.status().message(), "; weft train classify --init=", flags.model, " adds one");
   }
   if (!opened.ok()) return UsageError(opened.status());
-  TextHead& head = **opened;
-  const auto print = [&](absl::Span<const HeadResult> results) {
-    for (const HeadResult& result : results) {
-      if (head.task() == TextTask::kTokens) {
-        PrintWords(result, head.labels(), flags.scores);
+  Classifier& classifier = **opened;
+  const bool pictures = classifier.example() == "picture";
+  if (pictures) {
+    for (const char* const flag : {"truncate", "pairs", "special-tokens"}) {
+      if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use in classifying pictures");
+    }
+    for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
+  }
+  const absl::Status status = classifier.Classify(flags.files, [&](absl::Span<const ClassifierResult> results) {
+    for (const ClassifierResult& result : results) {
+      if (classifier.task() == TextTask::kTokens) {
+        PrintWords(result, classifier.labels(), flags.scores);
       } else {
-        Print(result.values[0], head.labels(), head.scores(), flags.scores);
+        Print(result.values[0], classifier.labels(), classifier.scores(), flags.scores);
       }
     }
-    if (ReadsStandardInput(flags.files)) std::fflush(stdout);
-  };
-  return InputError(head.Run(flags.files, print), flags.files);
-}
-
-absl::Status Classify(ClassifyFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
-  PrintMemoryNote(flags.model);
-  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, UsageError(FindFamily(flags.model)));
-  if (family != &PublishedVit::kFamily) return ClassifyTexts(flags);
-  WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(OpenClassifier(flags.model, flags.options)));
-  for (const char* const flag : {"truncate", "pairs", "special-tokens"}) {
-    if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use in classifying pictures");
-  }
-  for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
-  return UsageError(classifier->Classify(flags.files, [&](absl::Span<const std::vector<float>> logits) {
-    for (const std::vector<float>& each : logits) Print(each, classifier->labels(), classifier->scores(), flags.scores);
-  }));
+    if (!pictures && ReadsStandardInput(flags.files)) std::fflush(stdout);
+  });
+  return pictures ? UsageError(status) : InputError(status, flags.files);
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ Hyperparameters Table(EmbedFlags* flags) {
        &flags->prompt_name,
        {.group = "Data", .type = "NAME"}},
       SpecialTokensRow(&flags->encoder.special_tokens, "Data"),
-      WeightsRow(&flags->encoder.weights),
-      ThreadsRow(&flags->encoder.threads),
+      WeightsRow(&flags->encoder.runtime.weights),
+      ThreadsRow(&flags->encoder.runtime.threads),
   };
 }
 

@@ -21,7 +21,7 @@ namespace {
 struct FillMaskFlags {
   std::string model;
   int64_t top_k = 5;
-  BertEncoderOptions encoder = {.batch = 32};
+  BertEncoderOptions encoder;
   std::vector<std::string> files;
   GivenFlags given;
 };
@@ -38,9 +38,12 @@ Hyperparameters Table(FillMaskFlags* flags) {
        "cut lines that are longer than the model's context, instead of failing; a line that would lose a mask fails",
        &encoder.truncate,
        {.group = "Data"}},
-      {"batch", "maximum number of lines computed at once", &encoder.batch, {.low = 1, .high = 4096, .group = "Run"}},
-      WeightsRow(&encoder.weights),
-      ThreadsRow(&encoder.threads),
+      {"batch",
+       "maximum number of lines computed at once",
+       &encoder.runtime.batch,
+       {.low = 1, .high = 4096, .group = "Run"}},
+      WeightsRow(&encoder.runtime.weights),
+      ThreadsRow(&encoder.runtime.threads),
   };
 }
 
@@ -61,7 +64,7 @@ absl::Status FillMask(FillMaskFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
   const auto encode = [&](absl::string_view line) { return filler->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> texts) { return filler->Fill(texts, Print); };
-  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.encoder.batch), encode, print);
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.encoder.runtime.batch), encode, print);
 }
 
 }  // namespace

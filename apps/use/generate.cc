@@ -85,7 +85,7 @@ Hyperparameters Table(GenerateFlags* flags) {
        {.low = -1, .group = "Output"}},
       {"batch",
        "maximum number of prompts continued at once; it changes no text",
-       &options.batch,
+       &options.runtime.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
   };
   Append(GeneratorRows(&options), &table);
@@ -162,7 +162,8 @@ absl::Status Continue(TextGenerator* generator, const GenerateFlags& flags) {
   };
   // Lines of files wait together, so that a text that ends makes room for the next.
   constexpr size_t kBatches = 64;
-  const size_t lines = static_cast<size_t>(flags.options.batch) * (ReadsStandardInput(flags.files) ? 1 : kBatches);
+  const size_t lines =
+      static_cast<size_t>(flags.options.runtime.batch) * (ReadsStandardInput(flags.files) ? 1 : kBatches);
   WEFT_RETURN_IF_ERROR(AnswerLines(flags.files, lines, encode, print));
   return any ? absl::OkStatus() : PrintOne(generator, flags, "");
 }

@@ -117,8 +117,8 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        "what followed the last tokens before, which is faster for texts that repeat themselves. With it, 0 means 4",
        &options.generate.draft,
        {.low = 0, .high = 47, .group = "Run"}},
-      WeightsRow(&options.weights),
-      ThreadsRow(&options.threads),
+      WeightsRow(&options.runtime.weights),
+      ThreadsRow(&options.runtime.threads),
   };
 }
 

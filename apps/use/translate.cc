@@ -76,10 +76,10 @@ Hyperparameters Table(TranslateFlags* flags) {
       SpecialTokensRow(&flags->special_tokens, "Data"),
       {"batch",
        "maximum number of lines translated at once; it changes no translation",
-       &flags->options.batch,
+       &flags->options.runtime.batch,
        {.low = 1, .high = 4096, .group = "Run"}},
-      WeightsRow(&flags->options.weights),
-      ThreadsRow(&flags->options.threads),
+      WeightsRow(&flags->options.runtime.weights),
+      ThreadsRow(&flags->options.runtime.threads),
   };
 }
 
@@ -126,7 +126,7 @@ absl::Status Translate(TranslateFlags flags) {
     for (const std::vector<Hypothesis>& each : translations) WEFT_RETURN_IF_ERROR(Print(flags, *translator, each));
     return absl::OkStatus();
   };
-  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.batch), encode, print);
+  return AnswerLines(flags.files, kBatchesAtOnce * static_cast<size_t>(flags.options.runtime.batch), encode, print);
 }
 
 }  // namespace

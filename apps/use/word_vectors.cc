@@ -53,8 +53,8 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        "cut lines that are longer than the model's context, instead of failing",
        &encoder.truncate,
        {.group = "Data"}},
-      WeightsRow(&encoder.weights),
-      ThreadsRow(&encoder.threads),
+      WeightsRow(&encoder.runtime.weights),
+      ThreadsRow(&encoder.runtime.threads),
   };
 }
 

@@ -81,8 +81,8 @@ int64_t WeightBytes(const Parameters& parameters) {
 
 absl::Status Measure(Options options) {
   if (options.threads == 0) options.threads = Cores();
-  GeneratorOptions how = {.batch = options.batch, .threads = options.threads};
-  ParseDType(options.precision, &how.weights);
+  GeneratorOptions how = {.runtime = {.batch = options.batch, .threads = options.threads}};
+  ParseDType(options.precision, &how.runtime.weights.emplace());
   const GptConfig config = ConfigOf(options);
   Parameters parameters({.seed = 1});
   WEFT_ASSIGN_OR_RETURN(const auto generator, Generator::Create(config, &parameters, how));

@@ -33,11 +33,11 @@ struct Options {
 
 absl::Status Measure(const Options& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(options.model));
-  LineTranslatorOptions how = {.translate = opened.translate, .batch = options.batch};
+  LineTranslatorOptions how = {.translate = opened.translate, .runtime = {.batch = options.batch}};
   how.translate.search.beam = options.beam;
-  how.threads = options.threads == 0 ? Cores() : options.threads;
+  how.runtime.threads = options.threads == 0 ? Cores() : options.threads;
   how.shortlist = options.shortlist;
-  ParseDType(options.precision, &how.weights.emplace());
+  ParseDType(options.precision, &how.runtime.weights.emplace());
   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(options.model, std::move(opened), how));
   LineReader reader({options.source});
   WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(/*max_lines=*/size_t{1} << 20));
@@ -66,7 +66,7 @@ absl::Status Measure(const Options& options) {
   PrintRow({{"beam", options.beam},
             {"batch", options.batch},
             {"precision", options.precision},
-            {"threads", how.threads},
+            {"threads", how.runtime.threads},
             {"sentences", sources.size()},
             {"sentences_per_second", static_cast<double>(sources.size()) / median},
             {"tokens_per_second", static_cast<double>(tokens) / median},

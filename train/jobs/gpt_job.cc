@@ -126,8 +126,9 @@ std::string GptJob::Title(const Parameters& parameters) const {
 
 // Returns a text of `length` tokens that continues the beginning of a text.
 absl::StatusOr<std::string> GptJob::Generate(int64_t length, Parameters* parameters) const {
-  WEFT_ASSIGN_OR_RETURN(const auto generator,
-                        Generator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
+  WEFT_ASSIGN_OR_RETURN(
+      const auto generator,
+      Generator::Create(model_.config(), parameters, {.runtime = {.batch = 8, .threads = training_.trainer.threads}}));
   const GenerateOptions how = {.sampling = {.temperature = sample_temperature_, .seed = training_.seed},
                                .length = length};
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(data_.tokenizer()));

@@ -1,4 +1,4 @@
-#include "weft/inference/eval_runner.h"
+#include "weft/inference/runtime.h"
 
 #include <limits>
 #include <utility>
@@ -20,22 +20,22 @@ bool HasOverflow(absl::Span<const float> numbers) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<EvalRunner>> EvalRunner::Create(const Tape& tape, CompileOptions options,
-                                                               Parameters* parameters, int64_t threads) {
-  options.mode = kEval;
-  auto runner = std::unique_ptr<EvalRunner>(new EvalRunner(tape, std::move(options), parameters));
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, runner->options_));
-  runner->runner_.emplace(std::move(graph), parameters, RunnerOptions{.threads = static_cast<int>(threads)});
-  WEFT_RETURN_IF_ERROR(runner->runner_->status());
-  return runner;
+absl::Status EvalGraph::Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters) {
+  options_ = std::move(options);
+  options_.mode = kEval;
+  options_.weights = runtime.weights.value_or(kF32);
+  parameters_ = parameters;
+  WEFT_ASSIGN_OR_RETURN(Graph graph, weft::Compile(tape, options_));
+  runner_.emplace(std::move(graph), parameters, RunnerOptions{.threads = static_cast<int>(runtime.threads)});
+  return runner_->status();
 }
 
-absl::StatusOr<Outputs> EvalRunner::Run(absl::Span<const FeedPair> feeds) {
+absl::StatusOr<Outputs> EvalGraph::Run(absl::Span<const FeedPair> feeds) {
   WEFT_ASSIGN_OR_RETURN(const Outputs out, runner_->Run(feeds));
   for (const Var var : options_.fetch) {
     const Tensor value = out[var];
     if (value.type.dtype != kF32 || !HasOverflow(value.span<const float>())) continue;
-    WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape_, options_));
+    WEFT_ASSIGN_OR_RETURN(Graph graph, weft::Compile(tape, options_));
     Runner check(std::move(graph), parameters_, {.threads = 1, .check_nan = true});
     WEFT_RETURN_IF_ERROR(check.Run(feeds).status());
     const std::string& first = check.first_nan();

@@ -1,0 +1,89 @@
+// What all models in inference share: the options of their executions, and the graphs that are executed.
+//
+//   struct Logits : EvalGraph {
+//     Var tokens, logits;
+//   };
+//   Logits graph;
+//   ...  // records graph.tokens and graph.logits on graph.tape
+//   WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {graph.logits}}, runtime, &parameters));
+//   WEFT_ASSIGN_OR_RETURN(const Outputs out, graph.Run({{graph.tokens, ids}}));
+#ifndef WEFT_INFERENCE_RUNTIME_H_
+#define WEFT_INFERENCE_RUNTIME_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/dtype.h"
+#include "weft/core/parameters.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+
+// How a model is executed.
+struct RuntimeOptions {
+  int64_t batch = 32;   // maximum number of texts, lines, pictures or windows in one execution
+  int64_t threads = 0;  // 0: one for each core
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file. Weights that come
+  // from no file are then held in f32.
+  std::optional<DType> weights = std::nullopt;
+
+  // Returns these options for a model whose file has weights of `dtype`.
+  RuntimeOptions For(DType dtype) const { return {batch, threads, weights.value_or(dtype)}; }
+};
+
+// An EvalGraph runs what its tape recorded in mode kEval, so without dropout. It refuses results that are NaN or
+// +infinity.
+class EvalGraph {
+ public:
+  // Compiles the tape with `options`, the mode kEval and the weights of `runtime`. Adds the graph's missing weights and
+  // states to `parameters`, which must outlive the graph.
+  absl::Status Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters);
+
+  // Runs the graph, as Runner::Run does. Returns FailedPrecondition if a fetched value of f32 is NaN or infinity,
+  // because large weights overflowed. The error names the first op that made a NaN, which another execution finds.
+  absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
+  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
+    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
+  }
+
+  Tape tape;
+
+ private:
+  CompileOptions options_;
+  Parameters* parameters_ = nullptr;
+  std::optional<Runner> runner_;
+};
+
+// The graphs of one model, each for other sizes. A graph is compiled when it is first needed.
+template <class Sizes, class Graph>
+class GraphCache {
+ public:
+  // Returns the graph for `sizes`. If there is none yet, `compile` records and compiles it: absl::Status(Graph*).
+  template <class Compile>
+  absl::StatusOr<Graph*> Get(const Sizes& sizes, Compile compile) {
+    std::unique_ptr<Graph>& graph = graphs_[sizes];
+    if (graph == nullptr) {
+      auto made = std::make_unique<Graph>();
+      WEFT_RETURN_IF_ERROR(compile(made.get()));
+      graph = std::move(made);
+    }
+    return graph.get();
+  }
+
+ private:
+  std::map<Sizes, std::unique_ptr<Graph>> graphs_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_RUNTIME_H_
