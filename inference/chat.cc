@@ -65,11 +65,11 @@ absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
   return tokens;
 }
 
-absl::Status Chat::Answer(absl::string_view line, Sink sink) {
+absl::Status Chat::Answer(absl::string_view line, TokenSink sink) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, AddTurn(line));
-  return generator_->Continue({tokens}, [&](size_t, const std::string& piece, const GeneratedToken*) {
-    turns_.back() += piece;
-    return sink(piece);
+  return generator_->Continue({tokens}, [&](const GeneratedToken& generated) {
+    turns_.back() += generated.text;
+    return sink(generated);
   });
 }
 

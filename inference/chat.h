@@ -2,8 +2,8 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("gpt2", /*tokenizer=*/""));
 //   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Create(std::move(gpt), {.turn = "\nQuestion: {}\nAnswer:"}));
-//   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", [](const std::string& piece) {
-//     std::cout << piece;
+//   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", [](const GeneratedToken& generated) {
+//     std::cout << generated.text;
 //     return true;
 //   }));
 #ifndef WEFT_INFERENCE_CHAT_H_
@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -39,11 +38,9 @@ class Chat {
   // half of the context.
   static absl::StatusOr<std::unique_ptr<Chat>> Create(OpenedGpt gpt, const ChatOptions& options);
 
-  // Receives the next piece of an answer. Returns whether the answer continues.
-  using Sink = absl::FunctionRef<bool(const std::string&)>;
-  // Adds `line` and the model's answer to the conversation. If the sink ends the answer, the text that was generated
-  // before stays in the conversation.
-  absl::Status Answer(absl::string_view line, Sink sink);
+  // Adds `line` and the model's answer to the conversation. `sink` gets the tokens and pieces of the answer. If it ends
+  // the answer, the text that was generated before stays in the conversation.
+  absl::Status Answer(absl::string_view line, TokenSink sink);
 
   const TextGenerator& generator() const { return *generator_; }
   std::string text() const { return TextFrom(0); }  // the conversation so far

@@ -206,7 +206,7 @@ size_t Generator::Tokens(const GenerateOptions& options) const {
 }
 
 // Draws the next token of a text whose tokens are all read.
-void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text) {
+void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text) {
   const SamplingOptions& sampling = options.sampling;
   const bool penalizes = sampling.repetition_penalty != 1;
   const absl::Span<const float> own_logits = logits;
@@ -244,7 +244,7 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
 }
 
 absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
-                                    Sink sink, std::vector<std::vector<int32_t>>* continuations) {
+                                    TokenSink sink, std::vector<std::vector<int32_t>>* continuations) {
   const size_t batch = static_cast<size_t>(options_.runtime.batch),
                vocabulary = static_cast<size_t>(config_.vocabulary);
   std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
@@ -312,7 +312,7 @@ absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> promp
 }
 
 absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
-                                                                      const GenerateOptions& options, Sink sink) {
+                                                                      const GenerateOptions& options, TokenSink sink) {
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations(prompts.size());
   if (options.length == 0) return continuations;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -60,13 +61,16 @@ struct GenerateOptions {
   Drafter* drafter = nullptr;  // makes the guesses; null: a LookupDraft
 };
 
-// The next token of a continuation.
+// The next token of a continuation, or the next piece of its text.
 struct GeneratedToken {
-  size_t prompt = 0;  // the index of its prompt
-  int32_t token = 0;
+  size_t prompt = 0;      // the index of its prompt
+  int32_t token = -1;     // -1: a piece of text without a token
+  std::string text = {};  // of a TextGenerator: the text that later tokens can't change any more
   // With GenerateOptions::logprobs, the token's own log-probability, and then those of the likeliest tokens.
-  std::vector<TokenLogprob> logprobs;
+  std::vector<TokenLogprob> logprobs = {};
 };
+// Receives each token as soon as it is drawn. Returns whether the text continues.
+using TokenSink = absl::FunctionRef<bool(const GeneratedToken&)>;
 
 class Generator {
  public:
@@ -75,14 +79,12 @@ class Generator {
                                                            const GeneratorOptions& options = {});
   ~Generator();
 
-  // Receives each token as soon as it is drawn. Returns whether the text continues.
-  using Sink = absl::FunctionRef<bool(const GeneratedToken&)>;
   // Returns the tokens that follow each of `prompts`. Prompts do not influence each other's continuations. Returns
   // InvalidArgument, with the prompt's index, if a prompt has no tokens or a token outside the vocabulary. A prompt
   // that exceeds the context is also an error, unless `truncate` is set.
   absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
-      Sink sink = [](const GeneratedToken&) { return true; });
+      TokenSink sink = [](const GeneratedToken&) { return true; });
 
   struct Counts {
     int64_t executions = 0;             // of graphs
@@ -105,9 +107,9 @@ class Generator {
   size_t Tokens(const GenerateOptions& options) const;
   absl::Status Guess(const GenerateOptions& options);
   Step Collect();
-  void Draw(absl::Span<const float> logits, const GenerateOptions& options, Sink sink, Text* text);
-  absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options, Sink sink,
-                           std::vector<std::vector<int32_t>>* continuations);
+  void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);
+  absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
+                           TokenSink sink, std::vector<std::vector<int32_t>>* continuations);
 
   const GptConfig config_;
   const GeneratorOptions options_;

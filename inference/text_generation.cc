@@ -95,44 +95,38 @@ absl::Span<const int32_t> TextGenerator::Fit(absl::Span<const int32_t> prompt) c
   return prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
 }
 
-absl::Status TextGenerator::Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
-  for (size_t i = 0; i < prompts.size(); ++i) {
-    const absl::Span<const int32_t> prompt = Fit(prompts[i]);
-    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, beam_->Generate(prompt));
-    TextStream stream(*gpt_.tokenizer, prompt, options_.stop);
-    std::string text;
-    for (const int32_t token : best[0].tokens) {
-      if (stream.stopped()) break;
-      WEFT_ASSIGN_OR_RETURN(const std::string piece, stream.Add(token));
-      text += piece;
-    }
-    sink(i, text + stream.Finish(), nullptr);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink) {
-  if (beam_ != nullptr) return Search(prompts, sink);
+absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink) {
   std::vector<TextStream> streams;
-  for (const std::vector<int32_t>& prompt : prompts) streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
+  std::vector<std::vector<int32_t>> fitting;
+  for (const std::vector<int32_t>& prompt : prompts) {
+    streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
+    const bool slides = options_.generate.slide && beam_ == nullptr;
+    const absl::Span<const int32_t> end = slides ? prompt : Fit(prompt);
+    fitting.emplace_back(end.begin(), end.end());
+  }
   absl::Status status;
-  const auto take = [&](const GeneratedToken& generated) {
-    const auto [i, token] = std::pair(generated.prompt, generated.token);
-    const absl::StatusOr<std::string> text = streams[i].Add(token);
+  const auto take = [&](GeneratedToken generated) {
+    TextStream& stream = streams[generated.prompt];
+    absl::StatusOr<std::string> text = stream.Add(generated.token);
     if (!text.ok()) {
       status = text.status();
       return false;
     }
-    const bool more = sink(i, *text, &generated);
-    return more && !streams[i].stopped();
+    generated.text = *std::move(text);
+    return sink(generated) && !stream.stopped();
   };
-  std::vector<std::vector<int32_t>> fitting(prompts.begin(), prompts.end());
-  for (std::vector<int32_t>& prompt : fitting) {
-    const absl::Span<const int32_t> end = options_.generate.slide ? prompt : Fit(prompt);
-    prompt = std::vector<int32_t>(end.begin(), end.end());
+  if (beam_ == nullptr) {
+    WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
   }
-  WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
-  for (size_t i = 0; i < streams.size(); ++i) sink(i, streams[i].Finish(), nullptr);
+  for (size_t i = 0; i < streams.size(); ++i) {
+    if (beam_ != nullptr) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, beam_->Generate(fitting[i]));
+      for (const int32_t token : best[0].tokens) {
+        if (!take({.prompt = i, .token = token})) break;
+      }
+    }
+    sink({.prompt = i, .text = streams[i].Finish()});
+  }
   return status;
 }
 

@@ -3,8 +3,8 @@
 //   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("runs/gpt-1", /*tokenizer=*/""));
 //   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Create(std::move(gpt), {.stop = {"\n"}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
-//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](size_t, const std::string& text, const GeneratedToken*) {
-//     std::cout << text;
+//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](const GeneratedToken& generated) {
+//     std::cout << generated.text;
 //     return true;
 //   }));
 //
@@ -19,7 +19,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -68,17 +67,14 @@ class TextGenerator {
   // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
   std::string TokenText(int32_t token) const { return gpt_.tokenizer->TokenText(token); }
 
-  // Receives the index of a prompt and the next piece of its continuation, and the token that was drawn, or null for
-  // the rest of the text. Returns whether the text continues.
-  using Sink = absl::FunctionRef<bool(size_t, const std::string&, const GeneratedToken*)>;
-  // Continues each prompt, and gives each piece of text to `sink` as soon as later tokens cannot change it.
-  absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
+  // Continues each prompt. Gives each token to `sink`, with the text that later tokens cannot change any more, and at
+  // the end the rest of each text.
+  absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink);
 
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
   absl::Status OpenDraft();
   absl::Span<const int32_t> Fit(absl::Span<const int32_t> prompt) const;
-  absl::Status Search(absl::Span<const std::vector<int32_t>> prompts, Sink sink);
 
   TextGeneratorOptions options_;
   const OpenedGpt gpt_;

@@ -97,8 +97,8 @@ absl::Status Take(absl::string_view line, Chat* chat) {
     return absl::OkStatus();
   }
   AnswerInterrupt::requested = 0;
-  const absl::Status status = chat->Answer(line, [](const std::string& piece) {
-    Write(piece);
+  const absl::Status status = chat->Answer(line, [](const GeneratedToken& generated) {
+    Write(generated.text);
     return AnswerInterrupt::requested == 0;
   });
   if (status.ok()) Write("\n");

@@ -112,16 +112,15 @@ absl::Status PrintAll(TextGenerator* generator, const GenerateFlags& flags, std:
                       absl::Span<const TokenIds> prompts) {
   std::vector<nlohmann::ordered_json> tokens(texts.size(), nlohmann::ordered_json::array());
   const bool logprobs = flags.options.generate.logprobs >= 0;
-  WEFT_RETURN_IF_ERROR(
-      Failure(generator->Continue(prompts, [&](size_t i, const std::string& text, const GeneratedToken* token) {
-        texts[i] += text;
-        if (token == nullptr || token->logprobs.empty()) return true;
-        nlohmann::ordered_json& next = tokens[i].emplace_back(LogprobJson(*generator, token->logprobs[0]));
-        for (const TokenLogprob& likely : absl::MakeConstSpan(token->logprobs).subspan(1)) {
-          next["likeliest"].push_back(LogprobJson(*generator, likely));
-        }
-        return true;
-      })));
+  WEFT_RETURN_IF_ERROR(Failure(generator->Continue(prompts, [&](const GeneratedToken& token) {
+    texts[token.prompt] += token.text;
+    if (token.logprobs.empty()) return true;
+    nlohmann::ordered_json& next = tokens[token.prompt].emplace_back(LogprobJson(*generator, token.logprobs[0]));
+    for (const TokenLogprob& likely : absl::MakeConstSpan(token.logprobs).subspan(1)) {
+      next["likeliest"].push_back(LogprobJson(*generator, likely));
+    }
+    return true;
+  })));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto line = [&] {
       return logprobs ? JsonLine(nlohmann::ordered_json{{"text", texts[i]}, {"tokens", tokens[i]}})
@@ -137,8 +136,8 @@ absl::Status PrintOne(TextGenerator* generator, const GenerateFlags& flags, cons
   WEFT_ASSIGN_OR_RETURN(const TokenIds ids, generator->Encode(prompt));
   if (flags.json) return PrintAll(generator, flags, {prompt}, {ids});
   Write(prompt);
-  const absl::Status status = generator->Continue({ids}, [](size_t, const std::string& text, const GeneratedToken*) {
-    Write(text);
+  const absl::Status status = generator->Continue({ids}, [](const GeneratedToken& generated) {
+    Write(generated.text);
     std::fflush(stdout);
     return true;
   });
