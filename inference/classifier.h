@@ -6,7 +6,7 @@
 //     for (const ClassifierResult& each : results) std::puts(classifier->Rank(each.values[0])[0].label.c_str());
 //   }));
 //
-// To classify texts or pictures in memory, use TextHead::Run (text_head.h) or PictureClassifier::Run.
+// To classify texts or pictures in memory, use TextHead::Run or PictureClassifier::Run.
 #ifndef WEFT_INFERENCE_CLASSIFIER_H_
 #define WEFT_INFERENCE_CLASSIFIER_H_
 
@@ -22,8 +22,16 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/formats/images.h"
+#include "weft/formats/weights.h"
+#include "weft/inference/bert_encoder.h"
 #include "weft/inference/metrics.h"
+#include "weft/inference/open_model.h"
+#include "weft/inference/pixel_scale.h"
 #include "weft/inference/runtime.h"
+#include "weft/models/vit.h"
+#include "weft/text/classifier_input.h"
 #include "weft/text/labelled_examples.h"
 #include "weft/text/text_task.h"
 
@@ -64,8 +72,6 @@ struct ClassScore {
   ConfusionMatrix confusion = {};  // empty where classes are tokens
 };
 
-// Returns InvalidArgument unless `scores` is kSoftmax, because examples have one right label each.
-absl::Status CheckOneLabel(LabelScores scores);
 // Returns the score of examples with these logits and right classes.
 ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes);
 
@@ -90,8 +96,8 @@ class Classifier {
 
   // Measures the classifier on files of labelled texts (text/labelled_examples.h), or on pictures with labels.
   // `labels`: for pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns
-  // InvalidArgument for a label that the model does not have, or if CheckOneLabel does. Not for the tasks tokens and
-  // regression, which a TextHead measures.
+  // InvalidArgument for a label that the model does not have, or unless the scores are kSoftmax, because examples have
+  // one right label each. Not for the tasks tokens and regression, which a TextHead measures.
   virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
 
  protected:
@@ -102,6 +108,84 @@ class Classifier {
   const std::vector<std::string> labels_;
   const LabelScores scores_;
   const TextTask task_;
+};
+
+struct TaggingResult {
+  TaggingScore tags;
+  double loss = 0;  // mean, in nats a word
+};
+struct RegressionResult {
+  int64_t count = 0;                 // of examples
+  double loss = 0;                   // mean squared error
+  double pearson = 0, spearman = 0;  // correlations of the right and the predicted numbers; NaN if there are none
+};
+
+// The classifier of a BERT. It computes logits of the labels of a text or of a pair of texts, logits of the labels of
+// each word, or the number of a regression.
+//
+//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
+//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.truncate = true}));
+//   WEFT_ASSIGN_OR_RETURN(const TaggingResult score, head->EvaluateTags({"test.conll"}));
+class TextHead final : public Classifier {
+ public:
+  // Returns Unimplemented if the model has no classifier.
+  static absl::StatusOr<std::unique_ptr<TextHead>> Create(OpenedBert bert, const ClassifierOptions& options);
+
+  absl::string_view example() const override { return pairs_ ? "pair" : "text"; }
+  absl::Status Classify(const std::vector<std::string>& files, Take take) override;
+  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
+
+  // Computes the results of examples.
+  absl::StatusOr<std::vector<ClassifierResult>> Run(const LabelledExamples& examples);
+  // Reads labelled examples, and computes the figures of the task tokens.
+  absl::StatusOr<TaggingResult> EvaluateTags(const std::vector<std::string>& files);
+  // The same for the task regression. Returns InvalidArgument if the model predicts several numbers.
+  absl::StatusOr<RegressionResult> EvaluateNumbers(const std::vector<std::string>& files);
+
+ private:
+  TextHead(const OpenedBert& bert, const ClassifierOptions& options);
+  struct Example {
+    std::vector<std::string> texts;
+    WordsInput input;
+  };
+  absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
+  absl::Status Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const;
+  absl::StatusOr<std::vector<ClassifierResult>> Run(std::vector<Example> examples);
+  absl::StatusOr<LabelledExamples> Read(const std::vector<std::string>& files) const;
+
+  const ClassifierOptions options_;
+  const bool pairs_;
+  std::unique_ptr<BertEncoder> encoder_;
+};
+
+// The classifier of a Vision Transformer.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {}));
+//   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
+class PictureClassifier final : public Classifier {
+ public:
+  // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. A training run must
+  // have that file; otherwise, without it, pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model
+  // has several channels, because Images have one.
+  static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
+                                                                 const ClassifierOptions& options);
+
+  // Returns the logits of each picture's classes. Returns InvalidArgument if the pictures' size is not the model's.
+  absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
+
+  absl::string_view example() const override { return "picture"; }
+  absl::Status Classify(const std::vector<std::string>& files, Take take) override;
+  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
+
+ private:
+  PictureClassifier(const PublishedVit& vit, int64_t batch);
+
+  const VitConfig config_;
+  const int64_t batch_;
+  PixelScale scale_;
+  Parameters parameters_{{.draw = false}};
+  EvalGraph graph_;
+  Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
 };
 
 // Opens the TextHead of a BERT with a classifier (OpenBert), or the PictureClassifier of a ViT. Returns Unimplemented

@@ -1,9 +1,8 @@
-#include "weft/inference/correlation.h"
-
 #include <cmath>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/inference/metrics.h"
 
 namespace weft {
 namespace {

@@ -1,13 +1,18 @@
-// All figures follow from the confusion matrix: a row's sum is a class's support, a column's sum its predictions.
+// All figures of classes follow from the confusion matrix: a row's sum is a class's support, a column's sum its
+// predictions. seqeval's default mode accepts any sequence of tags: where an entity begins or ends follows from each
+// pair of neighbouring tags.
 #include "weft/inference/metrics.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "weft/core/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -22,14 +27,14 @@ constexpr size_t kMaxColumnLabel = 10;  // characters of a label at the head of 
 double Ratio(double a, double b) { return b == 0 ? 0 : a / b; }
 
 // Adds `weight` times the figures of `from` to `mean`.
-void AddTo(ClassQuality* mean, const ClassQuality& from, double weight) {
+void AddTo(Quality* mean, const Quality& from, double weight) {
   mean->precision += weight * from.precision;
   mean->recall += weight * from.recall;
   mean->f1 += weight * from.f1;
 }
 
 size_t Characters(absl::string_view text) {
-  return static_cast<size_t>(absl::c_count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<size_t>(absl::c_count_if(text, [](char c) { return !IsContinuation(c); }));
 }
 
 // Returns `label`, cut to `max` characters, the last of which is then "…".
@@ -59,7 +64,7 @@ std::string QualityTable(const ConfusionMatrix& confusion, absl::Span<const std:
   }
   size_t width = std::string("weighted average").size();
   for (const size_t i : shown) width = std::max(width, Characters(Cut(labels[i], kMaxLabel)));
-  const auto line = [&](absl::string_view label, const ClassQuality& quality) {
+  const auto line = [&](absl::string_view label, const Quality& quality) {
     absl::StrAppend(
         &text, Left(label, width),
         absl::StrFormat("%11.4f%11.4f%11.4f%11d\n", quality.precision, quality.recall, quality.f1, quality.support));
@@ -133,7 +138,7 @@ ClassReport ReportClasses(const ConfusionMatrix& confusion) {
     examples += support;
     occurring += predictions + support > 0 ? 1 : 0;
   }
-  for (const ClassQuality& quality : report.classes) {
+  for (const Quality& quality : report.classes) {
     // A class that does not occur has only zeros.
     AddTo(&report.macro, quality, Ratio(1, static_cast<double>(occurring)));
     AddTo(&report.weighted, quality, Ratio(static_cast<double>(quality.support), static_cast<double>(examples)));
@@ -160,6 +165,191 @@ std::string ToText(const ConfusionMatrix& confusion, absl::Span<const std::strin
   const std::string matrix = MatrixTable(confusion, labels);
   return absl::StrCat(QualityTable(confusion, labels), "\n",
                       matrix.empty() ? ConfusionList(confusion, labels) : matrix);
+}
+
+namespace {
+
+bool IsOneOf(char letter, absl::string_view letters) { return letters.find(letter) != absl::string_view::npos; }
+
+struct Entity {
+  std::string type;
+  size_t first = 0, last = 0;  // indices of words
+
+  bool operator==(const Entity&) const = default;
+};
+
+// A tag is split into the letter of its position, and the type of its entity.
+struct Tag {
+  char letter = 'O';
+  absl::string_view type = "";
+
+  bool is_within() const { return !IsOneOf(letter, "O."); }
+};
+
+Tag Split(absl::string_view text) {
+  if (text.empty()) return {.type = "_"};
+  Tag tag = {.letter = text[0], .type = text.substr(1)};
+  const size_t hyphen = tag.type.find('-');
+  if (hyphen != absl::string_view::npos) tag.type.remove_prefix(hyphen + 1);
+  if (tag.type.empty()) tag.type = "_";
+  return tag;
+}
+
+bool EndsBetween(const Tag& tag, const Tag& next) {
+  if (IsOneOf(tag.letter, "ES")) return true;
+  if (IsOneOf(tag.letter, "BI") && IsOneOf(next.letter, "BSO")) return true;
+  return tag.is_within() && tag.type != next.type;
+}
+
+bool BeginsBetween(const Tag& tag, const Tag& next) {
+  if (IsOneOf(next.letter, "BS")) return true;
+  if (IsOneOf(tag.letter, "ESO") && IsOneOf(next.letter, "EI")) return true;
+  return next.is_within() && tag.type != next.type;
+}
+
+// Returns the entities of the tags of one sentence.
+std::vector<Entity> EntitiesOf(absl::Span<const std::string> tags) {
+  std::vector<Entity> entities;
+  Tag last;
+  size_t first = 0;
+  for (size_t i = 0; i <= tags.size(); ++i) {
+    const Tag tag = i < tags.size() ? Split(tags[i]) : Tag{.type = "_"};
+    if (i > 0 && EndsBetween(last, tag)) entities.push_back({std::string(last.type), first, i - 1});
+    if (BeginsBetween(last, tag)) first = i;
+    last = tag;
+  }
+  return entities;
+}
+
+std::string Line(absl::string_view name, size_t width, const Quality& figures) {
+  return absl::StrFormat("%*s  %9.4f %9.4f %9.4f %9d\n", static_cast<int>(width), name, figures.precision,
+                         figures.recall, figures.f1, figures.support);
+}
+
+}  // namespace
+
+void TaggingScore::Add(absl::Span<const std::string> right, absl::Span<const std::string> predicted) {
+  WEFT_CHECK(right.size() == predicted.size());
+  for (size_t i = 0; i < right.size(); ++i) equal_ += right[i] == predicted[i] ? 1 : 0;
+  words_ += static_cast<int64_t>(right.size());
+  const std::vector<Entity> entities = EntitiesOf(right), found = EntitiesOf(predicted);
+  for (const Entity& entity : entities) ++counts_[entity.type].right;
+  for (const Entity& entity : found) {
+    Counts& counts = counts_[entity.type];
+    ++counts.predicted;
+    counts.both += std::count(entities.begin(), entities.end(), entity);
+  }
+}
+
+Quality TaggingScore::FiguresOf(const Counts& counts) {
+  const auto fraction = [](auto a, auto b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); };
+  Quality figures = {.precision = fraction(counts.both, counts.predicted),
+                     .recall = fraction(counts.both, counts.right),
+                     .support = counts.right};
+  figures.f1 = fraction(2 * figures.precision * figures.recall, figures.precision + figures.recall);
+  return figures;
+}
+
+Quality TaggingScore::All() const {
+  Counts all;
+  for (const auto& [type, counts] : counts_) {
+    all.right += counts.right;
+    all.predicted += counts.predicted;
+    all.both += counts.both;
+  }
+  return FiguresOf(all);
+}
+
+namespace {
+
+// Returns the mean of the figures with the weights that `weight_of` returns.
+template <class WeightOf>
+Quality MeanOf(const std::map<std::string, Quality>& types, WeightOf weight_of) {
+  Quality mean;
+  double sum = 0;
+  for (const auto& [type, figures] : types) {
+    const double weight = weight_of(figures);
+    AddTo(&mean, figures, weight);
+    mean.support += figures.support;
+    sum += weight;
+  }
+  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = sum == 0 ? 0 : *figure / sum;
+  return mean;
+}
+
+}  // namespace
+
+Quality TaggingScore::Macro() const {
+  return MeanOf(ByType(), [](const Quality&) { return 1.0; });
+}
+
+Quality TaggingScore::Weighted() const {
+  return MeanOf(ByType(), [](const Quality& figures) { return static_cast<double>(figures.support); });
+}
+
+std::map<std::string, Quality> TaggingScore::ByType() const {
+  std::map<std::string, Quality> figures;
+  for (const auto& [type, counts] : counts_) figures[type] = FiguresOf(counts);
+  return figures;
+}
+
+double TaggingScore::accuracy() const {
+  return words_ == 0 ? 0 : static_cast<double>(equal_) / static_cast<double>(words_);
+}
+
+std::string TaggingScore::Report() const {
+  constexpr absl::string_view kWidest = "weighted avg";
+  const std::map<std::string, Quality> types = ByType();
+  size_t width = kWidest.size();
+  for (const auto& [type, figures] : types) width = std::max(width, type.size());
+  std::string report = absl::StrFormat("%*s  %9s %9s %9s %9s\n\n", static_cast<int>(width), "", "precision", "recall",
+                                       "f1-score", "support");
+  for (const auto& [type, figures] : types) report += Line(type, width, figures);
+  absl::StrAppend(&report, "\n", Line("micro avg", width, All()), Line("macro avg", width, Macro()),
+                  Line(kWidest, width, Weighted()));
+  return report;
+}
+
+namespace {
+
+double Mean(absl::Span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+double PearsonCorrelation(absl::Span<const double> x, absl::Span<const double> y) {
+  WEFT_CHECK(x.size() == y.size());
+  if (x.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const double mean_x = Mean(x), mean_y = Mean(y);
+  double xx = 0, yy = 0, xy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double dx = x[i] - mean_x, dy = y[i] - mean_y;
+    xx += dx * dx;
+    yy += dy * dy;
+    xy += dx * dy;
+  }
+  if (xx == 0 || yy == 0) return std::numeric_limits<double>::quiet_NaN();
+  return std::clamp(xy / (std::sqrt(xx) * std::sqrt(yy)), -1.0, 1.0);
+}
+
+double SpearmanCorrelation(absl::Span<const double> x, absl::Span<const double> y) {
+  const auto is_nan = [](double value) { return std::isnan(value); };  // numbers that are not ordered have no ranks
+  if (absl::c_any_of(x, is_nan) || absl::c_any_of(y, is_nan)) return std::numeric_limits<double>::quiet_NaN();
+  return PearsonCorrelation(RankValues(x), RankValues(y));
+}
+
+std::vector<double> RankValues(absl::Span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    // The ranks begin + 1 .. end have this mean.
+    for (size_t i = begin; i < end; ++i) ranks[order[i]] = 0.5 * static_cast<double>(begin + 1 + end);
+  }
+  return ranks;
 }
 
 }  // namespace weft

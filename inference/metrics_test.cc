@@ -12,7 +12,7 @@ namespace {
 
 using Classes = std::vector<int32_t>;
 
-void ExpectQuality(const ClassQuality& got, const ClassQuality& wanted) {
+void ExpectQuality(const Quality& got, const Quality& wanted) {
   EXPECT_NEAR(got.precision, wanted.precision, 1e-12);
   EXPECT_NEAR(got.recall, wanted.recall, 1e-12);
   EXPECT_NEAR(got.f1, wanted.f1, 1e-12);
@@ -23,8 +23,8 @@ TEST(MetricsTest, FiguresAreScikitLearns) {
   const struct {
     Classes right, predicted;
     ConfusionMatrix confusion;
-    std::vector<ClassQuality> classes;
-    ClassQuality macro, weighted;
+    std::vector<Quality> classes;
+    Quality macro, weighted;
   } rows[] = {
       {{0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 0},
        {0, 1, 0, 2, 1, 1, 0, 2, 2, 1, 2, 2, 0, 0},

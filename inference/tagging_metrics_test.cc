@@ -1,7 +1,6 @@
-#include "weft/inference/tagging_metrics.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/inference/metrics.h"
 
 namespace weft {
 namespace {
@@ -48,7 +47,7 @@ TEST(TaggingMetricsTest, AgreesWithSeqeval) {
       {{{"B-X-Y", "I-X-Y", "B-X"}}, {{"B-X-Y", "I-X", "B-X"}}, 0.3333333333333333, 0.5, 0.4},
   };
   for (const auto& [right, predicted, precision, recall, f1] : kCases) {
-    const EntityFigures all = ScoreOf(right, predicted).All();
+    const Quality all = ScoreOf(right, predicted).All();
     EXPECT_DOUBLE_EQ(all.precision, precision);
     EXPECT_DOUBLE_EQ(all.recall, recall);
     EXPECT_DOUBLE_EQ(all.f1, f1);

@@ -22,8 +22,6 @@
 #include "weft/inference/evaluation.h"
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
-#include "weft/inference/tagging_metrics.h"
-#include "weft/inference/text_head.h"
 #include "weft/text/labelled_examples.h"
 
 namespace weft {
@@ -96,7 +94,7 @@ Figures ScoreFigures(const ClassScore& score, const std::string& count, const st
           {"accuracy", score.accuracy, absl::StrFormat("%.2f %%", 100 * score.accuracy)}};
 }
 
-nlohmann::ordered_json Json(const ClassQuality& quality) {
+nlohmann::ordered_json Json(const Quality& quality) {
   return {
       {"precision", quality.precision}, {"recall", quality.recall}, {"f1", quality.f1}, {"support", quality.support}};
 }
@@ -150,14 +148,9 @@ absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
   return MeasureClassifier(classifier.get(), flags);
 }
 
-nlohmann::ordered_json Json(const EntityFigures& figures) {
-  return {
-      {"precision", figures.precision}, {"recall", figures.recall}, {"f1", figures.f1}, {"support", figures.support}};
-}
-
 absl::StatusOr<Figures> MeasureTags(TextHead* head, const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const TaggingResult score, UsageError(head->EvaluateTags(flags.files)));
-  const EntityFigures all = score.tags.All();
+  const Quality all = score.tags.All();
   auto types = nlohmann::ordered_json::object();
   for (const auto& [type, figures] : score.tags.ByType()) types[type] = Json(figures);
   return Figures{Count("words", score.tags.words()),

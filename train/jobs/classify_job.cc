@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
-#include "weft/inference/correlation.h"
+#include "weft/inference/metrics.h"
 #include "weft/models/layers.h"
 
 namespace weft {
@@ -213,7 +213,7 @@ std::vector<std::string> ClassifyJob::figure_names() const {
 NamedFigures ClassifyJob::TakeFigures(bool averaged) {
   NamedFigures figures;
   if (data_.task() == TextTask::kTokens) {
-    const EntityFigures all = tags_.All();
+    const Quality all = tags_.All();
     figures = {{"precision", all.precision}, {"recall", all.recall}, {"f1", all.f1}};
     if (!averaged) report_ = tags_.Report();
     tags_ = {};
