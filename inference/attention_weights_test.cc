@@ -16,8 +16,8 @@
 #include "weft/core/safetensors.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/inference/sorting_gpt.h"
 #include "weft/models/attention.h"
+#include "weft/tests/peers/sorting_gpt.h"
 
 namespace weft {
 namespace {

@@ -18,8 +18,8 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/inference/generate.h"
-#include "weft/inference/sorting_gpt.h"
 #include "weft/inference/translate.h"
+#include "weft/tests/peers/sorting_gpt.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 // These functions read minGPT's model that sorts six digits, for tests.
 //
 //   const std::string folder = SortingGpt(data + "/gpt-nano-sort");   // a folder that ReadModel reads
-#ifndef WEFT_INFERENCE_SORTING_GPT_H_
-#define WEFT_INFERENCE_SORTING_GPT_H_
+#ifndef WEFT_TESTS_PEERS_SORTING_GPT_H_
+#define WEFT_TESTS_PEERS_SORTING_GPT_H_
 
 #include <algorithm>
 #include <cstring>
@@ -54,4 +54,4 @@ inline std::string SortingGpt(const std::string& data) {
 
 }  // namespace weft
 
-#endif  // WEFT_INFERENCE_SORTING_GPT_H_
+#endif  // WEFT_TESTS_PEERS_SORTING_GPT_H_
