@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,6 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/input_tokens.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/pixel_scale.h"
 #include "weft/inference/runtime.h"
@@ -74,8 +74,9 @@ class Reading {
   }
 
   // Adds the maps of the probes whose names `choose` accepts, with the texts of their tokens.
-  template <class Choose>
-  absl::Status Add(std::string kind, Texts targets, Texts sources, Choose choose) {
+  absl::Status Add(
+      std::string kind, Texts targets, Texts sources,
+      absl::FunctionRef<bool(const std::string&)> choose = [](const std::string&) { return true; }) {
     AttentionMaps maps = {.kind = std::move(kind), .targets = std::move(targets), .sources = std::move(sources)};
     VarList vars;
     for (const Tape::NamedValue& probe : graph_.tape.probes()) {
@@ -97,7 +98,7 @@ class Reading {
 
   // Runs `model` once, and returns the maps that were added with their weights.
   template <class Model>
-  absl::StatusOr<std::vector<AttentionMaps>> Run(const std::string& path, const Model& model) {
+  absl::StatusOr<AttentionWeights> Run(const char* family, const std::string& path, const Model& model) {
     CompileOptions options;
     for (const VarList& vars : vars_) options.fetch.insert(options.fetch.end(), vars.begin(), vars.end());
     if (!query_.raise) options.without = PassSet({Pass::kRaise});
@@ -112,7 +113,7 @@ class Reading {
         maps_[i].weights.insert(maps_[i].weights.end(), layer.begin(), layer.end());
       }
     }
-    return std::move(maps_);
+    return AttentionWeights{.family = family, .maps = std::move(maps_)};
   }
 
  private:
@@ -124,8 +125,6 @@ class Reading {
   std::vector<VarList> vars_;  // of each of maps_, by layer
   int64_t count_ = 0;
 };
-
-bool Any(const std::string&) { return true; }
 
 absl::Status RefuseSecond(const AttentionQuery& query, const char* family) {
   if (!query.second) return absl::OkStatus();
@@ -153,10 +152,8 @@ absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedG
   Reading reading(query);
   Gpt(gpt.config).Logits(reading.Ids("tokens", ids, gpt.config.vocabulary));
   const Texts texts = TextsOf(ids, tokenizer.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts, Any));
-  AttentionWeights result = {.family = "gpt"};
-  WEFT_ASSIGN_OR_RETURN(result.maps, reading.Run(path, gpt));
-  return result;
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  return reading.Run("gpt", path, gpt);
 }
 
 absl::StatusOr<AttentionWeights> OfBert(const std::string& path, const PublishedBert& bert,
@@ -190,10 +187,8 @@ absl::StatusOr<AttentionWeights> OfBert(const std::string& path, const Published
   const Var segments = query.second ? reading.Ids("segments", input.segments, bert.config.segments) : Var{};
   Bert(bert.config).Encode(tokens, {.segments = segments});
   const Texts texts = TextsOf(input.ids, tokenizer.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts, Any));
-  AttentionWeights result = {.family = "bert"};
-  WEFT_ASSIGN_OR_RETURN(result.maps, reading.Run(path, bert));
-  return result;
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  return reading.Run("bert", path, bert);
 }
 
 // Returns the tokens of a greedy translation, without its begin and end tokens.
@@ -245,8 +240,8 @@ absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const At
   WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources, encoder));
   WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets, decoder));
   WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources, cross));
-  AttentionWeights result = {.family = "transformer", .produced = TextsOf(produced, opened.target.get())};
-  WEFT_ASSIGN_OR_RETURN(result.maps, reading.Run(path, opened.model));
+  WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("transformer", path, opened.model));
+  result.produced = TextsOf(produced, opened.target.get());
   return result;
 }
 
@@ -273,13 +268,12 @@ absl::StatusOr<AttentionWeights> OfVit(const std::string& path, const PublishedV
     const int64_t columns = config.image_width / config.patch_size;
     patches.push_back(absl::StrCat(i / columns, ",", i % columns));
   }
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches, Any));
-  AttentionWeights result = {.family = "vit"};
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches));
+  WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("vit", path, vit));
   result.picture = AttendedPicture{.height = config.image_height,
                                    .width = config.image_width,
                                    .patch_size = config.patch_size,
                                    .pixels = {pixels.begin(), pixels.end()}};
-  WEFT_ASSIGN_OR_RETURN(result.maps, reading.Run(path, vit));
   return result;
 }
 

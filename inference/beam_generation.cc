@@ -1,5 +1,4 @@
-// The page of a prompt's position is its number. After the prompt of n tokens, token t of the hypothesis that was
-// number k when the token was read has the page n + t · beam + k.
+// The page of a prompt's position is its number. The pages of hypotheses follow (BeamSearch::AppendPages).
 #include "weft/inference/beam_generation.h"
 
 #include <algorithm>
@@ -7,7 +6,6 @@
 #include <tuple>
 
 #include "weft/core/status.h"
-#include "weft/inference/input_tokens.h"
 #include "weft/inference/sampling.h"
 
 namespace weft {
@@ -55,18 +53,15 @@ absl::StatusOr<const float*> BeamGenerator::ReadPrompt(absl::Span<const int32_t>
 // Reads the newest token of each live hypothesis. Returns the logits of the tokens after them.
 absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const BeamSearch& search) {
   const absl::Span<const BeamSearch::Beam> live = search.live();
-  const size_t newest = static_cast<size_t>(search.length()) - 1, beam = static_cast<size_t>(options_.beam);
+  const size_t newest = static_cast<size_t>(search.length()) - 1;
   std::vector<PageTable> tables(live.size());
   CachedGpt::Rows rows;
   for (size_t k = 0; k < live.size(); ++k) {
     std::vector<int32_t>& pages = tables[k].pages;
-    pages.resize(prompt + newest + 1);
-    std::iota(pages.begin(), pages.begin() + static_cast<std::ptrdiff_t>(prompt), 0);
-    // Token t was read as part of hypothesis path[t + 1], since token t + 1 extended that one.
-    for (size_t t = 0; t <= newest; ++t) {
-      const size_t at = t == newest ? k : static_cast<size_t>(live[k].path[t + 1]);
-      pages[prompt + t] = static_cast<int32_t>(prompt + t * beam + at);
-    }
+    pages.resize(prompt);
+    std::iota(pages.begin(), pages.end(), 0);
+    // The prompt takes the place of the position 0. The search's first token is at position 1.
+    search.AppendPages(k, /*begin=*/1, static_cast<int32_t>(prompt) - static_cast<int32_t>(options_.beam), &pages);
     rows.Add(live[k].tokens.back(), prompt + newest, &tables[k]);
     rows.last.push_back(static_cast<int32_t>(k));
   }

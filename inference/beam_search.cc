@@ -1,5 +1,5 @@
 // For each of its tokens, a hypothesis also keeps the index of the beam that the token extended. This path tells which
-// pages of the decoder's cache hold the hypothesis's keys and values.
+// pages of a cache hold the hypothesis's keys and values.
 #include "weft/inference/beam_search.h"
 
 #include <algorithm>
@@ -96,6 +96,14 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
   }
   if (Enough(next)) next.clear();
   live_ = std::move(next);
+}
+
+void BeamSearch::AppendPages(size_t k, int64_t begin, int32_t first, std::vector<int32_t>* pages) const {
+  // The token at position t was read as part of hypothesis path[t], which token t extended.
+  for (int64_t t = begin; t <= length_; ++t) {
+    const int32_t at = t < length_ ? live_[k].path[static_cast<size_t>(t)] : static_cast<int32_t>(k);
+    pages->push_back(first + static_cast<int32_t>(t * options_.beam) + at);
+  }
 }
 
 bool BeamSearch::Enough(absl::Span<const Beam> next) {

@@ -9,7 +9,6 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/input_tokens.h"
 #include "weft/text/buckets.h"
 
 namespace weft {

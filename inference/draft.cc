@@ -35,12 +35,6 @@ std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count)
   return {};
 }
 
-absl::StatusOr<std::vector<std::vector<int32_t>>> LookupDraft::Guess(absl::Span<const DraftRequest> requests) {
-  std::vector<std::vector<int32_t>> guesses;
-  for (const DraftRequest& request : requests) guesses.push_back(DraftByLookup(request.tokens, request.count));
-  return guesses;
-}
-
 ModelDraft::ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages)
     : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(kCachePage)) {}
 

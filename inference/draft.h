@@ -2,7 +2,6 @@
 // et al., "Fast inference from Transformers via speculative decoding", 2023). Guesses change no token: the generator
 // draws each token from its own model's logits, and keeps a guess only if it is the token that was drawn.
 //
-//   LookupDraft lookup;
 //   WEFT_ASSIGN_OR_RETURN(auto small, ModelDraft::Create(config, &parameters, {.batch = 8}));
 //   generator->Generate(prompts, {.draft = 4, .drafter = small.get()});
 #ifndef WEFT_INFERENCE_DRAFT_H_
@@ -37,15 +36,9 @@ class Drafter {
   virtual absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) = 0;
 };
 
-// Guesses the tokens that followed an earlier occurrence of the text's last tokens, as prompt look-up decoding does
-// (Saxena, 2023). This pays off for texts that repeat names and phrases.
-class LookupDraft : public Drafter {
- public:
-  absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
-};
-
 // Returns up to `count` tokens that followed the latest earlier occurrence of the last three tokens of `text`. If these
-// did not occur, looks up the last two. Returns no tokens if these did not occur either.
+// did not occur, looks up the last two. Returns no tokens if these did not occur either. Such guesses, prompt look-up
+// decoding (Saxena, 2023), pay off for texts that repeat names and phrases.
 std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count);
 
 // Guesses the tokens that a smaller GPT with the same tokenizer finds most likely. The smaller GPT has a cache of its

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/inference/input_tokens.h"
 
 namespace weft {
 namespace {
@@ -139,9 +138,12 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
     requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = count});
   }
   if (texts.empty()) return absl::OkStatus();
-  LookupDraft lookup;
-  Drafter& drafter = options.drafter != nullptr ? *options.drafter : lookup;
-  WEFT_ASSIGN_OR_RETURN(std::vector<std::vector<int32_t>> guesses, drafter.Guess(requests));
+  std::vector<std::vector<int32_t>> guesses;
+  if (options.drafter != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(guesses, options.drafter->Guess(requests));
+  } else {
+    for (const DraftRequest& each : requests) guesses.push_back(DraftByLookup(each.tokens, each.count));
+  }
   WEFT_CHECK(guesses.size() == texts.size());
   for (size_t i = 0; i < texts.size(); ++i) {
     std::vector<int32_t>& draft = guesses[i];

@@ -58,7 +58,7 @@ struct GenerateOptions {
   // Guesses up to this many tokens of each text, which the next execution checks. It changes no token, and is faster
   // where guesses are often right.
   int64_t draft = 0;
-  Drafter* drafter = nullptr;  // makes the guesses; null: a LookupDraft
+  Drafter* drafter = nullptr;  // makes the guesses; null: DraftByLookup
 };
 
 // The next token of a continuation, or the next piece of its text.

@@ -6,7 +6,6 @@
 #include "absl/strings/str_replace.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/input_tokens.h"
 #include "weft/inference/translation_lexicon.h"
 #include "weft/text/text_stream.h"
 

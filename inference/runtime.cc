@@ -1,5 +1,6 @@
 #include "weft/inference/runtime.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,6 +20,29 @@ bool HasOverflow(absl::Span<const float> numbers) {
 }
 
 }  // namespace
+
+absl::Status CheckTokens(absl::string_view whose, absl::Span<const int32_t> tokens, int64_t context,
+                         int64_t vocabulary) {
+  if (tokens.empty()) return InvalidArgument(whose, " has no tokens");
+  if (static_cast<int64_t>(tokens.size()) > context) {
+    return InvalidArgument(whose, " has ", tokens.size(), " tokens, but the model's context is ", context);
+  }
+  for (const int32_t token : tokens) {
+    if (token >= 0 && token < vocabulary) continue;
+    return InvalidArgument(whose, " has the token ", token, ", but the vocabulary ends at ", vocabulary - 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FitContext(size_t special, int64_t context, bool truncate, std::vector<int32_t>* ids) {
+  const size_t room = static_cast<size_t>(context) - special;
+  if (ids->size() > room && !truncate) {
+    return InvalidArgument("it has ", ids->size() + special, " tokens, but the model's context is ", context,
+                           "; truncate would cut it");
+  }
+  ids->resize(std::min(ids->size(), room));
+  return absl::OkStatus();
+}
 
 absl::Status EvalGraph::Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters) {
   options_ = std::move(options);

@@ -1,4 +1,5 @@
-// What all models in inference share: the options of their executions, and the graphs that are executed.
+// What all models in inference share: the options of their executions, checks of the tokens that they read, and the
+// graphs that are executed.
 //
 //   struct Logits : EvalGraph {
 //     Var tokens, logits;
@@ -10,15 +11,18 @@
 #ifndef WEFT_INFERENCE_RUNTIME_H_
 #define WEFT_INFERENCE_RUNTIME_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/dtype.h"
 #include "weft/core/parameters.h"
@@ -40,6 +44,15 @@ struct RuntimeOptions {
   // Returns these options for a model whose file has weights of `dtype`.
   RuntimeOptions For(DType dtype) const { return {batch, threads, weights.value_or(dtype)}; }
 };
+
+// Returns InvalidArgument, such as "WHOSE has no tokens", unless `tokens` has 1 to `context` elements, and all are from
+// 0 to `vocabulary` - 1.
+absl::Status CheckTokens(absl::string_view whose, absl::Span<const int32_t> tokens, int64_t context,
+                         int64_t vocabulary);
+
+// Ensures that `ids` and `special` special tokens together fit `context`. If they do not, drops tokens from the end of
+// `ids` if `truncate` is set; otherwise returns InvalidArgument with both lengths.
+absl::Status FitContext(size_t special, int64_t context, bool truncate, std::vector<int32_t>* ids);
 
 // An EvalGraph runs what its tape recorded in mode kEval, so without dropout. It refuses results that are NaN or
 // +infinity.

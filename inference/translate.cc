@@ -20,7 +20,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/inference/input_tokens.h"
 #include "weft/inference/translator_graphs.h"
 
 namespace weft {
@@ -327,26 +326,23 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
       graphs_->Decoder({rows, static_cast<int64_t>(choices.candidates.size()), choices.per_row}, caches));
   const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
   const size_t memory_pages = static_cast<size_t>(caches.pages);
-  Tokens token(count), position(count, -1), pages(count * capacity);
-  Tokens last(count, -1), memory(count * memory_pages);
+  Tokens token(count), position(count, -1), pages, last(count, -1), memory(count * memory_pages);
   size_t row = 0;
   for (const auto& sentence : live) {
-    const int32_t at = static_cast<int32_t>(sentence->search.length()), beam = static_cast<int32_t>(options.beam);
-    const int32_t first = sentence->slot * beam * static_cast<int32_t>(caches.capacity);
-    int32_t k = 0;
-    for (const BeamSearch::Beam& hypothesis : sentence->search.live()) {
-      token[row] = hypothesis.tokens.empty() ? options.begin : hypothesis.tokens.back();
-      position[row] = at;
-      int32_t* const own = pages.data() + row * capacity;
-      for (int32_t t = 0; t < at; ++t) own[t] = first + t * beam + hypothesis.path[static_cast<size_t>(t)];
-      own[at] = first + at * beam + k++;
+    const BeamSearch& search = sentence->search;
+    const int32_t first = sentence->slot * static_cast<int32_t>(options.beam * caches.capacity);
+    for (size_t k = 0; k < search.live().size(); ++k, ++row) {
+      const Tokens& tokens = search.live()[k].tokens;
+      token[row] = tokens.empty() ? options.begin : tokens.back();
+      position[row] = static_cast<int32_t>(search.length());
+      search.AppendPages(k, /*begin=*/0, first, &pages);
+      pages.resize((row + 1) * capacity);
       last[row] = static_cast<int32_t>(sentence->source->size()) - 1;
-      std::iota(memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages),
-                memory.begin() + static_cast<std::ptrdiff_t>((row + 1) * memory_pages),
-                sentence->memory * static_cast<int32_t>(memory_pages));
-      ++row;
+      const auto of_row = memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages);
+      std::iota(of_row, of_row + caches.pages, sentence->memory * static_cast<int32_t>(memory_pages));
     }
   }
+  pages.resize(count * capacity);
   std::vector<FeedPair> feeds = {{decoder->token, token},
                                  {decoder->position, position},
                                  {decoder->pages, pages},
