@@ -18,6 +18,11 @@ struct Candidate {
   int32_t token;
 };
 
+// Returns how many continuations Extend ranks: enough for `beam` of them without an end token.
+int64_t Ranked(const BeamSearchOptions& options) {
+  return std::max<int64_t>(2, 1 + static_cast<int64_t>(options.end.size())) * options.beam;
+}
+
 }  // namespace
 
 BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
@@ -26,15 +31,6 @@ BeamSearch::BeamSearch(const BeamSearchOptions& options, int64_t max_tokens)
 }
 
 bool BeamSearchOptions::IsEnd(int32_t token) const { return absl::c_linear_search(end, token); }
-
-namespace {
-
-// Returns how many continuations Extend ranks: enough for `beam` of them without an end token.
-int64_t Ranked(const BeamSearchOptions& options) {
-  return std::max<int64_t>(2, 1 + static_cast<int64_t>(options.end.size())) * options.beam;
-}
-
-}  // namespace
 
 // Each hypothesis also gives the tokens that Extend drops: excluded ones, and end tokens before `min_length`.
 int64_t BeamSearch::Candidates(const BeamSearchOptions& options) {

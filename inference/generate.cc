@@ -202,11 +202,6 @@ Generator::Step Generator::Collect() {
   return step;
 }
 
-// Returns the number of tokens that may be drawn.
-size_t Generator::Tokens(const GenerateOptions& options) const {
-  return static_cast<size_t>(options.vocabulary > 0 ? options.vocabulary : config_.vocabulary);
-}
-
 // Draws the next token of a text whose tokens are all read.
 void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text) {
   const SamplingOptions& sampling = options.sampling;
@@ -219,7 +214,7 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
     logits = adjusted;
   }
   const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
-  const size_t tokens = Tokens(options);
+  const auto tokens = static_cast<size_t>(options.vocabulary > 0 ? options.vocabulary : config_.vocabulary);
   const int32_t token = SampleToken(logits.first(tokens), sampling, random.Uniform(text->continuation.size()));
   text->done = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
   if (text->done) return;

@@ -104,7 +104,6 @@ class Generator {
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   bool Admit(Text* text, int64_t length);
   size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
-  size_t Tokens(const GenerateOptions& options) const;
   absl::Status Guess(const GenerateOptions& options);
   Step Collect();
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);

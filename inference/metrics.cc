@@ -221,6 +221,21 @@ std::vector<Entity> EntitiesOf(absl::Span<const std::string> tags) {
   return entities;
 }
 
+// Returns the mean of the figures with the weights that `weight_of` returns.
+template <class WeightOf>
+Quality MeanOf(const std::map<std::string, Quality>& types, WeightOf weight_of) {
+  Quality mean;
+  double sum = 0;
+  for (const auto& [type, figures] : types) {
+    const double weight = weight_of(figures);
+    AddTo(&mean, figures, weight);
+    mean.support += figures.support;
+    sum += weight;
+  }
+  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = sum == 0 ? 0 : *figure / sum;
+  return mean;
+}
+
 std::string Line(absl::string_view name, size_t width, const Quality& figures) {
   return absl::StrFormat("%*s  %9.4f %9.4f %9.4f %9d\n", static_cast<int>(width), name, figures.precision,
                          figures.recall, figures.f1, figures.support);
@@ -259,25 +274,6 @@ Quality TaggingScore::All() const {
   }
   return FiguresOf(all);
 }
-
-namespace {
-
-// Returns the mean of the figures with the weights that `weight_of` returns.
-template <class WeightOf>
-Quality MeanOf(const std::map<std::string, Quality>& types, WeightOf weight_of) {
-  Quality mean;
-  double sum = 0;
-  for (const auto& [type, figures] : types) {
-    const double weight = weight_of(figures);
-    AddTo(&mean, figures, weight);
-    mean.support += figures.support;
-    sum += weight;
-  }
-  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = sum == 0 ? 0 : *figure / sum;
-  return mean;
-}
-
-}  // namespace
 
 Quality TaggingScore::Macro() const {
   return MeanOf(ByType(), [](const Quality&) { return 1.0; });
