@@ -72,7 +72,7 @@ Command SummaryCommand(CLI::App* weft) {
           app,
           [flags] { return Summary(*flags); },
           "lists a model's layers, parameters, FLOPs and memory",
-          {{"Lists the layers of a run's model, with formulas.", "weft summary runs/gpt-1"},
+          {{"Lists the layers of a run's model.", "weft summary runs/gpt-1"},
            {"Prints a JSON object.", "weft summary --model=minilm --json"}}};
 }
 

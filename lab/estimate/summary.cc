@@ -1,12 +1,10 @@
-// A dimension that equals a size of the model, or a small multiple of the width, is written with the size's name. The
-// parameters of a part are then a polynomial of these names.
+// Finds blocks and parts by the names of parameters, and counts FLOPs on a recorded forward pass of one sequence.
 #include "weft/lab/estimate/summary.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,72 +22,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kMaxMultiple = 4;  // 3·C is the width of queries, keys and values together
-constexpr int64_t kBytes = 4;        // of an f32 value
-
-// A polynomial with names of sizes as variables: (name → exponent) → coefficient.
-using Monomial = std::map<std::string, int>;
-using Polynomial = std::map<Monomial, int64_t>;
-
-// In a table of positions, the context comes first, which other sizes may equal.
-Polynomial ToPolynomial(const std::string& parameter, const Shape& shape, absl::Span<const SizeName> all) {
-  std::vector<SizeName> sizes(all.begin(), all.end());
-  if (absl::StrContains(parameter, "position") || absl::StrContains(parameter, "wpe")) {
-    std::stable_partition(sizes.begin(), sizes.end(), [](const SizeName& size) { return size.name == "T"; });
-  }
-
-  Monomial names;
-  int64_t coefficient = 1;
-  for (int axis = 0; axis < shape.rank(); ++axis) {
-    const int64_t dim = shape.dim(axis);
-    const auto same = std::find_if(sizes.begin(), sizes.end(), [&](const SizeName& s) { return s.value == dim; });
-    const auto multiple = std::find_if(sizes.begin(), sizes.end(), [&](const SizeName& s) {
-      return s.name == "C" && s.value > 1 && dim % s.value == 0 && dim / s.value <= kMaxMultiple;
-    });
-    if (dim > 1 && same != sizes.end()) {
-      ++names[same->name];
-    } else if (multiple != sizes.end()) {
-      ++names["C"];
-      coefficient *= dim / multiple->value;
-    } else {
-      coefficient *= dim;
-    }
-  }
-  return {{names, coefficient}};
-}
-
-std::string Power(const std::string& base, int exponent) {
-  if (exponent == 1) return base;
-  if (exponent == 2) return base + "²";
-  if (exponent == 3) return base + "³";
-  return absl::StrCat(base, "^", exponent);
-}
-
-// Returns "4·C² + 4·C", with the highest degree first. If `filled`, sizes stand in place of their names.
-std::string ToText(const Polynomial& polynomial, absl::Span<const SizeName> sizes, bool filled) {
-  std::vector<std::pair<Monomial, int64_t>> terms(polynomial.begin(), polynomial.end());
-  const auto degree = [](const Monomial& names) {  // of all names together, and the highest power of one
-    std::pair<int, int> degree = {0, 0};
-    for (const auto& [name, exponent] : names) {
-      degree = {degree.first + exponent, std::max(degree.second, exponent)};
-    }
-    return degree;
-  };
-  std::stable_sort(terms.begin(), terms.end(),
-                   [&](const auto& a, const auto& b) { return degree(a.first) > degree(b.first); });
-  std::vector<std::string> texts;
-  for (const auto& [names, coefficient] : terms) {
-    std::vector<std::string> factors;
-    if (coefficient != 1 || names.empty()) factors.push_back(absl::StrCat(coefficient));
-    for (const auto& [name, exponent] : names) {
-      const auto size =
-          std::find_if(sizes.begin(), sizes.end(), [&name = name](const SizeName& s) { return s.name == name; });
-      factors.push_back(Power(filled ? absl::StrCat(size->value) : name, exponent));
-    }
-    texts.push_back(absl::StrJoin(factors, "·"));
-  }
-  return absl::StrJoin(texts, " + ");
-}
+constexpr int64_t kBytes = 4;  // of an f32 value
 
 // The place of a parameter: block "h.0" with index 0, part "attn", and the rest "c_attn.weight" of the name.
 struct Place {
@@ -195,37 +128,19 @@ int64_t SummaryGroup::parameters() const {
   return sum;
 }
 
-std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters,
-                                          absl::Span<const SizeName> sizes) {
+std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters) {
   std::vector<SummaryGroup> groups;
-  std::vector<std::vector<Polynomial>> polynomials;  // by group and part
-  std::map<std::string, size_t> blocks;              // block → its group
+  std::map<std::string, size_t> blocks;  // block → its group
   for (const ParameterSpec& spec : parameters) {
     const Place place = PlaceOf(spec.name);
     const std::string key = place.block.empty() ? absl::StrCat("part ", place.part) : place.block;
     const auto [found, added] = blocks.insert({key, groups.size()});
-    if (added) {
-      groups.push_back({.first = place.block, .last = place.block});
-      polynomials.emplace_back();
-    }
+    if (added) groups.push_back({.first = place.block, .last = place.block});
     std::vector<SummaryPart>& parts = groups[found->second].parts;
-    std::vector<Polynomial>& terms = polynomials[found->second];
-    size_t i = 0;
-    while (i < parts.size() && parts[i].scope != place.part) ++i;
-    if (i == parts.size()) {
-      parts.push_back({.scope = place.part});
-      terms.emplace_back();
-    }
-    parts[i].shapes.push_back(absl::StrCat(place.rest, " ", ToString(spec.type.shape)));
-    parts[i].parameters += spec.type.shape.elements();
-    for (const auto& [names, coefficient] : ToPolynomial(spec.name, spec.type.shape, sizes))
-      terms[i][names] += coefficient;
-  }
-  for (size_t g = 0; g < groups.size(); ++g) {
-    for (size_t i = 0; i < groups[g].parts.size(); ++i) {
-      groups[g].parts[i].formula = ToText(polynomials[g][i], sizes, /*filled=*/false);
-      groups[g].parts[i].filled = ToText(polynomials[g][i], sizes, /*filled=*/true);
-    }
+    auto part = std::find_if(parts.begin(), parts.end(), [&](const auto& each) { return each.scope == place.part; });
+    if (part == parts.end()) part = parts.insert(part, {.scope = place.part});
+    part->shapes.push_back(absl::StrCat(place.rest, " ", ToString(spec.type.shape)));
+    part->parameters += spec.type.shape.elements();
   }
   std::vector<SummaryGroup> folded;
   for (SummaryGroup& group : groups) {
@@ -252,7 +167,7 @@ absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model) {
     const Place x = PlaceOf(a.name), y = PlaceOf(b.name);
     return !x.block.empty() && !y.block.empty() && Stem(x.block) == Stem(y.block) && x.index < y.index;
   });
-  summary.groups = GroupParameters(parameters, summary.sizes);
+  summary.groups = GroupParameters(parameters);
   for (const ParameterSpec& spec : parameters) {
     if (spec.kind == ParameterKind::kStatistic) summary.statistics += spec.type.shape.elements();
   }

@@ -18,7 +18,7 @@
 
 namespace weft {
 
-// A name for a size of the model: {"C", 768}.
+// A size of the model and its name: {"C", "width", 768}.
 struct SizeName {
   std::string name, meaning;
   int64_t value = 0;
@@ -29,7 +29,6 @@ struct SummaryPart {
   std::string scope;                // "wte", or inside a block "attn"
   std::vector<std::string> shapes;  // "c_attn.weight [768,2304]"
   int64_t parameters = 0;           // of one copy
-  std::string formula, filled;      // "4·C² + 4·C", "4·768² + 4·768"
 };
 // Equal blocks in a row, or a part outside of blocks, which is the only one of its group.
 struct SummaryGroup {
@@ -53,8 +52,8 @@ struct ModelSummary {
 };
 absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model);
 
-// Groups parameters by the scopes in their names. `sizes`: names for dimensions, the preferred ones first.
-std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters, absl::Span<const SizeName> sizes);
+// Groups parameters by the scopes in their names.
+std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parameters);
 
 // What a training holds in memory beside its values. `trained`: number of trained parameters.
 struct TrainedParameters {

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "weft/core/json.h"
 #include "weft/graph/print.h"
 #include "weft/graph/speedup.h"
@@ -64,10 +62,7 @@ std::string PartText(const SummaryPart& part, size_t indent) {
   for (size_t i = 0; i < part.shapes.size(); ++i) {
     shapes.push_back(absl::StrCat(part.shapes[i], i + 1 < part.shapes.size() ? "," : ""));
   }
-  absl::StrAppend(&text, Wrap(shapes, indent + 4));
-  if (part.formula == part.filled) return text;
-  const std::vector<std::string> words = absl::StrSplit(absl::StrCat(part.formula, " = ", part.filled), ' ');
-  return absl::StrCat(text, Wrap(words, indent + 4));
+  return absl::StrCat(text, Wrap(shapes, indent + 4));
 }
 
 std::string Figure(const std::string& name, const std::string& value, const std::string& note) {
@@ -124,11 +119,7 @@ std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameter
   for (const SummaryGroup& group : summary.groups) {
     nlohmann::ordered_json parts = nlohmann::ordered_json::array();
     for (const SummaryPart& part : group.parts) {
-      parts.push_back({{"scope", part.scope},
-                       {"shapes", part.shapes},
-                       {"parameters", part.parameters},
-                       {"formula", part.formula},
-                       {"filled", part.filled}});
+      parts.push_back({{"scope", part.scope}, {"shapes", part.shapes}, {"parameters", part.parameters}});
     }
     groups.push_back({{"first", group.first}, {"last", group.last}, {"copies", group.copies}, {"parts", parts}});
   }
