@@ -82,6 +82,20 @@ int64_t MessageBytes(const CompiledGraph& graph, const KernelCall& call) {
   return bytes;
 }
 
+std::vector<RankMessage> MessagesOf(const CompiledGraph& graph) {
+  std::vector<RankMessage> messages;
+  for (const KernelCall& call : graph.calls) {
+    if (call.messages.empty()) continue;
+    WEFT_CHECK(call.messages.size() == 1);
+    messages.push_back({.task = graph.groups[call.group].first_task,
+                        .sends = call.messages[0].sends,
+                        .peer = call.messages[0].peer,
+                        .tag = call.messages[0].tag,
+                        .bytes = static_cast<double>(MessageBytes(graph, call))});
+  }
+  return messages;
+}
+
 std::vector<double> TileShares(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
   std::vector<double> shares(compiled.tiles.size(), 1);

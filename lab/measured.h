@@ -38,6 +38,8 @@ std::vector<double> TaskSeconds(const Graph& graph, absl::Span<const TileTime> t
 std::vector<double> CallSeconds(const Graph& graph, absl::Span<const TileTime> tiles);
 // Returns the bytes of all messages of a call.
 int64_t MessageBytes(const CompiledGraph& graph, const KernelCall& call);
+// Returns the messages of a graph, for SimulateRanks.
+std::vector<RankMessage> MessagesOf(const CompiledGraph& graph);
 // Returns for each tile its number of elements, divided by that of all tiles of the same kernel call.
 std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this process alone

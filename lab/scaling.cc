@@ -51,12 +51,6 @@ std::vector<std::string> TaskNames(const Graph& graph) {
   return names;
 }
 
-SimulatedMachine MachineOf(int workers, const MemoryBandwidth& bandwidth) {
-  return {.workers = workers,
-          .worker_bandwidth = bandwidth.one_worker,
-          .bandwidth = std::max(bandwidth.per_worker * workers, bandwidth.one_worker)};
-}
-
 }  // namespace
 
 double Workload::seconds() const {
@@ -106,6 +100,11 @@ Workload WorkloadOf(const TaskList& tasks) {
 
 TaskList ToTaskList(const Workload& workload) { return ListTasks(workload.schedule, workload.names, workload.costs); }
 
+SimulatedMachine MemoryBandwidth::machine(int workers) const {
+  if (one_worker == 0) return {.workers = workers};
+  return {.workers = workers, .worker_bandwidth = one_worker, .bandwidth = std::max(per_worker * workers, one_worker)};
+}
+
 MemoryBandwidth MeasureBandwidth() {
   constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
   constexpr double kSeconds = 0.2;                   // for each number of threads
@@ -118,7 +117,7 @@ Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, co
   const Policy& policy = *scaling_case.policy;
   const bool by_times = policy.measured || policy.learns;
   return Simulate(by_times ? workload.measured_schedule : workload.schedule, workload.costs, policy,
-                  MachineOf(scaling_case.workers, bandwidth));
+                  bandwidth.machine(scaling_case.workers));
 }
 
 std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
@@ -127,7 +126,7 @@ std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const Sc
   std::map<int, double> bounds;  // by number of workers
   for (const ScalingCase& each : cases) {
     double& bound = bounds[each.workers];
-    if (bound == 0) bound = MakespanBound(workload.schedule, workload.costs, MachineOf(each.workers, bandwidth));
+    if (bound == 0) bound = MakespanBound(workload.schedule, workload.costs, bandwidth.machine(each.workers));
   }
   std::vector<Prediction> predictions;
   bool saturated = false;  // whether an earlier prediction for the policy is saturated

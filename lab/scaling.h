@@ -57,10 +57,12 @@ absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::S
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);
 
-// The memory's bandwidth for copies, in bytes per second.
+// The memory's bandwidth for copies, in bytes per second. Zeros: no limit.
 struct MemoryBandwidth {
   double one_worker = 0;  // the maximum that one worker reaches
   double per_worker = 0;  // all workers together reach `workers` times this, but at least one_worker
+
+  SimulatedMachine machine(int workers) const;
 };
 MemoryBandwidth MeasureBandwidth();
 

@@ -15,21 +15,11 @@
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/team.h"
 #include "weft/lab/measured.h"
-#include "weft/lab/ranks/simulate_ranks.h"
 #include "weft/lab/simulate.h"
 #include "weft/train/task.h"
 
 namespace weft {
 namespace {
-
-SimulatedMachine MachineOf(const RankScalingOptions& options) {
-  SimulatedMachine machine = {.workers = options.workers};
-  if (options.bandwidth.one_worker > 0) {
-    machine.worker_bandwidth = options.bandwidth.one_worker;
-    machine.bandwidth = std::max(options.bandwidth.per_worker * options.workers, options.bandwidth.one_worker);
-  }
-  return machine;
-}
 
 // A graph with messages on one rank. A Stage has this graph on each simulated rank.
 struct StageRank {
@@ -39,7 +29,7 @@ struct StageRank {
 };
 using Stage = std::vector<StageRank>;
 
-RanksSimulation SimulateStage(const Stage& stage, const Network& network, const SimulatedMachine& machine) {
+Simulation SimulateStage(const Stage& stage, const Network& network, const SimulatedMachine& machine) {
   std::vector<SimulatedRank> ranks;
   for (const StageRank& each : stage) {
     const CompiledGraph& graph = each.graph.compiled();
@@ -109,7 +99,8 @@ std::vector<TaskCost> RankScaling::Costs(const Graph& graph) {
 }
 
 double RankScaling::Alone(const Graph& graph) {
-  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, MachineOf(options_)).makespan;
+  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, options_.bandwidth.machine(options_.workers))
+      .makespan;
 }
 
 absl::StatusOr<int> RankScaling::BusiestRank(int ranks) const {
@@ -161,7 +152,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   }
   prediction.seconds = slowest;
   for (const Stage& stage : stages) {
-    const RanksSimulation simulation = SimulateStage(stage, options_.network, MachineOf(options_));
+    const Simulation simulation = SimulateStage(stage, options_.network, options_.bandwidth.machine(options_.workers));
     prediction.seconds += simulation.makespan;
     prediction.communication += simulation.communication;
     prediction.hidden += simulation.hidden;

@@ -8,7 +8,7 @@
 // A rank of a step runs the graphs of its micro-batches and the graph of the update. The graph of the last micro-batch
 // has the messages. Before the update, the ranks exchange their losses in 2 log2(N) short messages, one after the
 // other. Up to kMaxExactRanks ranks are all simulated. For more ranks, only one is simulated, and the others are its
-// mirror images (lab/ranks/simulate_ranks.h). Mirror images are never late, so the prediction is a lower bound. The
+// mirror images (lab/simulate.h). Mirror images are never late, so the prediction is a lower bound. The
 // simulated rank has the maximum number of micro-batches and, among such ranks, the maximum number of bytes to send and
 // to receive.
 #ifndef WEFT_LAB_RANKS_RANK_SCALING_H_
@@ -56,7 +56,7 @@ struct RanksPrediction {
   double seconds = 0;         // duration of a step
   // Throughput divided by that of one rank and by the number of ranks.
   double efficiency = 1;
-  double communication = 0, hidden = 0;  // seconds; see RanksSimulation
+  double communication = 0, hidden = 0;  // seconds; see Simulation
   // Bytes of weights, optimizer's state, sums of gradients and values of the rank, for each element of kShardingNames.
   std::vector<uint64_t> bytes;
   std::optional<double> measured;  // measured seconds of a step, if it was measured

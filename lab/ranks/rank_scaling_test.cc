@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/lab/measured.h"
-#include "weft/lab/ranks/simulate_ranks.h"
+#include "weft/lab/simulate.h"
 
 namespace weft {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/distributed/rank_threads.h"
-#include "weft/lab/ranks/simulate_ranks.h"
+#include "weft/lab/measured.h"
 
 namespace weft {
 namespace {
