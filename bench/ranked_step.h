@@ -48,7 +48,7 @@ class RankedModel {
   explicit RankedModel(const RankedOptions& options);
 
   Tape* tape() { return &tape_; }
-  Var loss() const { return loss_.loss; }
+  Var loss() const { return loss_.result; }
   int64_t tokens() const { return sizes_.batch * sizes_.length; }  // of a micro-batch
   // Returns a micro-batch, which is valid until the next call.
   TrainingBatch Batch(int64_t micro_batch);
@@ -58,7 +58,7 @@ class RankedModel {
  private:
   BenchModel sizes_;
   Tape tape_;
-  BenchLoss loss_;
+  BenchStep loss_;
   std::vector<int32_t> fed_tokens_, fed_targets_;
 };
 

@@ -1,7 +1,6 @@
 // The tape of a run's step belongs to its job, which the graph keeps.
 #include "weft/lab/graph_choice.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,7 @@ struct RunOfGraph {
   explicit RunOfGraph(std::unique_ptr<TrainingJob> j) : job(std::move(j)), parameters({.seed = job->training().seed}) {}
 };
 
-absl::StatusOr<RecordedProgram> RecordRunProgram(const GraphChoice& choice) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice, bool updates) {
   std::map<std::string, std::string> changes = choice.options;
   if (choice.batch > 0) changes["batch"] = absl::StrCat(choice.batch);
   WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> made, ReadRun(choice.name, changes));
@@ -36,33 +35,24 @@ absl::StatusOr<RecordedProgram> RecordRunProgram(const GraphChoice& choice) {
   TrainingJob* const job = run->job.get();
   WEFT_RETURN_IF_ERROR(job->Prepare(&run->parameters));
   const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
-  StepOptions step = trainer;
-  WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, job->Train(choice.step, {0, trainer.micro_batches}));
-  const TrainingProgram& program = job->programs()[batch.program];
-  WEFT_RETURN_IF_ERROR(program.tape->status());
-  batch.program = 0;
-  step.micro_batches = 1;
-  step.precision = choice.precision.value_or(step.precision);
-  return RecordedProgram{run, program, std::move(batch), trainer.optimizer, step};
-}
-
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice) {
-  WEFT_ASSIGN_OR_RETURN(const RecordedProgram recorded, RecordRunProgram(choice));
-  const TrainingProgram& program = recorded.program;
-  const RecordedUpdate update =
-      RecordUpdate(program.loss, *recorded.optimizer, {.all_or_none = true, .average_decay = recorded.step.ema});
-  WEFT_RETURN_IF_ERROR(program.tape->status());
   auto graph = std::make_unique<RealGraph>();
+  graph->owner = run;
+  graph->optimizer = trainer.optimizer;
+  graph->step = trainer;
+  graph->step.micro_batches = 1;
+  WEFT_ASSIGN_OR_RETURN(graph->batch, job->Train(choice.step, {0, trainer.micro_batches}));
+  const TrainingProgram& program = job->programs()[graph->batch.program];
+  graph->batch.program = 0;
   graph->tape = program.tape;
   graph->loss = program.loss;
-  graph->optimizer = recorded.optimizer;
-  graph->options = {.fetch = {program.loss, update.gradient_norm},
-                    .update = {update.update},
-                    .precision = recorded.step.precision,
-                    .memory_budget = recorded.step.memory_budget};
-  graph->feeds = recorded.batch.feeds;
-  graph->feeds.push_back({update.rate, kLearningRate});
-  graph->owner = recorded.owner;
+  if (updates) {
+    const RecordedUpdate update = RecordUpdate(program.loss, trainer.optimizer,
+                                               {.all_or_none = true, .average_decay = graph->step.ema});
+    graph->options = {.fetch = {program.loss, update.gradient_norm},
+                      .update = {update.update},
+                      .memory_budget = graph->step.memory_budget};
+    graph->batch.feeds.push_back({update.rate, kLearningRate});
+  }
   return graph;
 }
 
@@ -81,35 +71,14 @@ absl::Status CheckRealGraph(const GraphChoice& choice) {
 
 }  // namespace
 
-bool IsRealGraph(absl::string_view name) {
-  const std::vector<std::string> names = RealGraphNames(), more = CalibrationGraphNames(),
-                                 large = PredictionGraphNames();
-  return std::find(names.begin(), names.end(), name) != names.end() ||
-         std::find(more.begin(), more.end(), name) != more.end() ||
-         std::find(large.begin(), large.end(), name) != large.end();
-}
-
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice) {
-  if (!IsRealGraph(choice.name) && HoldsRun(choice.name)) return RecordRun(choice);
-  WEFT_RETURN_IF_ERROR(CheckRealGraph(choice));
-  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<RealGraph> graph, RecordRealGraph(choice.name, choice.batch));
-  graph->options.precision = choice.precision.value_or(kF32);
-  return graph;
-}
-
-absl::StatusOr<RecordedProgram> RecordProgram(const GraphChoice& choice) {
-  if (!IsRealGraph(choice.name) && HoldsRun(choice.name)) return RecordRunProgram(choice);
-  WEFT_RETURN_IF_ERROR(CheckRealGraph(choice));
-  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<RealGraph> graph,
-                        RecordRealGraph(choice.name, choice.batch, /*updates=*/false));
-  if (!graph->loss) return InvalidArgument(choice.name, " is a forward pass, not a training step");
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates) {
+  const bool run = !IsRealGraph(choice.name) && HoldsRun(choice.name);
+  if (!run) WEFT_RETURN_IF_ERROR(CheckRealGraph(choice));
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<RealGraph> graph,
+                        run ? RecordRun(choice, updates) : RecordRealGraph(choice.name, choice.batch, updates));
   WEFT_RETURN_IF_ERROR(graph->tape->status());
-  const auto elements = static_cast<int64_t>(graph->tokens.back().size());  // of the targets, the last integer input
-  return RecordedProgram{.owner = graph,
-                         .program = {.tape = graph->tape, .loss = graph->loss},
-                         .batch = {.feeds = graph->feeds, .tokens = elements, .targets = elements},
-                         .optimizer = graph->optimizer,
-                         .step = {.precision = choice.precision.value_or(kF32)}};
+  graph->step.precision = graph->options.precision = choice.precision.value_or(graph->step.precision);
+  return graph;
 }
 
 }  // namespace weft

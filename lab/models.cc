@@ -96,28 +96,25 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream)
 
 Optimizer BenchOptimizer() { return AdamW({.clip = 1}); }
 
-BenchLoss RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
+BenchStep RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
   const TensorType ids = {kI32, {batch, length}};
-  BenchLoss recorded;
-  recorded.tokens = tape->Input("tokens", ids, {.below = model.vocabulary});
-  recorded.targets = tape->Input("targets", ids, {.below = model.vocabulary});
-  recorded.loss = CrossEntropy(Logits(WithContext(model, length), recorded.tokens), recorded.targets);
-  return recorded;
+  BenchStep step;
+  step.tokens = tape->Input("tokens", ids, {.below = model.vocabulary});
+  step.targets = tape->Input("targets", ids, {.below = model.vocabulary});
+  step.result = CrossEntropy(Logits(WithContext(model, length), step.tokens), step.targets);
+  return step;
 }
 
 BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
   const double tokens = static_cast<double>(batch * length);
-  BenchStep step;
   if (!model.trains) {
+    BenchStep step;
     step.tokens = tape->Input("tokens", {kI32, {batch, length}}, {.below = model.vocabulary});
     step.result = Encode(WithContext(model, length), step.tokens);
     step.flops = 2 * Weights(*tape, "encoder.") * tokens;
     return step;
   }
-  const BenchLoss recorded = RecordLoss(tape, model, batch, length);
-  step.tokens = recorded.tokens;
-  step.targets = recorded.targets;
-  step.result = recorded.loss;
+  BenchStep step = RecordLoss(tape, model, batch, length);
   step.rate = tape->Input("learning_rate", {kF32, {}});
   step.update = BenchOptimizer().Minimize(step.result, step.rate);
   step.flops = 6 * Weights(*tape, "") * tokens;

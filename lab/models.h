@@ -35,11 +35,6 @@ absl::Span<const BenchModel> BenchModels();
 std::vector<std::string> BenchModelNames();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
 
-struct BenchLoss {
-  Var tokens, targets;  // i32 [B, T]
-  Var loss;             // f32 []
-};
-
 struct BenchStep {
   Var tokens;         // i32 [B, T]
   Var targets, rate;  // i32 [B, T], f32 []; null if the model is not trained
@@ -52,9 +47,9 @@ struct BenchStep {
 // program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
-// Records the loss of a model for training on `tape`. If `length` exceeds the model's context, the context grows to
-// `length`.
-BenchLoss RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+// Records the loss of a model for training on `tape`. The result has no rate, no update and no FLOPs. If `length`
+// exceeds the model's context, the context grows to `length`.
+BenchStep RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 // Returns the optimizer of a training step: AdamW with gradients clipped at norm 1.
 Optimizer BenchOptimizer();
 // Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's

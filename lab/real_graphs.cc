@@ -2,8 +2,9 @@
 #include "weft/lab/real_graphs.h"
 
 #include <iterator>
-#include <map>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/strip.h"
 #include "weft/core/status.h"
 #include "weft/lab/models.h"
 #include "weft/models/transformer.h"
@@ -53,15 +54,17 @@ Var Lstm(Tape* tape, Var x) {
   return Concat(outputs, 1);
 }
 
-Var Encoder(Tape* tape, Var x) {
-  const Var y = Attend(x);
+Var LstmLoss(Tape* tape) { return Predict(tape, Attend(Lstm(tape, Words(tape)))); }
+
+Var EncoderLoss(Tape* tape) {
+  const Var y = Attend(Words(tape));
   const Var hidden = Gelu(MatMul(y, Weight(tape, "up", {kWidth, 4 * kWidth})));
-  return y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth}));
+  return Predict(tape, y + MatMul(hidden, Weight(tape, "down", {4 * kWidth, kWidth})));
 }
 
 // Each product is one tile. The longest path goes through the deepest tower, forward and backward, and takes about half
 // of the step's work. So a schedule on two workers is good only if this path never waits.
-Var Towers(Tape* tape) {
+Var TowersLoss(Tape* tape) {
   constexpr int64_t kTowerBatch = 6, kTowerWidth = 128;
   constexpr float kKeepsScale = 0.15f;  // deviation of weights that keeps values' scale over 42 layers
   const Var x = Reshape(Embedded(tape, kTowerBatch, kTowerWidth), {kTowerBatch * kLength, kTowerWidth});
@@ -86,112 +89,108 @@ Var TransformerLoss(Tape* tape, const TransformerConfig& config) {
   return model.Loss(model.Logits(tokens("source"), tokens("target")), tokens("next"));
 }
 
-void Train(Var loss, const Optimizer& optimizer, RealGraph* graph) {
-  graph->loss = loss;
-  graph->optimizer = optimizer;
-}
+constexpr unsigned kNamed = 1, kCalibrates = 2;  // bits of Row::lists
 
-// Records the model `name` with `layers` layers; 0: with all of its layers. Two layers have all kinds of nodes that
+// `loss`: null for a model of lab/models.h, with all of its layers or with two, which have all kinds of nodes that
 // twelve have.
-void RecordBenchModel(const char* name, int64_t layers, int64_t batch, RealGraph* graph) {
-  BenchModel model = *FindBenchModel(name);
-  if (layers > 0) model.layers = layers;
-  if (batch == 0) batch = model.batch;
-  if (model.trains) {
-    const BenchLoss recorded = RecordLoss(graph->tape, model, batch, model.length);
-    return Train(recorded.loss, BenchOptimizer(), graph);
-  }
-  graph->options = OptionsFor(RecordStep(graph->tape, model, batch, model.length));
+struct Row {
+  absl::string_view name;  // of a model, or its name and kTwoLayers
+  unsigned lists;          // those that name the graph; 0: it is only for predictions
+  Var (*loss)(Tape* tape) = nullptr;
+};
+constexpr absl::string_view kTwoLayers = " of two layers";
+constexpr Row kRows[] = {
+    {"babygpt", kNamed},
+    {"babygpt of two layers", kCalibrates},
+    {"bert", kNamed},
+    {"bert of two layers", kCalibrates},
+    {"charcpu", kNamed | kCalibrates},
+    {"encoder", kNamed | kCalibrates, EncoderLoss},
+    {"gpt2", kNamed},
+    {"gpt2 of two layers", kCalibrates},
+    {"lstm", kNamed | kCalibrates, LstmLoss},
+    {"minilm-forward", kNamed},
+    {"towers", kNamed | kCalibrates, TowersLoss},
+    {"transformer", kNamed,
+     [](Tape* tape) { return TransformerLoss(tape, {.source_vocabulary = 8000, .target_vocabulary = 8000}); }},
+    {"transformer-big", 0,
+     [](Tape* tape) {
+       return TransformerLoss(tape, {.heads = 16, .width = 1024, .feed_forward = 4096, .shared_embeddings = true});
+     }},
+};
+
+const Row* Find(absl::string_view name) {
+  const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == name; });
+  return row == std::end(kRows) ? nullptr : row;
 }
 
-// Records the gradients and the update of a graph's loss.
-void RecordUpdate(RealGraph* graph) {
-  const Var rate = graph->tape->Input("learning_rate", {kF32, {}});
-  graph->options = {.fetch = {graph->loss}, .update = {graph->optimizer->Minimize(graph->loss, rate).update}};
-}
-
-// `batch`: rows of tokens; 0: the graph's own number.
-using Recorders = std::map<std::string, void (*)(RealGraph* graph, int64_t batch)>;
-
-const Recorders& RealGraphs() {
-  static const Optimizer& adamw = *new Optimizer(BenchOptimizer());
-  static const auto& recorders = *new Recorders{
-      {"gpt2", [](RealGraph* g, int64_t batch) { RecordBenchModel("gpt2", 0, batch, g); }},
-      {"bert", [](RealGraph* g, int64_t batch) { RecordBenchModel("bert", 0, batch, g); }},
-      {"babygpt", [](RealGraph* g, int64_t batch) { RecordBenchModel("babygpt", 0, batch, g); }},
-      {"charcpu", [](RealGraph* g, int64_t batch) { RecordBenchModel("charcpu", 0, batch, g); }},
-      {"minilm-forward", [](RealGraph* g, int64_t batch) { RecordBenchModel("minilm-forward", 0, batch, g); }},
-      {"transformer",
-       [](RealGraph* g, int64_t) {
-         Train(TransformerLoss(g->tape, {.source_vocabulary = 8000, .target_vocabulary = 8000}), adamw, g);
-       }},
-      {"towers", [](RealGraph* g, int64_t) { Train(Towers(g->tape), Sgd({}), g); }},
-      {"lstm", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Attend(Lstm(g->tape, Words(g->tape)))), adamw, g); }},
-      {"encoder", [](RealGraph* g, int64_t) { Train(Predict(g->tape, Encoder(g->tape, Words(g->tape))), adamw, g); }}};
-  return recorders;
-}
-
-const Recorders& PredictionGraphs() {
-  static const auto& recorders = *new Recorders{
-      {"transformer-big", [](RealGraph* g, int64_t) {
-         const TransformerConfig big = {.heads = 16, .width = 1024, .feed_forward = 4096, .shared_embeddings = true};
-         Train(TransformerLoss(g->tape, big), BenchOptimizer(), g);
-       }}};
-  return recorders;
-}
-
-const Recorders& CalibrationGraphs() {
-  static const auto& recorders = *new Recorders{
-      {"gpt2 of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("gpt2", 2, batch, g); }},
-      {"bert of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("bert", 2, batch, g); }},
-      {"babygpt of two layers", [](RealGraph* g, int64_t batch) { RecordBenchModel("babygpt", 2, batch, g); }},
-      {"charcpu", [](RealGraph* g, int64_t batch) { RecordBenchModel("charcpu", 0, batch, g); }},
-      {"encoder", RealGraphs().at("encoder")},
-      {"lstm", RealGraphs().at("lstm")},
-      {"towers", RealGraphs().at("towers")}};
-  return recorders;
-}
-
-std::vector<std::string> Names(const Recorders& recorders) {
+std::vector<std::string> Names(unsigned list) {
   std::vector<std::string> names;
-  for (const auto& [name, record] : recorders) names.push_back(name);
+  for (const Row& row : kRows) {
+    if ((row.lists & list) != 0) names.emplace_back(row.name);
+  }
   return names;
 }
 
-}  // namespace
-
-std::vector<std::string> RealGraphNames() { return Names(RealGraphs()); }
-std::vector<std::string> PredictionGraphNames() { return Names(PredictionGraphs()); }
-std::vector<std::string> CalibrationGraphNames() { return Names(CalibrationGraphs()); }
-
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch, bool updates) {
-  const bool of_models = FindBenchModel(name.substr(0, name.find(' '))) != nullptr;
-  if (batch > 0 && !of_models) return InvalidArgument("batch: the graph ", name, " has a batch of fixed size");
-  auto graph = std::make_unique<RealGraph>();
-  const auto tape = std::make_shared<Tape>();
-  graph->owner = tape;
-  graph->tape = tape.get();
-  for (const Recorders* recorders : {&CalibrationGraphs(), &PredictionGraphs(), &RealGraphs()}) {
-    const auto found = recorders->find(name);
-    if (found == recorders->end()) continue;
-    found->second(graph.get(), batch);
-    break;
+void RecordBenchModel(absl::string_view name, int64_t batch, RealGraph* graph) {
+  const bool whole = !absl::ConsumeSuffix(&name, kTwoLayers);
+  BenchModel model = *FindBenchModel(name);
+  if (!whole) model.layers = 2;
+  if (batch == 0) batch = model.batch;
+  if (model.trains) {
+    graph->loss = RecordLoss(graph->tape, model, batch, model.length).result;
+  } else {
+    graph->options = OptionsFor(RecordStep(graph->tape, model, batch, model.length));
   }
-  if (updates && graph->loss) RecordUpdate(graph.get());
-  const Program& program = tape->program();
-  graph->tokens.reserve(program.inputs.size());  // feeds refer to the elements, so these must not move
+}
+
+// Adds random tokens for each of the tape's integer inputs, which are kept in `tokens`, and the learning rate.
+void AddFeeds(RealGraph* graph, std::vector<std::vector<int32_t>>* tokens) {
+  const Program& program = graph->tape->program();
+  tokens->reserve(program.inputs.size());  // feeds refer to the elements, so these must not move
   for (const Node& node : program.nodes) {
     if (node.op != &kInputOp) continue;
     const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];
     const Var var = {graph->tape, node.output(0)};
     if (input.type.dtype == kF32) {
-      graph->feeds.push_back({var, 1e-4f});
+      graph->batch.feeds.push_back({var, 1e-4f});
       continue;
     }
-    const uint32_t stream = static_cast<uint32_t>(graph->tokens.size());
-    graph->tokens.push_back(RandomTokens(input.type.shape.elements(), input.bounds.below, stream));
-    graph->feeds.push_back({var, graph->tokens.back()});
+    const uint32_t stream = static_cast<uint32_t>(tokens->size());
+    tokens->push_back(RandomTokens(input.type.shape.elements(), input.bounds.below, stream));
+    graph->batch.feeds.push_back({var, tokens->back()});
+    graph->batch.tokens = graph->batch.targets = input.type.shape.elements();  // the targets are the last such input
   }
+}
+
+}  // namespace
+
+std::vector<std::string> RealGraphNames() { return Names(kNamed); }
+std::vector<std::string> CalibrationGraphNames() { return Names(kCalibrates); }
+bool IsRealGraph(absl::string_view name) { return Find(name) != nullptr; }
+
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch, bool updates) {
+  struct Memory {
+    Tape tape;
+    std::vector<std::vector<int32_t>> tokens;
+  };
+  const Row& row = *Find(name);
+  if (batch > 0 && row.loss != nullptr) return InvalidArgument("batch: the graph ", name, " has a batch of fixed size");
+  const auto memory = std::make_shared<Memory>();
+  auto graph = std::make_unique<RealGraph>();
+  graph->owner = memory;
+  graph->tape = &memory->tape;
+  if (row.loss != nullptr) {
+    graph->loss = row.loss(graph->tape);
+  } else {
+    RecordBenchModel(name, batch, graph.get());
+  }
+  if (graph->loss) graph->optimizer = row.loss == TowersLoss ? Sgd({}) : BenchOptimizer();
+  if (graph->loss && updates) {
+    const Var rate = graph->tape->Input("learning_rate", {kF32, {}});
+    graph->options = {.fetch = {graph->loss}, .update = {graph->optimizer->Minimize(graph->loss, rate).update}};
+  }
+  AddFeeds(graph.get(), &memory->tokens);
   return graph;
 }
 

@@ -25,31 +25,35 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
 #include "weft/train/optimizer.h"
+#include "weft/train/task.h"
+#include "weft/train/training_step.h"
 
 namespace weft {
 
+// A step to measure, to print or to simulate: recorded on a tape, with a batch for it.
 struct RealGraph {
-  std::shared_ptr<const void> owner;  // of the tape, and of memory to which `feeds` refers
+  std::shared_ptr<const void> owner;  // of the tape, and of memory to which the feeds of `batch` refer
   Tape* tape = nullptr;
-  Var loss;                                  // null if the graph is a forward pass
-  std::optional<Optimizer> optimizer;        // empty if the graph is a forward pass
-  CompileOptions options;                    // what the step fetches and updates
-  std::vector<FeedPair> feeds;               // random tokens, and a small learning rate
-  std::vector<std::vector<int32_t>> tokens;  // the memory to which these feeds refer
+  Var loss;                            // null if the graph is a forward pass
+  TrainingBatch batch;                 // random tokens or a run's data; with an update, also a small learning rate
+  std::optional<Optimizer> optimizer;  // empty if the graph is a forward pass
+  StepOptions step;                    // of a run, its options, except micro_batches: it is 1
+  CompileOptions options;              // what the step fetches and updates; empty if no update was recorded
 };
 
 std::vector<std::string> RealGraphNames();
-std::vector<std::string> PredictionGraphNames();
 // Returns the names of the graphs that calibration measures. Of these, gpt2, bert and babygpt are cut to two layers
 // with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
-// Records the graph called `name`, which must be in one of these lists. `batch`: rows of tokens; 0: the graph's own
-// number. If `updates` is false, the graph has no gradients and no update, and `options` is empty. Returns
-// InvalidArgument if `batch` changes a graph that is not in lab/models.h.
+// Reports whether `name` is that of a graph: in one of these lists, or only for predictions.
+bool IsRealGraph(absl::string_view name);
+// Records the graph called `name`, for which IsRealGraph must be true. `batch`: rows of tokens; 0: the graph's own
+// number. If `updates` is false, the graph has no gradients and no update. Returns InvalidArgument if `batch` changes a
+// graph that is not in lab/models.h.
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0,
                                                            bool updates = true);
 

@@ -2,6 +2,8 @@
 #include "weft/lab/timed_step.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
@@ -14,13 +16,12 @@ absl::StatusOr<TimedStep> TimedStep::Create(const TimedStepOptions& options) {
   TimedStep step;
   WEFT_ASSIGN_OR_RETURN(step.recorded_, RecordGraph(options.graph));
   RealGraph& recorded = *step.recorded_;
-  WEFT_RETURN_IF_ERROR(recorded.tape->status());
   if (options.tile_seconds > 0) recorded.options.tile_seconds = options.tile_seconds;
   WEFT_ASSIGN_OR_RETURN(step.graph_, Compile(*recorded.tape, recorded.options));
   step.parameters_ = std::make_unique<Parameters>(Parameters::Options{.seed = 1});
   step.policy_ = options.policy;
   if (options.policy->measured) {
-    WEFT_ASSIGN_OR_RETURN(step.graph_, WithMeasuredTimes(*step.graph_, recorded.feeds, step.parameters_.get()));
+    WEFT_ASSIGN_OR_RETURN(step.graph_, WithMeasuredTimes(*step.graph_, recorded.batch.feeds, step.parameters_.get()));
   } else if (options.calibration) {
     step.graph_ = WithTimes(*step.graph_, options.calibration->TaskSeconds(*step.graph_));
   }
@@ -66,6 +67,23 @@ absl::StatusOr<std::vector<double>> TimedStep::TimingOverhead(int64_t pairs) con
   }
   std::sort(ratios.begin(), ratios.end());
   return ratios;
+}
+
+absl::StatusOr<std::vector<TileSample>> TimedStep::MeasureSamples(int64_t runs) const {
+  WEFT_ASSIGN_OR_RETURN(const RunTimes times, MeasureOnOneWorker(*graph_, feeds(), parameters_.get(), runs));
+  return Samples(*graph_, CallSeconds(*graph_, times.tiles()));
+}
+
+absl::StatusOr<std::vector<TileSample>> MeasureCalibrationSamples(int64_t runs) {
+  std::vector<TileSample> samples;
+  for (const DType precision : {kF32, kBF16}) {
+    for (const std::string& name : CalibrationGraphNames()) {
+      WEFT_ASSIGN_OR_RETURN(const TimedStep step, TimedStep::Create({.graph = {name, precision}, .threads = 1}));
+      WEFT_ASSIGN_OR_RETURN(std::vector<TileSample> more, step.MeasureSamples(runs));
+      std::move(more.begin(), more.end(), std::back_inserter(samples));
+    }
+  }
+  return samples;
 }
 
 }  // namespace weft

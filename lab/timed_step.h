@@ -39,7 +39,7 @@ class TimedStep {
 
   const Graph& graph() const { return *graph_; }
   DType precision() const { return recorded_->options.precision; }
-  absl::Span<const FeedPair> feeds() const { return recorded_->feeds; }
+  absl::Span<const FeedPair> feeds() const { return recorded_->batch.feeds; }
   Parameters* parameters() const { return parameters_.get(); }
   const Policy& policy() const { return *policy_; }
   int threads() const { return threads_; }
@@ -54,6 +54,10 @@ class TimedStep {
   // timing to the time without, sorted.
   absl::StatusOr<std::vector<double>> TimingOverhead(int64_t pairs) const;
 
+  // Returns a sample of each kernel call. Its time is computed from the median time of each tile over `runs` executions
+  // on one worker.
+  absl::StatusOr<std::vector<TileSample>> MeasureSamples(int64_t runs) const;
+
  private:
   TimedStep() = default;
 
@@ -65,6 +69,9 @@ class TimedStep {
   double seconds_ = 0;
   std::vector<TileTime> tiles_;
 };
+
+// Returns the samples of all CalibrationGraphNames(), in f32 and in bf16, for Calibration::Fit.
+absl::StatusOr<std::vector<TileSample>> MeasureCalibrationSamples(int64_t runs);
 
 }  // namespace weft
 

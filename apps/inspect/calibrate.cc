@@ -13,9 +13,9 @@
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
-#include "weft/lab/measure_samples.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/measure_network.h"
+#include "weft/lab/timed_step.h"
 #include "weft/train/options.h"
 #include "weft/train/run/agreement.h"
 
@@ -65,7 +65,8 @@ absl::Status CalibrateOps(const CalibrateFlags& flags) {
   const Calibration calibration = Calibration::Fit(samples);
   WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, calibration.ToJson()));
 
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked, MeasureSamples(choice, flags.runs));
+  WEFT_ASSIGN_OR_RETURN(const TimedStep step, TimedStep::Create({.graph = choice, .threads = 1}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TileSample> checked, step.MeasureSamples(flags.runs));
   const EstimateErrors errors = CompareEstimates(checked, &calibration);
   std::FILE* const to = SummaryStream(flags.out);
   Print(errors, to);

@@ -139,23 +139,19 @@ absl::Status CheckFlags(const GraphFlags& flags) {
   return absl::OkStatus();
 }
 
-// A recorded training step.
-struct RecordedStep {
-  std::shared_ptr<const void> owner;  // of the tape
-  Tape* tape = nullptr;
-  Var loss;
-  CompileOptions options;
-};
-
 // Records the step of a GPT with the options of the command line.
-absl::StatusOr<RecordedStep> RecordGpt(GraphFlags* flags) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordGpt(GraphFlags* flags) {
   flags->options.model.vocabulary = flags->vocabulary;
   WEFT_RETURN_IF_ERROR(Validate(flags->options.model));
   const std::shared_ptr<GptProgram> program = RecordTraining(flags->options);
   const Var update = RecordUpdate(program->training.loss, flags->options.training.optimizer).update;
   WEFT_RETURN_IF_ERROR(program->tape.status());
-  return RecordedStep{
-      program, &program->tape, program->training.loss, {.fetch = {program->training.loss}, .update = {update}}};
+  auto graph = std::make_unique<RealGraph>();
+  graph->owner = program;
+  graph->tape = &program->tape;
+  graph->loss = program->training.loss;
+  graph->options = {.fetch = {graph->loss}, .update = {update}};
+  return graph;
 }
 
 // Returns the run or graph that the command line names. Flags that do not concern printing change options of the run.
@@ -173,10 +169,9 @@ absl::StatusOr<GraphChoice> ToGraphChoice(GraphFlags* flags) {
 }
 
 // Records the step of the run or graph that the command line names.
-absl::StatusOr<RecordedStep> RecordChoice(GraphFlags* flags) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordChoice(GraphFlags* flags) {
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToGraphChoice(flags));
-  WEFT_ASSIGN_OR_RETURN(std::shared_ptr<RealGraph> graph, UsageError(RecordGraph(choice)));
-  return RecordedStep{graph, graph->tape, graph->loss, graph->options};
+  return UsageError(RecordGraph(choice));
 }
 
 // Returns the compiled graph of one of several ranks, which adds the gradients of all of them.
@@ -217,20 +212,20 @@ absl::Status PrintGraph(GraphFlags flags) {
     std::fputs(Print(graph, flags).c_str(), stdout);
     return absl::OkStatus();
   }
-  WEFT_ASSIGN_OR_RETURN(RecordedStep step, chosen ? RecordChoice(&flags) : RecordGpt(&flags));
+  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> step, chosen ? RecordChoice(&flags) : RecordGpt(&flags));
   std::string text;
   if (flags.stage == "recorded") {
-    text = Print(step.tape->program(), nullptr, flags);
+    text = Print(step->tape->program(), nullptr, flags);
   } else {
     const TrainerOptions& trainer = flags.options.training.trainer;
-    if (!chosen || flags.given.count("memory-budget") > 0) step.options.memory_budget = trainer.memory_budget;
-    if (!chosen || flags.given.count("precision") > 0) step.options.precision = trainer.precision;
+    if (!chosen || flags.given.count("memory-budget") > 0) step->options.memory_budget = trainer.memory_budget;
+    if (!chosen || flags.given.count("precision") > 0) step->options.precision = trainer.precision;
     if (flags.mode == "eval") {
-      if (step.loss) step.options.fetch = {step.loss};
-      step.options.update = {};
-      step.options.mode = kEval;
+      if (step->loss) step->options.fetch = {step->loss};
+      step->options.update = {};
+      step->options.mode = kEval;
     }
-    WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(*step.tape, step.options)));
+    WEFT_ASSIGN_OR_RETURN(const Graph graph, UsageError(Compile(*step->tape, step->options)));
     text = Print(graph, flags);
   }
   std::fputs(text.c_str(), stdout);

@@ -2,7 +2,7 @@
 #include "weft/lab/ranks/rank_step.h"
 
 #include <algorithm>
-#include <utility>
+#include <cstddef>
 
 #include "weft/core/status.h"
 #include "weft/distributed/ranks.h"
@@ -13,6 +13,26 @@ namespace weft {
 namespace {
 
 constexpr double kLearningRate = 1e-4;
+
+// Imaginary peers stand for the other ranks of a training. Each send ends at once, and each receive gets zeros. A
+// message ends within the call that starts it, so a runner must have one thread.
+class ImaginaryPeers final : public Transport {
+ public:
+  ImaginaryPeers(int rank, int size) : rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void Send(absl::Span<const std::byte>, int /*to*/, int /*tag*/, Done done) override {
+    done.call(done.object, done.argument);
+  }
+  void Receive(absl::Span<std::byte> bytes, int /*from*/, int /*tag*/, Done done) override {
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    done.call(done.object, done.argument);
+  }
+
+ private:
+  const int rank_, size_;
+};
 
 bool HasMessages(const Graph& graph) {
   const std::vector<KernelCall>& calls = graph.compiled().calls;
@@ -25,17 +45,20 @@ absl::StatusOr<std::unique_ptr<RankStep>> RankStep::Plan(const RankStepOptions& 
   if (options.rank < 0 || options.rank >= options.ranks) {
     return InvalidArgument("rank ", options.rank, " is not one of ", options.ranks, " ranks, 0 to ", options.ranks - 1);
   }
-  WEFT_ASSIGN_OR_RETURN(RecordedProgram program, RecordProgram(options.graph));
-  std::unique_ptr<RankStep> result(new RankStep(options, std::move(program)));
-  const RecordedProgram& recorded = result->program_;
+  std::unique_ptr<RankStep> result(new RankStep());
+  result->peers_ = std::make_unique<ImaginaryPeers>(options.rank, options.ranks);
+  WEFT_ASSIGN_OR_RETURN(result->recorded_, RecordGraph(options.graph, /*updates=*/false));
+  const RealGraph& recorded = *result->recorded_;
+  if (!recorded.loss) return InvalidArgument(options.graph.name, " is a forward pass, not a training step");
   StepOptions step = recorded.step;
   step.micro_batches = options.micro_batches;
   step.threads = 1;
   step.sharding = options.sharding;
   step.bucket_bytes = options.bucket_bytes;
   step.timed = true;
-  if (options.ranks > 1) step.ranks = Ranks(options.transport != nullptr ? options.transport : &result->peers_);
-  WEFT_ASSIGN_OR_RETURN(result->step_, TrainingStep::Plan({recorded.program}, *recorded.optimizer, step));
+  if (options.ranks > 1) step.ranks = Ranks(options.transport != nullptr ? options.transport : result->peers_.get());
+  const TrainingProgram program = {.tape = recorded.tape, .loss = recorded.loss};
+  WEFT_ASSIGN_OR_RETURN(result->step_, TrainingStep::Plan({program}, *recorded.optimizer, step));
   const int64_t mine = RowsOf({options.rank, options.ranks}, options.micro_batches).size();
   for (size_t i = 0; i < result->step_->graphs().size(); ++i) {
     const auto& [graph, fixed_runs] = result->step_->graphs()[i];
@@ -69,7 +92,7 @@ absl::StatusOr<std::vector<double>> RankStep::Run(int64_t runs) {
 }
 
 absl::StatusOr<double> RankStep::RunOnce() {
-  const auto next = [this](MicroBatch) -> absl::StatusOr<TrainingBatch> { return program_.batch; };
+  const auto next = [this](MicroBatch) -> absl::StatusOr<TrainingBatch> { return recorded_->batch; };
   const Clock::time_point start = Clock::now();
   WEFT_RETURN_IF_ERROR(step_->Run(next_step_++, kLearningRate, next).status());
   return SecondsSince(start);

@@ -21,7 +21,6 @@
 #include "weft/graph/runner.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/graph_choice.h"
-#include "weft/lab/ranks/imaginary_peers.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
@@ -47,7 +46,7 @@ class RankStep {
   // Records and compiles the step. Allocates no memory for values and weights.
   static absl::StatusOr<std::unique_ptr<RankStep>> Plan(const RankStepOptions& options);
 
-  int rank() const { return peers_.rank(); }
+  int rank() const { return peers_->rank(); }
   const std::vector<Part>& parts() const { return parts_; }
   const Graph& graph(const Part& part) const { return step_->graphs()[part.graph].graph; }
   // Returns the graph of the rank's last micro-batch, which adds the gradients of all ranks. For one rank, returns the
@@ -63,13 +62,11 @@ class RankStep {
   absl::Span<const TileTime> tiles(const Part& part) const { return step_->tile_times(part.graph); }
 
  private:
-  RankStep(const RankStepOptions& options, RecordedProgram program)
-      : peers_(options.rank, options.ranks), program_(std::move(program)) {}
-
+  RankStep() = default;
   absl::StatusOr<double> RunOnce();  // returns seconds
 
-  ImaginaryPeers peers_;
-  RecordedProgram program_;
+  std::unique_ptr<Transport> peers_;  // imaginary ones
+  std::unique_ptr<RealGraph> recorded_;
   std::unique_ptr<Parameters> parameters_;
   std::unique_ptr<TrainingStep> step_;
   std::vector<Part> parts_;

@@ -28,7 +28,7 @@ std::vector<std::pair<std::string, std::string>> RunStep(const Graph& graph, con
                                                          const Policy& policy) {
   Parameters parameters({.seed = 1});
   Runner runner(graph, &parameters, {.threads = threads, .policy = &policy});
-  const absl::StatusOr<Outputs> outputs = runner.Run(real.feeds);
+  const absl::StatusOr<Outputs> outputs = runner.Run(real.batch.feeds);
   if (!outputs.ok()) {
     ADD_FAILURE() << outputs.status();
     return {};
