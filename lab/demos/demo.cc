@@ -6,7 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
 #include "weft/core/json.h"
+#include "weft/core/parameters.h"
+#include "weft/core/status.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
 
 namespace weft {
 namespace {
@@ -54,7 +59,25 @@ std::string Print(const DemoTable& table) {
   return text;
 }
 
+template <class T>
+Numbers ToNumbers(absl::Span<const T> values) {
+  return {values.begin(), values.end()};
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed) {
+  WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch}));
+  Parameters parameters({.seed = seed});
+  Runner runner(graph, &parameters);
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, runner.Run({}));
+  std::vector<Numbers> values;
+  for (const Var& var : fetch) {
+    values.push_back(var.dtype() == kF64 ? ToNumbers(out[var].span<const double>())
+                                         : ToNumbers(out[var].span<const float>()));
+  }
+  return values;
+}
 
 std::string PrintText(const DemoResult& result) {
   std::string text;

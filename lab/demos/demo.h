@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "weft/core/hyperparameters.h"
+#include "weft/core/tape.h"
 
 namespace weft {
 
@@ -46,6 +47,11 @@ struct Demo {
 std::string PrintText(const DemoResult& result);
 // Returns one JSON object with an array for each table, which has an object for each row.
 std::string PrintJson(const DemoResult& result);
+
+using Numbers = std::vector<double>;
+// Compiles a tape, runs it once, and returns the elements of each of `fetch`, which must be f32 or f64. `seed`: of the
+// initial values of parameters.
+absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1);
 
 Demo ScaleDemo();      // why scores are divided by the square root of d_k
 Demo HeadsDemo();      // the parameters of one head, of averaged and of concatenated heads

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/layers.h"
 #include "weft/ops/ops.h"
@@ -72,7 +71,7 @@ absl::StatusOr<Stack> Measure(const DepthOptions& o, const Form& form, const Ini
   VarList fetch;
   for (const Var& result : results) fetch.push_back(Rms(result));
   for (const Var& gradient : Gradient(Sum(g * x), results)) fetch.push_back(Rms(gradient));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, {.seed = o.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed));
   Stack stack;
   for (size_t i = 0; i < v.size(); ++i) (i < results.size() ? stack.activations : stack.gradients).push_back(v[i][0]);
   return stack;
@@ -91,9 +90,8 @@ absl::StatusOr<DemoTable> Saturation(const DepthOptions& o) {
     for (int64_t i = 0; i < kSaturatedLayers; ++i) y = Tanh(Linear(absl::StrCat("layer", i), y, o.width, options));
     const Var g = tape.Parameter("g", {kF64, {kRows, o.width}}, Gaussian(1));
     const Var size = Abs(y), saturated = Cast(Greater(size, Number(size, kSaturated)), kF64);
-    WEFT_ASSIGN_OR_RETURN(
-        const std::vector<Numbers> v,
-        EvaluateOnce(tape, {Mean(size), Mean(saturated), Rms(Gradient(Sum(g * y), {x})[0])}, {.seed = o.seed}));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v,
+                          EvaluateOnce(tape, {Mean(size), Mean(saturated), Rms(Gradient(Sum(g * y), {x})[0])}, o.seed));
     table.rows.push_back({gain, v[0][0], v[1][0], v[2][0]});
   }
   return table;

@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/ops/ops.h"
@@ -73,7 +72,7 @@ absl::StatusOr<DemoTable> CompareWithLowRank(const HeadsOptions& o) {
   Var concatenated = results[0];
   for (int64_t h = 1; h < o.heads; ++h) concatenated = concatenated + results[h];
   const Var difference = Max(Abs(concatenated - sum), {0, 1}), size = Max(Abs(sum), {0, 1});
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, {difference, size}, {.seed = o.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, {difference, size}, o.seed));
   return DemoTable{.name = "low_rank",
                    .title = "W_V,h [d_v, d] and W_O,h [d, d_v] of a head as one matrix M_h = W_O,h · W_V,h [d, d]",
                    .columns = {"rank of M_h", "parameters of M_h", "of its factors", "equal results"},

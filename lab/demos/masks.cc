@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/ops/ops.h"
@@ -54,7 +53,7 @@ absl::StatusOr<DemoTable> ChangeTheLastToken(const MasksOptions& o) {
     };
     fetch.push_back(Norm(attend(x) - attend(changed), {2}));
   }
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, {.seed = o.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed));
   for (int64_t i = 0; i < o.tokens; ++i) table.columns.push_back(absl::StrCat("target ", i + 1));
   for (size_t row = 0; row < v.size(); ++row) {
     table.rows.push_back({row == 0 ? "none" : "causal"});
@@ -79,7 +78,7 @@ absl::StatusOr<DemoResult> Run(const MasksOptions& o) {
     }
     fetch.push_back(Softmax(s));
   }
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, {.seed = o.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed));
   DemoResult result;
   std::vector<HeatMap> maps;
   std::vector<std::string> names;

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/layers.h"
 #include "weft/ops/ops.h"
@@ -48,7 +47,7 @@ absl::StatusOr<DemoResult> Run(const NormsOptions& o) {
       fetch.push_back(Sqrt(Mean(Square(y))));
     }
   }
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, {.seed = o.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed));
   DemoTable table = {.name = "padding",
                      .title = "root mean square of the results, and of their change by padding",
                      .columns = {"length", "padded", "LayerNorm", "change", "BatchNorm", "its change"}};

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/ops/ops.h"

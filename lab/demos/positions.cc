@@ -6,7 +6,6 @@
 
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"

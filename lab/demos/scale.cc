@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/evaluate_once.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/ops/ops.h"
 
@@ -43,9 +42,8 @@ absl::StatusOr<Figures> Measure(const ScaleOptions& options, int64_t width, bool
   const Var ds = Gradient(Sum(p * dp), {scores})[0];
   const Var entropy = Mean(Sum(-(p * LogSoftmax(scores)), -1));
   const Var sorted = Mean(TopK(p, keys)[0], {0, 1});  // [keys]
-  WEFT_ASSIGN_OR_RETURN(
-      const std::vector<Numbers> v,
-      EvaluateOnce(tape, {Mean(Square(scores)), entropy, Mean(Abs(ds)), sorted}, {.seed = options.seed}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v,
+                        EvaluateOnce(tape, {Mean(Square(scores)), entropy, Mean(Abs(ds)), sorted}, options.seed));
   return Figures{.variance = v[0][0], .largest = v[3][0], .entropy = v[1][0], .gradient = v[2][0], .weights = v[3]};
 }
 
