@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "weft/core/json.h"
 #include "weft/graph/print.h"
 
 namespace weft {
@@ -120,7 +121,7 @@ std::string PrintJson(const Program& program, const CompiledGraph* graph, const 
                      {"boxes", std::move(boxes)},
                      {"edges", std::move(edges)},
                      {"sources", SourcesJson(program)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonLine(json) + "\n";
 }
 
 }  // namespace weft

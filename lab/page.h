@@ -4,6 +4,7 @@
 #ifndef WEFT_LAB_PAGE_H_
 #define WEFT_LAB_PAGE_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -13,6 +14,10 @@ namespace weft {
 // Returns `page` with `json` in place of the text /*DATA*/, which must be inside a <script>. Each '<' of the data
 // becomes \u003c, so that no string in the data can end the script.
 std::string FillPage(absl::string_view page, absl::string_view json);
+
+// Returns the first bytes of `text`, at most `max_bytes`, cut between characters. If any bytes are left out, `mark`
+// follows.
+std::string Shortened(absl::string_view text, size_t max_bytes, absl::string_view mark = "…");
 
 }  // namespace weft
 

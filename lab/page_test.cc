@@ -10,5 +10,11 @@ TEST(PageTest, NoTextOfTheDataEndsTheScript) {
             R"(<script>{"a": "\u003c/script>\u003c!-- $& \\"}</script>)");
 }
 
+TEST(PageTest, TextsAreCutBetweenCharacters) {
+  EXPECT_EQ(Shortened("né", 3), "né");
+  EXPECT_EQ(Shortened("née", 3), "né…");
+  EXPECT_EQ(Shortened("née", 2, " ..."), "n ...");
+}
+
 }  // namespace
 }  // namespace weft

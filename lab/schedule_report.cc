@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/page.h"
@@ -195,8 +196,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
 }
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options) {
-  return FillPage(kSchedulePage,
-                  Reporter(graph, tiles, options).Run().dump(-1, ' ', false, Json::error_handler_t::replace));
+  return FillPage(kSchedulePage, JsonLine(Reporter(graph, tiles, options).Run()));
 }
 
 }  // namespace weft

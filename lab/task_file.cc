@@ -111,7 +111,7 @@ std::string PrintTasks(const TaskList& list) {
     if (!list.parts.empty() && list.parts[t] > 1) tasks.back()["parts"] = list.parts[t];
   }
   const nlohmann::ordered_json json = {{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}};
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return JsonLine(json) + "\n";
 }
 
 TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs) {

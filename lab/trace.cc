@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/core/json.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/timeline.h"
@@ -32,8 +33,7 @@ class Tracer {
     for (uint32_t s = 0; s < graph_.calls.size(); ++s) AddCall(s);
     AddCounter("ready tasks", "tasks", timeline_.ReadyTasks());
     AddCounter("live values", "bytes", timeline_.LiveBytes());
-    return Json{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}}.dump(-1, ' ', false,
-                                                                                     Json::error_handler_t::replace);
+    return JsonLine({{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}});
   }
 
  private:

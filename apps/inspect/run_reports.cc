@@ -37,12 +37,12 @@ absl::Status Follow(RunReport* report, const std::string& out) {
     const auto begin = Clock::now();
     WEFT_ASSIGN_OR_RETURN(const bool changed, report->Update());
     if (changed && report->going_on()) {
-      WEFT_RETURN_IF_ERROR(WriteOut(out, /*overwrite=*/true, report->Page({.reload_seconds = kReloadSeconds})));
+      WEFT_RETURN_IF_ERROR(WriteOut(out, /*overwrite=*/true, report->Page(kReloadSeconds)));
     }
     if (report->going_on()) Wait(std::max<Clock::duration>(kPause, kPausePerWork * (Clock::now() - begin)), interrupt);
   }
   WEFT_RETURN_IF_ERROR(report->Update().status());
-  return WriteOut(out, /*overwrite=*/true, report->Page({}));
+  return WriteOut(out, /*overwrite=*/true, report->Page());
 }
 
 }  // namespace
@@ -54,8 +54,7 @@ absl::Status ReportRuns(const std::vector<std::string>& folders, const RunReport
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   WEFT_ASSIGN_OR_RETURN(RunReport report, UsageError(RunReport::Open(folders, flags.text)));
   const bool follows = flags.follow && report.going_on();
-  const RunPageOptions first = {.reload_seconds = follows ? kReloadSeconds : 0};
-  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, report.Page(first)));
+  WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, report.Page(follows ? kReloadSeconds : 0)));
   const std::string runs = folders.size() == 1 ? Printable(folders[0]) : absl::StrCat(folders.size(), " runs");
   if (follows) {
     std::printf("%s: training goes on; %s is written again every %d seconds until the training ends, or until Ctrl-C\n",

@@ -26,17 +26,9 @@ constexpr size_t kMaxTokenBytes = 60;  // of a token on a page or in a terminal
 constexpr size_t kMaxTitleBytes = 300;
 constexpr int64_t kMaxTerminalColumns = 64;  // sources in a terminal's map
 
-// Returns the first bytes of `text`, at most `max_bytes`, cut between characters.
-std::string Shortened(const std::string& text, size_t max_bytes = kMaxTokenBytes) {
-  if (text.size() <= max_bytes) return text;
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "…";
-}
-
 Json FirstTokens(const Texts& texts, int64_t count) {
   Json tokens = Json::array();
-  for (int64_t i = 0; i < count; ++i) tokens.push_back(Shortened(texts[static_cast<size_t>(i)]));
+  for (int64_t i = 0; i < count; ++i) tokens.push_back(Shortened(texts[static_cast<size_t>(i)], kMaxTokenBytes));
   return tokens;
 }
 
@@ -124,7 +116,7 @@ const char* Shade(double weight) {
 // Returns `text` as a terminal shows it on one line. Control characters are written as <0x0A>, and spaces as ␣.
 std::string Visible(const std::string& text) {
   std::string visible;
-  for (const char c : Shortened(text)) {
+  for (const char c : Shortened(text, kMaxTokenBytes)) {
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7F) {
       absl::StrAppendFormat(&visible, "<0x%02X>", static_cast<uint8_t>(c));
     } else if (c == ' ') {
@@ -199,8 +191,7 @@ absl::StatusOr<std::string> MapsText(const AttentionMaps& maps, std::optional<in
 }  // namespace
 
 std::string AttentionPage(const AttentionWeights& weights, absl::string_view title) {
-  Json data = {
-      {"title", Shortened(std::string(title), kMaxTitleBytes)}, {"family", weights.family}, {"maps", Json::array()}};
+  Json data = {{"title", Shortened(title, kMaxTitleBytes)}, {"family", weights.family}, {"maps", Json::array()}};
   for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(AttentionMapsForPage(maps, kMaxPageWeights));
   if (!weights.produced.empty()) {
     data["produced"] = FirstTokens(weights.produced, static_cast<int64_t>(data["maps"].back()["targets"].size()));

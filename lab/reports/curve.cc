@@ -40,11 +40,4 @@ Curve Thin(const Curve& curve, size_t limit) {
   return thin;
 }
 
-Curve TakeEvenly(const Curve& curve, size_t limit) {
-  if (curve.size() <= limit) return curve;
-  Curve taken;
-  for (size_t i = 0; i < limit; ++i) taken.push_back(curve[(curve.size() - 1) * i / (limit - 1)]);
-  return taken;
-}
-
 }  // namespace weft

@@ -27,9 +27,15 @@ Curve RunningMean(const Curve& curve, size_t window);
 // intervals of the others. A curve of at most `limit` points stays unchanged. `limit` >= 4.
 Curve Thin(const Curve& curve, size_t limit);
 
-// Returns at most `limit` points of the curve with equal numbers of points between them, and the last point. `limit`
-// >= 2.
-Curve TakeEvenly(const Curve& curve, size_t limit);
+// Returns at most `limit` of `items`, such as the points of a curve, with equal numbers of items between them: the
+// first, the last and others. `limit` >= 2.
+template <class T>
+std::vector<T> TakeEvenly(const std::vector<T>& items, size_t limit) {
+  if (items.size() <= limit) return items;
+  std::vector<T> taken;
+  for (size_t i = 0; i < limit; ++i) taken.push_back(items[(items.size() - 1) * i / (limit - 1)]);
+  return taken;
+}
 
 }  // namespace weft
 

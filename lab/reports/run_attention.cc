@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -50,14 +51,14 @@ bool RunAttention::Update() {
 
 Json RunAttention::ToJson() const {
   size_t bytes = 1;  // of the largest checkpoint
-  Curve steps;
+  std::vector<int64_t> steps;
   for (const auto& [step, maps] : by_step_) {
-    steps.push_back({step, 0});
+    steps.push_back(step);
     bytes = std::max(bytes, maps["weights"].get_ref<const std::string&>().size());
   }
   const size_t limit = std::clamp(max_bytes_ / bytes, kFewestCheckpoints, kMaxCheckpoints);
   Json checkpoints = Json::array();
-  for (const Point& point : TakeEvenly(steps, limit)) checkpoints.push_back(by_step_.at(point.step));
+  for (const int64_t step : TakeEvenly(steps, limit)) checkpoints.push_back(by_step_.at(step));
   return {{"text", text_}, {"problem", problem_}, {"of", steps.size()}, {"checkpoints", std::move(checkpoints)}};
 }
 

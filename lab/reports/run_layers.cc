@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "weft/lab/reports/curve.h"
+
 namespace weft {
 namespace {
 
@@ -55,11 +57,7 @@ Json LayersOfRun(absl::Span<const nlohmann::json> evaluations, size_t runs) {
   }
   const size_t of = lines.size(), of_names = names.size(), cells = kMaxCells / std::max<size_t>(runs, 1);
   const size_t most = std::clamp(cells / std::max<size_t>(of_names, 1), kFewestEvaluations, kMaxEvaluations);
-  if (of > most) {
-    std::vector<const nlohmann::json*> taken;
-    for (size_t i = 0; i < most; ++i) taken.push_back(lines[(of - 1) * i / (most - 1)]);
-    lines = std::move(taken);
-  }
+  lines = TakeEvenly(lines, most);
   const size_t kept = std::min(of_names, std::max<size_t>(1, cells / std::max<size_t>(lines.size(), 1)));
   names.get_ref<Json::array_t&>().resize(kept);
   Json updates(kept, Json(lines.size(), nullptr)), histograms = updates, steps = Json::array();

@@ -60,19 +60,14 @@ std::optional<int64_t> Count(const nlohmann::json& line, const char* key) {
   return static_cast<int64_t>(value);
 }
 
-std::string Cut(std::string text, size_t bytes) {
-  if (text.size() <= bytes) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80) --bytes;  // between characters
-  return text.substr(0, bytes) + " ...";
-}
-
 // Adds the values of `config` as texts. The key of a value in an object is "OBJECT.KEY".
 void Flatten(const Json& config, const std::string& prefix, std::map<std::string, std::string>* values) {
   for (const auto& [key, value] : config.items()) {
     if (value.is_object() && !value.empty()) {
       Flatten(value, absl::StrCat(prefix, key, "."), values);
     } else {
-      (*values)[prefix + key] = Cut(value.is_string() ? value.get<std::string>() : JsonLine(value), kMaxValueBytes);
+      const std::string text = value.is_string() ? value.get<std::string>() : JsonLine(value);
+      (*values)[prefix + key] = Shortened(text, kMaxValueBytes, " ...");
     }
   }
 }
@@ -102,16 +97,14 @@ Json CompareConfigurations(const std::vector<Json>& configs) {
 }
 
 Json Samples(absl::Span<const nlohmann::json> evaluations) {
-  Curve with_sample;  // values: indices of evaluations
-  for (size_t i = 0; i < evaluations.size(); ++i) {
-    const auto sample = evaluations[i].find("sample");
-    if (sample == evaluations[i].end() || !sample->is_string()) continue;
-    with_sample.push_back({Count(evaluations[i], "step").value_or(0), static_cast<double>(i)});
+  std::vector<const nlohmann::json*> with_sample;
+  for (const nlohmann::json& line : evaluations) {
+    if (line.contains("sample") && line["sample"].is_string()) with_sample.push_back(&line);
   }
   Json samples = Json::array();
-  for (const Point& point : TakeEvenly(with_sample, kMaxSamples)) {
-    const std::string text = evaluations[static_cast<size_t>(point.value)]["sample"].get<std::string>();
-    samples.push_back({point.step, Cut(text, kMaxSampleBytes)});
+  for (const nlohmann::json* const line : TakeEvenly(with_sample, kMaxSamples)) {
+    samples.push_back({Count(*line, "step").value_or(0),
+                       Shortened((*line)["sample"].get_ref<const std::string&>(), kMaxSampleBytes, " ...")});
   }
   return {{"texts", std::move(samples)}, {"of", with_sample.size()}};
 }
@@ -215,7 +208,7 @@ bool RunReport::going_on() const {
   return std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.running; });
 }
 
-std::string RunReport::Page(const RunPageOptions& options) const {
+std::string RunReport::Page(int reload_seconds) const {
   size_t longest = 0;
   std::vector<Json> configs;
   for (const Run& run : runs_) {
@@ -251,7 +244,7 @@ std::string RunReport::Page(const RunPageOptions& options) const {
                      {"configuration", CompareConfigurations(configs)},
                      {"mean_steps", window},
                      {"points", limit},
-                     {"reload_seconds", options.reload_seconds}};
+                     {"reload_seconds", reload_seconds}};
   return FillPage(kRunPage, JsonLine(data));
 }
 

@@ -2,7 +2,7 @@
 // samples and layers from insights.jsonl, and the configurations.
 //
 //   WEFT_ASSIGN_OR_RETURN(RunReport report, RunReport::Open({"runs/gpt-1", "runs/gpt-2"}));
-//   WEFT_RETURN_IF_ERROR(WriteFile("report.html", {report.Page({})}));
+//   WEFT_RETURN_IF_ERROR(WriteFile("report.html", {report.Page()}));
 #ifndef WEFT_LAB_REPORTS_RUN_REPORT_H_
 #define WEFT_LAB_REPORTS_RUN_REPORT_H_
 
@@ -24,10 +24,6 @@ namespace weft {
 
 inline constexpr size_t kMaxReportedRuns = 24;
 
-struct RunPageOptions {
-  int reload_seconds = 0;  // the time after which the page loads itself again; 0: never
-};
-
 class RunReport {
  public:
   // Opens the runs and reads their files as they are now. Each of `folders` must hold a config.json of a training. With
@@ -37,7 +33,8 @@ class RunReport {
   // Reads the lines that the trainings have written since the last call. Returns whether the page has changed.
   absl::StatusOr<bool> Update();
   // Returns the page. Its size has a limit: long curves lose points between extremes, and the page tells how many.
-  std::string Page(const RunPageOptions& options) const;
+  // `reload_seconds`: the time after which the page loads itself again; 0: never.
+  std::string Page(int reload_seconds = 0) const;
 
   // Returns the number of steps of all runs together that the page shows.
   int64_t steps() const;

@@ -54,7 +54,7 @@ TEST_F(RunReportTest, HasTheFiguresOfAllSteps) {
   const RunReport report = Open({run});
   EXPECT_EQ(report.steps(), 3);
   EXPECT_FALSE(report.going_on());
-  const json data = Data(report.Page({})), of_run = data.at("runs").at(0);
+  const json data = Data(report.Page()), of_run = data.at("runs").at(0);
   EXPECT_EQ(of_run.at("name"), run);
   EXPECT_EQ(of_run.at("step"), 3);
   EXPECT_EQ(of_run.at("planned"), 4);
@@ -82,7 +82,7 @@ TEST_F(RunReportTest, FollowsARun) {
   EXPECT_TRUE(report.going_on());
   Write("run/metrics.jsonl", "{\"step\":1,\"train_loss\":3}\n");  // resumed from a checkpoint of step 1
   EXPECT_TRUE(*report.Update());
-  const json data = Data(report.Page({.reload_seconds = 5}));
+  const json data = Data(report.Page(5));
   EXPECT_EQ(data.at("runs").at(0).at("figures").at("train_loss").at("steps"), json({1}));
   EXPECT_EQ(data.at("runs").at(0).at("running"), true);
   EXPECT_EQ(data.at("reload_seconds"), 5);
@@ -93,7 +93,7 @@ TEST_F(RunReportTest, OddLinesAreCountedOrLeftOut) {
       MakeRun("run",
               "{\"step\":1,\"train_loss\":null,\"grad_norm\":1e300}\n{\"step\":1,\"train_loss\":7}\nnonsense\n"
               "{\"train_loss\":7}\n{\"step\":-1}\n{\"step\":2,\"train_loss\":\"x\",\"grad_norm\":-1e300}\n");
-  const json of_run = Data(Open({run}).Page({})).at("runs").at(0);
+  const json of_run = Data(Open({run}).Page()).at("runs").at(0);
   EXPECT_EQ(of_run.at("unread"), 4);
   EXPECT_FALSE(of_run.at("figures").contains("train_loss"));
   EXPECT_EQ(of_run.at("figures").at("grad_norm").at("values"), json({1e300, -1e300}));
@@ -103,10 +103,10 @@ TEST_F(RunReportTest, ComparesConfigurations) {
   const std::string a =
       MakeRun("a", "", R"({"command":"train gpt","seed":1,"model":{"width":8,"layers":2},"x":"<b>"})");
   const std::string b = MakeRun("b", "", R"({"command":"train gpt","seed":2,"model":{"width":8,"layers":3}})");
-  const json both = Data(Open({a, b}).Page({})).at("configuration");
+  const json both = Data(Open({a, b}).Page()).at("configuration");
   EXPECT_EQ(both.at("rows"), json::parse(R"([["model.layers","2","3"],["seed","1","2"],["x","<b>",null]])"));
   EXPECT_EQ(both.at("equal"), 2);
-  EXPECT_EQ(Data(Open({a}).Page({})).at("configuration").at("rows").size(), 5u);
+  EXPECT_EQ(Data(Open({a}).Page()).at("configuration").at("rows").size(), 5u);
 }
 
 TEST_F(RunReportTest, SamplesAndLayers) {
@@ -118,7 +118,7 @@ TEST_F(RunReportTest, SamplesAndLayers) {
                     "\n");
   }
   Write("run/insights.jsonl", lines);
-  const std::string page = Open({run}).Page({});
+  const std::string page = Open({run}).Page();
   const json of_run = Data(page).at("runs").at(0);
   EXPECT_EQ(of_run.at("samples").at("of"), 100);
   EXPECT_EQ(of_run.at("samples").at("texts").size(), 40u);
@@ -145,20 +145,20 @@ std::string Metrics(int steps) {
 }
 
 TEST_F(RunReportTest, ManyStepsGiveASmallPage) {
-  const std::string page = Open({MakeRun("long", Metrics(100'000))}).Page({});
+  const std::string page = Open({MakeRun("long", Metrics(100'000))}).Page();
   EXPECT_LT(page.size(), 1'000'000u);
   EXPECT_EQ(Data(page).at("runs").at(0).at("figures").at("train_loss").at("of"), 100'000);
   const std::vector<std::string> many(24, MakeRun("run", Metrics(5'000)));
-  EXPECT_LT(Open(many).Page({}).size(), 3'000'000u);
+  EXPECT_LT(Open(many).Page().size(), 3'000'000u);
 }
 
 TEST_F(RunReportTest, NamesAreTextAndNothingIsFetched) {
   const std::string run = MakeRun("<img src=x onerror=alert(1)>\"'\x01\xff", "");
-  const std::string page = Open({run}).Page({});
+  const std::string page = Open({run}).Page();
   EXPECT_THAT(page, Not(HasSubstr("<img")));
   EXPECT_THAT(Data(page).at("runs").at(0).at("name").get<std::string>(),
               HasSubstr("<img src=x onerror=alert(1)>\"'\x01"));
-  const std::string plain = Open({MakeRun("plain", "")}).Page({});
+  const std::string plain = Open({MakeRun("plain", "")}).Page();
   for (const char* remote : {"http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "innerHTML"}) {
     EXPECT_THAT(plain, Not(HasSubstr(remote)));
   }
