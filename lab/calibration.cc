@@ -3,7 +3,6 @@
 #include "weft/lab/calibration.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -20,16 +19,16 @@ namespace weft {
 namespace {
 
 constexpr int kTerms = 4;
+constexpr const char* kRateNames[kTerms] = {"tile_seconds", "flop_seconds", "byte_seconds", "memory_byte_seconds"};
 constexpr double kMaxRate = 1e6;
-using Terms = std::array<double, kTerms>;
+using Terms = TileRates;  // a term is what a rate is multiplied by
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
 
-// Returns the sample's four terms (1, FLOPs, bytes, bytes from memory), each divided by the measured time. If the rates
-// are right, the sum of rate times term is 1.
-Terms Relative(const TileSample& sample) {
-  return {1 / sample.seconds, sample.flops / sample.seconds, sample.bytes / sample.seconds,
-          sample.memory_bytes / sample.seconds};
+// Returns the sample's four terms, each divided by `seconds`. With its measured time, the sum of rate times term is 1
+// if the rates are right.
+Terms TermsOf(const TileSample& sample, double seconds) {
+  return {1 / seconds, sample.flops / seconds, sample.bytes / seconds, sample.memory_bytes / seconds};
 }
 
 // Returns the rates that minimise the weighted sum of (1 - rates · row)² over all rows. A term whose bit in `mask` is 0
@@ -125,14 +124,13 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
   for (const TileSample& sample : samples) {
     if (!(sample.seconds > 0)) continue;  // shorter than the clock's resolution
     auto& [of_kind, weights] = rows[sample.kind];
-    of_kind.push_back(Relative(sample));
+    of_kind.push_back(TermsOf(sample, sample.seconds));
     weights.push_back(sample.weight);
     if (sample.model_seconds > 0) ratios.push_back(sample.seconds / sample.model_seconds);
   }
   Calibration calibration;
   for (const auto& [kind, of_kind] : rows) {
-    const Terms rates = MinimizeErrors(of_kind.first, of_kind.second);
-    calibration.rates_[kind] = {rates[0], rates[1], rates[2], rates[3]};
+    calibration.rates_[kind] = MinimizeErrors(of_kind.first, of_kind.second);
   }
   if (!ratios.empty()) calibration.others_ = Median(std::move(ratios));
   return calibration;
@@ -141,10 +139,7 @@ Calibration Calibration::Fit(absl::Span<const TileSample> samples) {
 std::string Calibration::ToJson() const {
   nlohmann::ordered_json ops = nlohmann::ordered_json::object();
   for (const auto& [kind, rates] : rates_) {
-    ops[kind] = {{"tile_seconds", rates.tile},
-                 {"flop_seconds", rates.flop},
-                 {"byte_seconds", rates.byte},
-                 {"memory_byte_seconds", rates.memory_byte}};
+    for (size_t i = 0; i < kTerms; ++i) ops[kind][kRateNames[i]] = rates[i];
   }
   nlohmann::ordered_json json = {{"weft_calibration", 1}, {"ops", ops}, {"others", others_}};
   if (network_) json["network"] = ToString(*network_);
@@ -176,14 +171,13 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   }
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
-    const Rates rates = {number(value, "tile_seconds"), number(value, "flop_seconds"), number(value, "byte_seconds"),
-                         number(value, "memory_byte_seconds")};
-    if (std::min({rates.tile, rates.flop, rates.byte, rates.memory_byte}) < 0) {
+    for (size_t i = 0; i < kTerms; ++i) {
+      const double rate = calibration.rates_[kind][i] = number(value, kRateNames[i]);
+      if (rate >= 0) continue;
       return wrong(absl::StrCat(
           "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from 0 to ",
           kMaxRate));
     }
-    calibration.rates_[kind] = rates;
   }
   return calibration;
 }
@@ -191,8 +185,7 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
 double Calibration::Seconds(const TileSample& sample) const {
   const auto it = rates_.find(sample.kind);
   if (it == rates_.end()) return others_ * sample.model_seconds;
-  const auto& [tile, flop, byte, memory_byte] = it->second;
-  return tile + flop * sample.flops + byte * sample.bytes + memory_byte * sample.memory_bytes;
+  return Dot(it->second, TermsOf(sample, 1));
 }
 
 std::vector<double> Calibration::TaskSeconds(const Graph& graph) const {

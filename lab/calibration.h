@@ -6,6 +6,7 @@
 #ifndef WEFT_LAB_CALIBRATION_H_
 #define WEFT_LAB_CALIBRATION_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,13 +35,12 @@ struct TileSample {
 // depend on other ranks.
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds);
 
+// The seconds of a tile are rates[0] + rates[1] * FLOPs + rates[2] * bytes + rates[3] * memory_bytes. No rate is
+// negative.
+using TileRates = std::array<double, 4>;
+
 class Calibration {
  public:
-  // Seconds of a tile = tile + flop * FLOPs + byte * bytes + memory_byte * memory_bytes; no rate is negative.
-  struct Rates {
-    double tile = 0, flop = 0, byte = 0, memory_byte = 0;
-  };
-
   // Finds, for each kind, the rates that minimise the weighted sum of |log(estimated / measured)| over the samples of
   // the kind. Samples without a measured time do not count.
   static Calibration Fit(absl::Span<const TileSample> samples);
@@ -62,7 +62,7 @@ class Calibration {
   void set_network(const Network& network) { network_ = network; }
 
  private:
-  std::map<std::string, Rates> rates_;
+  std::map<std::string, TileRates> rates_;
   std::optional<Network> network_;
   double others_ = 1;  // for kinds without samples: factor on the cost model's seconds
 };

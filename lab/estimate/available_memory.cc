@@ -70,4 +70,10 @@ uint64_t AvailableMemory(const std::string& root) {
   return available;
 }
 
+ResidentMemory ReadResidentMemory() {
+  const absl::StatusOr<std::string> text = ReadFile("/proc/self/status");
+  if (!text.ok()) return {};
+  return {.now = ValueOf(*text, "VmRSS:") * 1024, .highest = ValueOf(*text, "VmHWM:") * 1024};
+}
+
 }  // namespace weft

@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "weft/core/arena.h"
 #include "weft/core/cores.h"
-#include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/graph/cost.h"
+#include "weft/lab/estimate/available_memory.h"
 #include "weft/train/evaluator.h"
 #include "weft/train/options.h"
 #include "weft/train/trainer.h"
@@ -80,23 +77,7 @@ TrainingCosts CostsOf(const TrainingPlan& plan) {
   return costs;
 }
 
-// Returns the value of a line "NAME:   1234 kB" of /proc/self/status in bytes, or 0.
-uint64_t StatusBytes(const std::string& text, absl::string_view name) {
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    uint64_t kilobytes = 0;
-    if (!absl::ConsumePrefix(&line, name) || !absl::ConsumePrefix(&line, ":")) continue;
-    if (absl::ConsumeSuffix(&line, " kB") && absl::SimpleAtoi(line, &kilobytes)) return kilobytes * 1024;
-  }
-  return 0;
-}
-
 }  // namespace
-
-ResidentMemory ReadResidentMemory() {
-  const absl::StatusOr<std::string> text = ReadFile("/proc/self/status");
-  if (!text.ok()) return {};
-  return {.now = StatusBytes(*text, "VmRSS"), .highest = StatusBytes(*text, "VmHWM")};
-}
 
 int64_t CountEvaluations(const TrainerOptions& options, int64_t batches) {
   if (options.eval_every <= 0 || batches == 0) return 0;

@@ -68,12 +68,6 @@ absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job);
 // Returns the number of evaluations in a run of `options.steps` steps. `batches`: validation batches of the task.
 int64_t CountEvaluations(const TrainerOptions& options, int64_t batches);
 
-// The resident memory of this process in bytes: now, and its maximum so far. Both are 0 if the system does not tell.
-struct ResidentMemory {
-  uint64_t now = 0, highest = 0;
-};
-ResidentMemory ReadResidentMemory();
-
 }  // namespace weft
 
 #endif  // WEFT_LAB_ESTIMATE_TRAINING_PLAN_H_

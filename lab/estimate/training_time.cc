@@ -10,6 +10,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/graph/runner.h"
+#include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

@@ -1,5 +1,6 @@
 #include "weft/lab/ranks/group_costs.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -37,18 +38,13 @@ void GroupCosts::Add(const Graph& graph, absl::Span<const TileTime> tiles) {
 std::vector<double> GroupCosts::TaskSeconds(const Graph& graph) {
   if (!samples_.empty() && !calibration_) calibration_ = Calibration::Fit(samples_);
   const CompiledGraph& compiled = graph.compiled();
-  const std::vector<TileSample> samples = Samples(graph, {});
-  std::vector<double> seconds(compiled.tasks.size(), 0);
+  std::vector<double> seconds = calibration_->TaskSeconds(graph);
   for (const Group& group : compiled.groups) {
-    if (!compiled.calls[group.first_call].messages.empty()) continue;
-    double sum = 0;
+    const bool has_messages = !compiled.calls[group.first_call].messages.empty();
     const auto measured = groups_.find(Signature(compiled, group));
-    if (measured != groups_.end()) {
-      sum = measured->second.sum / measured->second.count / group.tile_count;
-    } else {
-      for (uint32_t s = group.first_call; s < group.end_call(); ++s) sum += calibration_->Seconds(samples[s]);
-    }
-    for (uint32_t t = 0; t < group.tile_count; ++t) seconds[group.first_task + t] = sum;
+    if (!has_messages && measured == groups_.end()) continue;
+    const double known = has_messages ? 0 : measured->second.sum / measured->second.count / group.tile_count;
+    std::fill_n(seconds.begin() + group.first_task, group.tile_count, known);
   }
   return seconds;
 }
