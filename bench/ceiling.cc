@@ -11,6 +11,7 @@
 
 #include "weft/bench/command_line.h"
 #include "weft/bench/products.h"
+#include "weft/bench/row.h"
 #include "weft/core/cores.h"
 #include "weft/lab/machine/peak.h"
 #include "weft/lab/models.h"
@@ -82,11 +83,9 @@ void AddFloor(Team* team, const Options& options, nlohmann::ordered_json* row) {
 }
 
 void PrintTable(const nlohmann::ordered_json& row) {
-  for (const auto& [key, value] : row.items()) {
-    if (value.is_array()) continue;
-    value.is_number_float() ? std::printf("%-20s %.2f\n", key.c_str(), value.get<double>())
-                            : std::printf("%-20s %s\n", key.c_str(), value.dump().c_str());
-  }
+  nlohmann::ordered_json figures = row;
+  figures.erase("products");
+  PrintRow(figures, /*json=*/false, /*width=*/20);
   if (!row.contains("products")) return;
   std::printf("\n%-40s %5s %-18s %10s %9s\n", "product ('): stored transposed", "count", "tile", "ms", "GFLOP/s");
   for (const auto& product : row["products"]) {
@@ -101,7 +100,7 @@ int Measure(Options options) {
   Team team(options.threads > 0 ? options.threads : Cores());
   nlohmann::ordered_json row = MeasurePeaks(&team, options.seconds);
   if (!options.model.empty()) AddFloor(&team, options, &row);
-  options.json ? static_cast<void>(std::printf("%s\n", row.dump().c_str())) : PrintTable(row);
+  options.json ? PrintRow(row, /*json=*/true) : PrintTable(row);
   return 0;
 }
 

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -140,17 +139,6 @@ nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows
     for (const char* key : {"message_ms", "hidden_ms", "hidden_fraction"}) combined[key] = row[key];
   }
   return combined;
-}
-
-void PrintRow(const nlohmann::ordered_json& row, bool json) {
-  if (json) {
-    std::printf("%s\n", row.dump().c_str());
-    return;
-  }
-  for (const auto& [key, value] : row.items()) {
-    value.is_number_float() ? std::printf("%-18s %.2f\n", key.c_str(), value.get<double>())
-                            : std::printf("%-18s %s\n", key.c_str(), value.dump().c_str());
-  }
 }
 
 }  // namespace weft

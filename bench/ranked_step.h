@@ -1,5 +1,5 @@
 // The benchmarks of steps on several ranks (ranks_bench, mpi_allreduce_bench) share their flags, their model and data,
-// and the row that they print.
+// and the figures of the row that they print.
 //
 //   RankedOptions options;
 //   AddRankedFlags(&app, &options);
@@ -16,6 +16,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/bench/row.h"
 #include "weft/core/op.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
@@ -87,8 +88,6 @@ nlohmann::ordered_json RankRow(const RankedOptions& options, const RankedModel& 
 // smallest fraction, and the maximum of the peak memory. Planned and private memory become lists, by rank. `rows` must
 // not be empty.
 nlohmann::ordered_json CombinedRow(absl::Span<const nlohmann::ordered_json> rows);
-// Prints a row as one JSON object or as a table.
-void PrintRow(const nlohmann::ordered_json& row, bool json);
 
 }  // namespace weft
 

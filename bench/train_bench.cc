@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/op_times.h"
+#include "weft/bench/row.h"
 #include "weft/core/cores.h"
 #include "weft/core/file.h"
 #include "weft/core/random.h"
@@ -226,14 +227,7 @@ int Measure(Options options) {
       {"checksum", absl::StrCat(absl::Hex(times->checksum, absl::kZeroPad16))},
   };
   if (!options.text.empty()) row["mean_loss"] = Mean(times->results);
-  if (options.json) {
-    std::printf("%s\n", row.dump().c_str());
-  } else {
-    for (const auto& [key, value] : row.items()) {
-      value.is_number_float() ? std::printf("%-18s %.2f\n", key.c_str(), value.get<double>())
-                              : std::printf("%-18s %s\n", key.c_str(), value.dump().c_str());
-    }
-  }
+  PrintRow(row, options.json);
   if (op_times) PrintProfile(*op_times, options, median);
   return 0;
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/bench/command_line.h"
-#include "weft/bench/inference/row.h"
+#include "weft/bench/row.h"
 #include "weft/core/cores.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
@@ -59,7 +59,7 @@ absl::Status Measure(Options options) {
             {"median_ms", median * 1e3},
             {"texts_per_second", static_cast<double>(options.batch) / median},
             {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024}},
-           options.json);
+           options.json, /*width=*/22);
   return absl::OkStatus();
 }
 

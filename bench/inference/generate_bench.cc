@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weft/bench/command_line.h"
-#include "weft/bench/inference/row.h"
+#include "weft/bench/row.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/generate.h"
@@ -119,7 +119,7 @@ absl::Status Measure(Options options) {
       {"read_gb_per_second", bandwidth.read * 1e-9},
       {"first_token_ms", Median(first) * 1e3},
       {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024}};
-  PrintRow(row, options.json);
+  PrintRow(row, options.json, /*width=*/22);
   return absl::OkStatus();
 }
 

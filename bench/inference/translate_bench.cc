@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_join.h"
 #include "weft/bench/command_line.h"
-#include "weft/bench/inference/row.h"
+#include "weft/bench/row.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
@@ -71,7 +71,7 @@ absl::Status Measure(const Options& options) {
             {"sentences_per_second", static_cast<double>(sources.size()) / median},
             {"tokens_per_second", static_cast<double>(tokens) / median},
             {"peak_rss_mb", static_cast<double>(usage.ru_maxrss) / 1024}},
-           options.json);
+           options.json, /*width=*/22);
   return absl::OkStatus();
 }
 
