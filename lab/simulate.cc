@@ -361,7 +361,7 @@ Simulation SimulateRanks(absl::Span<const SimulatedRank> ranks, const Network& n
 
 Simulation Simulate(const Schedule& schedule, absl::Span<const TaskCost> costs, const Policy& policy,
                     const SimulatedMachine& machine) {
-  const SimulatedRank rank = {.schedule = &schedule, .costs = costs};
+  const SimulatedRank rank = {.schedule = &schedule, .costs = {costs.begin(), costs.end()}};
   return SimulateRanks({rank}, Network(), policy, machine);
 }
 

@@ -46,7 +46,7 @@ struct RankMessage {
 struct SimulatedRank {
   int rank = 0;
   const Schedule* schedule = nullptr;
-  absl::Span<const TaskCost> costs;  // by task; the costs of `messages` have no effect
+  std::vector<TaskCost> costs;  // by task; the costs of `messages` have no effect
   // At most one for each direction, peer and tag. Other tasks of Schedule::ends_later start as soon as they are ready,
   // and take the `seconds` of their costs.
   std::vector<RankMessage> messages = {};

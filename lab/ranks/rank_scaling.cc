@@ -19,27 +19,6 @@
 #include "weft/train/task.h"
 
 namespace weft {
-namespace {
-
-// A graph with messages on one rank. A Stage has this graph on each simulated rank.
-struct StageRank {
-  int rank = 0;
-  Graph graph;
-  std::vector<TaskCost> costs;
-};
-using Stage = std::vector<StageRank>;
-
-Simulation SimulateStage(const Stage& stage, const Network& network, const SimulatedMachine& machine) {
-  std::vector<SimulatedRank> ranks;
-  for (const StageRank& each : stage) {
-    const CompiledGraph& graph = each.graph.compiled();
-    ranks.push_back(
-        {.rank = each.rank, .schedule = &graph.schedule, .costs = each.costs, .messages = MessagesOf(graph)});
-  }
-  return SimulateRanks(ranks, network, kCriticalPath, machine);
-}
-
-}  // namespace
 
 RankStepOptions RankScaling::StepOf(int rank, int ranks) const {
   RankStepOptions step = {.graph = options_.graph,
@@ -134,25 +113,28 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
     WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), RankStep::Plan(StepOf(rank, ranks)));
   }
   RanksPrediction prediction = {.ranks = ranks, .micro_batches = StepOf(0, ranks).micro_batches};
-  std::vector<Stage> stages;
-  double slowest = 0;  // maximum over ranks: seconds of the graphs without messages
+  std::vector<std::vector<SimulatedRank>> stages;  // by graph with messages: this graph on each simulated rank
+  std::vector<Graph> graphs;                       // own the schedules of the stages
+  double slowest = 0;                              // maximum over ranks: seconds of the graphs without messages
   for (const std::unique_ptr<RankStep>& step : steps) {
     double alone = 0;
     size_t stage = 0;
     for (const RankStep::Part& part : step->parts()) {
-      const Graph graph = options_.reuse ? step->graph(part) : WithoutReuse(step->graph(part));
+      const Graph& graph = graphs.emplace_back(options_.reuse ? step->graph(part) : WithoutReuse(step->graph(part)));
+      const CompiledGraph& compiled = graph.compiled();  // stays where it is when `graphs` grows
       if (!part.has_messages) {
         alone += part.runs * Alone(graph);
         continue;
       }
       if (stages.size() == stage) stages.emplace_back();
-      stages[stage++].push_back({step->rank(), graph, Costs(graph)});
+      stages[stage++].push_back({step->rank(), &compiled.schedule, Costs(graph), MessagesOf(compiled)});
     }
     slowest = std::max(slowest, alone);
   }
   prediction.seconds = slowest;
-  for (const Stage& stage : stages) {
-    const Simulation simulation = SimulateStage(stage, options_.network, options_.bandwidth.machine(options_.workers));
+  for (const std::vector<SimulatedRank>& stage : stages) {
+    const Simulation simulation =
+        SimulateRanks(stage, options_.network, kCriticalPath, options_.bandwidth.machine(options_.workers));
     prediction.seconds += simulation.makespan;
     prediction.communication += simulation.communication;
     prediction.hidden += simulation.hidden;
