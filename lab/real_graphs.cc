@@ -7,6 +7,7 @@
 #include "absl/strings/strip.h"
 #include "weft/core/status.h"
 #include "weft/lab/models.h"
+#include "weft/models/recurrent.h"
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
 
@@ -37,24 +38,7 @@ Var Attend(Var y) {
   return y + MatMul(Softmax(scores), y);
 }
 
-Var Lstm(Tape* tape, Var x) {
-  const Var by_input = MatMul(x, Weight(tape, "input", {kWidth, 4 * kWidth}));
-  const Var recurrent = Weight(tape, "recurrent", {kWidth, 4 * kWidth}), bias = Weight(tape, "bias", {4 * kWidth});
-  VarList outputs;
-  Var h, c;
-  for (int64_t t = 0; t < kLength; ++t) {
-    Var gates = Reshape(Slice(by_input, 1, t, t + 1), {kBatch, 4 * kWidth}) + bias;
-    if (h) gates = gates + MatMul(h, recurrent);
-    const VarList parts = Split(gates, 1, 4);
-    const Var fresh = Sigmoid(parts[0]) * Tanh(parts[1]);
-    c = c ? Sigmoid(parts[2]) * c + fresh : fresh;
-    h = Sigmoid(parts[3]) * Tanh(c);
-    outputs.push_back(Reshape(h, {kBatch, 1, kWidth}));
-  }
-  return Concat(outputs, 1);
-}
-
-Var LstmLoss(Tape* tape) { return Predict(tape, Attend(Lstm(tape, Words(tape)))); }
+Var LstmLoss(Tape* tape) { return Predict(tape, Attend(Lstm("lstm", Words(tape), kWidth).outputs)); }
 
 Var EncoderLoss(Tape* tape) {
   const Var y = Attend(Words(tape));
