@@ -24,7 +24,7 @@
 #include "absl/types/span.h"
 #include "weft/core/json.h"
 #include "weft/models/layers.h"
-#include "weft/models/variant.h"
+#include "weft/models/positions.h"
 
 namespace weft {
 

@@ -26,7 +26,7 @@ Var EncoderLogits(const BenchModel& model, Var tokens) {
   const Var table = EmbeddingTable("wte", tokens.tape, model.vocabulary, model.width);
   const Var positions = EmbeddingTable("wpe", tokens.tape, model.context, model.width);
   Var x = Embedding(table, tokens) + Slice(positions, 0, 0, tokens.dim(1));  // [B, T, C]
-  const BlockOptions block = {.attention = {.heads = model.heads, .window = model.window}};
+  const BlockOptions block = {.attention = {.heads = model.heads, .variant = {.patterns = {{.window = model.window}}}}};
   for (int64_t i = 0; i < model.layers; ++i) x = Block(absl::StrCat("h.", i), x, block);
   return MatMul(LayerNorm("ln_f", x), table, {.transpose_b = true});  // [B, T, V]
 }

@@ -4,88 +4,35 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/layers.h"
-#include "weft/models/projections.h"
-#include "weft/models/validate.h"
 
 namespace weft {
 namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// Returns `options` with defaults in place of widths and key_value_heads that are 0. `width`: C of x.
-AttentionOptions WithWidths(AttentionOptions options, int64_t width) {
-  const auto set = [](int64_t* option, int64_t value) { *option = *option != 0 ? *option : value; };
-  set(&options.key_value_heads, options.heads);
-  set(&options.key_width, options.query_width != 0 ? options.query_width : width / std::max<int64_t>(options.heads, 1));
-  set(&options.query_width, options.key_width);
-  const int64_t groups = std::max<int64_t>(options.key_value_heads, 1);
-  set(&options.value_width, options.ablation.value                 ? width / groups
-                            : options.merge == HeadMerge::kAverage ? width
-                                                                   : options.key_width);
-  set(&options.score_width, options.key_width);
+// Returns `options` with all widths set. If the options do not fit x and memory, fails the tape.
+AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, AttentionOptions options) {
+  const auto fail = [&](absl::string_view problem) { tape->Fail(ShapeError("attention", problem, {x, memory})); };
+  if (x.shape.rank() != 3 || memory.shape.rank() != 3) {
+    fail("x must be [B,T,C], and memory [B,S,C]");
+    return options;
+  }
+  const int64_t width = x.shape.dim(2);
+  if (x.shape.dim(0) != memory.shape.dim(0)) fail("x and memory must have the same batch");
+  if ((options.ablation.value || options.ablation.query_is_key) && width != memory.shape.dim(2)) {
+    fail("with an ablation, the memory must be as wide as x");
+  }
+  if (const absl::Status valid = Validate(options.variant, options.ablation, options.heads, width); !valid.ok()) {
+    fail(valid.message());
+    return options;
+  }
+  options.variant = WithWidths(std::move(options.variant), options.ablation, options.heads, width);
   return options;
-}
-
-// Returns the first error of attention that leaves out a layer, or "" if there is none.
-std::string AblationProblem(const Shape& x, const Shape& memory, const AttentionOptions& o) {
-  if ((o.ablation.value || o.ablation.query_is_key) && x.dim(2) != memory.dim(2)) {
-    return "with an ablation, the memory must be as wide as x";
-  }
-  if (o.ablation.value && o.key_value_heads * o.value_width != x.dim(2)) {
-    return absl::StrCat("without a layer of values, C must be key_value_heads ", o.key_value_heads,
-                        " times value_width ", o.value_width);
-  }
-  if (o.ablation.query_is_key && (o.heads != o.key_value_heads || o.query_width != o.key_width)) {
-    return "a layer for both queries and keys needs the same heads and widths of both";
-  }
-  return "";
-}
-
-// Returns the first error in the shapes or options, or "" if there is none. `options`: as the caller gave them; `o`:
-// with default widths filled in (WithWidths).
-std::string Problem(const Shape& x, const Shape& memory, const AttentionOptions& options, const AttentionOptions& o) {
-  if (x.rank() != 3 || memory.rank() != 3) return "x must be [B,T,C], and memory [B,S,C]";
-  if (x.dim(0) != memory.dim(0)) return "x and memory must have the same batch";
-  const absl::Status sizes = CheckSizes({{"heads", o.heads, 1, kMaxFeatures},
-                                         {"key_value_heads", o.key_value_heads, 1, kMaxFeatures},
-                                         {"query_width", o.query_width, 1, kMaxFeatures},
-                                         {"key_width", o.key_width, 1, kMaxFeatures},
-                                         {"value_width", o.value_width, 1, kMaxFeatures},
-                                         {"score_width", o.score_width, 1, kMaxFeatures},
-                                         {"window", o.window, 0, kMaxPositions},
-                                         {"stride", o.stride, 0, kMaxPositions},
-                                         {"dilation", o.dilation, 1, kMaxPositions},
-                                         {"buckets", o.buckets, 4, kMaxPositions},
-                                         {"max_distance", o.max_distance, o.buckets, kMaxPositions}});
-  if (!sizes.ok()) return std::string(sizes.message());
-  if (o.dilation > 1 && (o.window == 0 || o.stride > 0)) return "a dilation needs a window and excludes a stride";
-  if (!(o.soft_cap >= 0 && std::isfinite(o.soft_cap))) return absl::StrCat("soft_cap is ", o.soft_cap, ", wanted >= 0");
-  if (options.key_width == 0 && options.query_width == 0 && x.dim(2) % o.heads != 0) {
-    return absl::StrCat("C must be a multiple of heads ", o.heads);
-  }
-  if (o.heads % o.key_value_heads != 0) {
-    return absl::StrCat("heads ", o.heads, " is not a multiple of key_value_heads ", o.key_value_heads);
-  }
-  if (o.score == ScoreFunction::kDot && o.query_width != o.key_width) {
-    return absl::StrCat("a product needs queries as wide as keys, not ", o.query_width, " and ", o.key_width);
-  }
-  if (o.merge == HeadMerge::kAverage && o.value_width != x.dim(2)) {
-    return absl::StrCat("the mean of heads needs values as wide as x, not ", o.value_width);
-  }
-  return AblationProblem(x, memory, o);
-}
-
-// Returns WithWidths(options). If the options do not fit x and memory, fails the tape.
-AttentionOptions Checked(Tape* tape, const TensorType& x, const TensorType& memory, const AttentionOptions& options) {
-  const AttentionOptions o = WithWidths(options, x.shape.rank() > 0 ? x.shape.dim(-1) : 0);
-  if (const std::string problem = Problem(x.shape, memory.shape, options, o); !problem.empty()) {
-    tape->Fail(ShapeError("attention", problem, {x, memory}));
-  }
-  return o;
 }
 
 // Returns the mistake in the cache, or "".
@@ -103,20 +50,67 @@ std::string CacheProblem(Tape* tape, const AttentionCache& cache) {
 // Like Checked, for a stored memory. Its rows have no positions, so options that need positions also fail the tape.
 AttentionOptions CheckedStored(Tape* tape, const TensorType& x, const TensorType& memory,
                                const AttentionOptions& options, const AttentionCache& cache) {
-  const bool biased = options.distance_bias != DistanceBias::kNone;
-  if (options.causal || options.window != 0 || options.stride != 0 || options.rotary || biased) {
-    const char* what = options.causal        ? "causal"
-                       : biased              ? "distance_bias"
-                       : options.window != 0 ? "window"
-                       : options.stride != 0 ? "stride"
-                                             : "rotary";
-    tape->Fail(ShapeError("attention", absl::StrCat("a stored memory has no positions, as ", what, " needs them"),
-                          {x, memory}));
-  }
-  if (const std::string problem = CacheProblem(tape, cache); !problem.empty()) {
-    tape->Fail(ShapeError("attention", problem, {x, memory}));
-  }
+  const AttentionPattern pattern = options.pattern();
+  const char* const what = options.causal                                         ? "causal"
+                           : options.variant.distance_bias != DistanceBias::kNone ? "distance_bias"
+                           : pattern.window != 0                                  ? "window"
+                           : pattern.stride != 0                                  ? "stride"
+                           : options.variant.rotary                               ? "rotary"
+                                                                                  : "";
+  std::string problem = CacheProblem(tape, cache);
+  if (*what != '\0') problem = absl::StrCat("a stored memory has no positions, as ", what, " needs them");
+  if (!problem.empty()) tape->Fail(ShapeError("attention", problem, {x, memory}));
   return Checked(tape, x, memory, options);
+}
+
+struct Projections {
+  Var query, key, value;  // [B, H, T, d_q], [B, G, S, d_k], [B, G, S, d_v]; null without x or memory
+};
+
+// Returns x [B, T, heads · D] as [B, heads, T, D].
+Var ByHead(Var x, int64_t heads) {
+  return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
+}
+
+// Projects x [B, T, C] to queries, and `memory` [B, S, C'] to keys and values. Either may be null, but not both. Layers
+// of different names compute them, or one packed layer computes all three. `o`: with all widths set.
+Projections Project(Var x, Var memory, const AttentionOptions& o) {
+  const AttentionVariant& v = o.variant;
+  const LinearOptions linear = {.bias = o.bias, .initializer = o.initializer};
+  const bool self = x && memory && x.id == memory.id;
+  const bool shared = o.ablation.query_is_key, has_value = !o.ablation.value;  // `shared`: o.query computes keys, too
+  const int64_t query = o.heads * v.query_width, key = shared ? 0 : v.key_value_heads * v.key_width,
+                value = has_value ? v.key_value_heads * v.value_width : 0;
+  Projections p;
+  if (self && o.packed != nullptr) {
+    const Var all = Linear(o.packed, x, query + key + value, linear);  // [B, T, ...]
+    VarList parts = {{}, {}, x};
+    if (query == key && key == value) {
+      // A split is preferred to slices: its gradient is one concatenation, while slices' gradients must be added.
+      parts = Split(all, -1, 3);
+    } else {
+      parts[0] = Slice(all, -1, 0, query);
+      parts[1] = shared ? parts[0] : Slice(all, -1, query, query + key);
+      if (has_value) parts[2] = Slice(all, -1, query + key, query + key + value);
+    }
+    p.query = ByHead(parts[0], o.heads);
+    p.key = ByHead(parts[1], v.key_value_heads);
+    p.value = ByHead(parts[2], v.key_value_heads);
+    return p;
+  }
+  if (shared && x && memory && !self) {
+    // One product over x and the memory, so that the shared layer is recorded once.
+    const Var both = Linear(o.query, Concat({x, memory}, 1), query, linear);  // [B, T + S, H · d_q]
+    p.query = ByHead(Slice(both, 1, 0, x.dim(1)), o.heads);
+    p.key = ByHead(Slice(both, 1, x.dim(1), x.dim(1) + memory.dim(1)), o.heads);
+  } else {
+    const Var q = x ? Linear(o.query, x, query, linear) : Var();
+    if (x) p.query = ByHead(q, o.heads);
+    if (memory && shared) p.key = ByHead(self ? q : Linear(o.query, memory, query, linear), o.heads);
+    if (memory && !shared) p.key = ByHead(Linear(o.key, memory, key, linear), v.key_value_heads);
+  }
+  if (memory) p.value = ByHead(has_value ? Linear(o.value, memory, value, linear) : memory, v.key_value_heads);
+  return p;
 }
 
 // Returns f32 [n, 1]: the position of each of n rows modulo `stride`. Row i is at position `first` + i.
@@ -127,22 +121,22 @@ Var Phases(Tape* tape, int64_t n, int64_t stride, int64_t first = 0) {
 }
 
 // Returns the number whose multiples the pattern shows: a dilation above 1 or else the stride, which may be 0.
-int64_t Period(const AttentionOptions& o) { return o.dilation > 1 ? o.dilation : o.stride; }
+int64_t Period(const AttentionPattern& p) { return p.dilation > 1 ? p.dilation : p.stride; }
 
 // Returns the largest distance from a target back to a source that its window shows, or -1 for no limit. A stride also
 // shows sources outside the window, so with a stride there is no limit.
-int64_t Reach(const AttentionOptions& o) { return o.window > 0 && o.stride == 0 ? o.window * o.dilation - 1 : -1; }
+int64_t Reach(const AttentionPattern& p) { return p.window > 0 && p.stride == 0 ? p.window * p.dilation - 1 : -1; }
 
-// Returns bool [..., T, S]: true where the stride or the dilation of `o` hides a source from a target. One of the two
-// must be set. A target sees the sources whose distance is a multiple of Period(o). With a stride, it also sees the
+// Returns bool [..., T, S]: true where the stride or the dilation of `p` hides a source from a target. One of the two
+// must be set. A target sees the sources whose distance is a multiple of Period(p). With a stride, it also sees the
 // sources in its window. With a dilation, this function ignores the window, and its callers hide the sources outside.
-// `position` has the targets' positions, f32 [..., T, 1]. `phase` has the same positions modulo Period(o).
-Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOptions& o) {
+// `position` has the targets' positions, f32 [..., T, 1]. `phase` has the same positions modulo Period(p).
+Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionPattern& p) {
   Tape* const tape = position.tape;
-  const Var hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(o)), {sources})));
-  if (o.stride == 0 || o.window == 0) return hidden;
+  const Var hidden = Not(Equal(phase, Reshape(Phases(tape, sources, Period(p)), {sources})));
+  if (p.stride == 0 || p.window == 0) return hidden;
   const Var source = Iota(tape, kF32, sources);
-  const double window = static_cast<double>(o.window);
+  const double window = static_cast<double>(p.window);
   const Var near =
       Equal(Less(source, position + window), Less(position, source + window));  // at least one of the two is true
   return MaskFill(hidden, near, 0);
@@ -153,21 +147,21 @@ Var HiddenByPattern(Var position, Var phase, int64_t sources, const AttentionOpt
 Var BiasOfDistance(DType dtype, Var position, int64_t sources, const AttentionOptions& o) {
   Tape* const tape = position.tape;
   const Var distance = Iota(tape, kI32, sources) - position;  // [B, 1, T, S] or [T, S]
-  if (o.distance_bias == DistanceBias::kAlibi) {
+  if (o.variant.distance_bias == DistanceBias::kAlibi) {
     const Var slopes = ConstantTable(tape, dtype, o.heads, 1, [&](int64_t head, int64_t) {
       return -std::exp2(-8.0 * static_cast<double>(head + 1) / static_cast<double>(o.heads));
     });
     return Cast(Abs(distance), dtype) * Reshape(slopes, {o.heads, 1, 1});
   }
   const Scope scope(tape, "relative_attention_bias");
-  const Var table = tape->Parameter("weight", {dtype, {o.buckets, o.heads}}, o.initializer);
+  const Var table = tape->Parameter("weight", {dtype, {o.variant.buckets, o.heads}}, o.initializer);
   const int64_t reach = std::max(sources, position.dim(-2));
-  const Var bucket =
-      Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
-                         [&](int64_t i, int64_t) {
-                           return static_cast<double>(DistanceBucket(i - reach, o.buckets, o.max_distance, !o.causal));
-                         }),
-           kI32);
+  const Var bucket = Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
+                                        [&](int64_t i, int64_t) {
+                                          return static_cast<double>(DistanceBucket(i - reach, o.variant.buckets,
+                                                                                    o.variant.max_distance, !o.causal));
+                                        }),
+                          kI32);
   const Var by_distance = Embedding(table, Reshape(bucket, {2 * reach + 1}));      // [2 reach + 1, H]
   const Var bias = Embedding(by_distance, distance + static_cast<double>(reach));  // [..., S, H]
   const Shape shape = bias.shape();
@@ -180,7 +174,8 @@ Var BiasOfDistance(DType dtype, Var position, int64_t sources, const AttentionOp
 // position of the last source.
 Var MaskScores(Var scores, const AttentionOptions& o, const AttentionCache* cache) {
   Tape* const tape = scores.tape;
-  const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets, reach = Reach(o);
+  const int64_t targets = scores.dim(2), sources = scores.dim(3), first = sources - targets;
+  const AttentionPattern pattern = o.pattern();
   const auto by_target = [&](Var v) {  // [B, 1, T, 1] or [T, 1]
     return cache != nullptr ? Reshape(v, {scores.dim(0), 1, targets, 1}) : Reshape(v, {targets, 1});
   };
@@ -188,14 +183,15 @@ Var MaskScores(Var scores, const AttentionOptions& o, const AttentionCache* cach
     return by_target(cache != nullptr ? Cast(cache->positions, dtype)
                                       : Iota(tape, dtype, targets) + static_cast<double>(first));
   };
-  if (o.distance_bias != DistanceBias::kNone) {
+  if (o.variant.distance_bias != DistanceBias::kNone) {
     scores = scores + BiasOfDistance(scores.dtype(), positions(kI32), sources, o);
   }
-  if (Period(o) > 0) {
-    const Var phase = by_target(cache != nullptr ? Embedding(Phases(tape, sources, Period(o)), cache->positions)
-                                                 : Phases(tape, targets, Period(o), first));
-    scores = MaskFill(scores, HiddenByPattern(positions(kF32), phase, sources, o), kHidden);
+  if (Period(pattern) > 0) {
+    const Var phase = by_target(cache != nullptr ? Embedding(Phases(tape, sources, Period(pattern)), cache->positions)
+                                                 : Phases(tape, targets, Period(pattern), first));
+    scores = MaskFill(scores, HiddenByPattern(positions(kF32), phase, sources, pattern), kHidden);
   }
+  const int64_t reach = Reach(pattern);
   if (cache != nullptr) return BandMask(scores, reach, 0, kHidden, cache->positions);
   return o.causal || reach >= 0 ? BandMask(scores, reach, o.causal ? 0 : reach, kHidden) : scores;
 }
@@ -203,31 +199,33 @@ Var MaskScores(Var scores, const AttentionOptions& o, const AttentionCache* cach
 // Rotates queries and keys by their rows' positions: `cache->positions` or, without a cache, 0, 1, ...
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
-  VarList tables =
-      RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity() : x.dim(2), o.key_width, o.rotary_base);
+  VarList tables = RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity() : x.dim(2), o.variant.key_width,
+                                o.variant.rotary_base);
   if (cache != nullptr) {
     for (Var& table : tables) {  // [B, 1, T, D/2]
-      table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.key_width / 2});
+      table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.variant.key_width / 2});
     }
   }
-  for (Var* v : {&p->query, &p->key}) *v = Rotary(*v, tables[0], tables[1], *o.rotary);
+  for (Var* v : {&p->query, &p->key}) *v = Rotary(*v, tables[0], tables[1], *o.variant.rotary);
 }
 
 // Returns the scores [B, H, T, S] of queries [B, H, T, d_q] and keys [B, G, S, d_k].
 Var Scores(Var query, Var key, const AttentionOptions& o) {
-  const int64_t batch = query.dim(0), length = query.dim(2), sources = key.dim(2), groups = o.key_value_heads;
-  if (o.score == ScoreFunction::kDot) {
+  const int64_t batch = query.dim(0), length = query.dim(2), sources = key.dim(2), groups = o.variant.key_value_heads;
+  if (o.variant.score == ScoreFunction::kDot) {
     // The heads of a key-value group share one product, whose rows are the queries of all these heads.
-    query = Reshape(query, {batch, groups, o.heads / groups * length, o.query_width});
+    query = Reshape(query, {batch, groups, o.heads / groups * length, o.variant.query_width});
     const Var scores = MatMul(query, key, {.transpose_b = true});  // [B, G, H/G · T, S]
-    return Scale(Reshape(scores, {batch, o.heads, length, sources}), 1 / std::sqrt(static_cast<double>(o.key_width)));
+    return Scale(Reshape(scores, {batch, o.heads, length, sources}),
+                 1 / std::sqrt(static_cast<double>(o.variant.key_width)));
   }
   Tape* const tape = query.tape;
   const Scope scope(tape, "score");
   const DType dtype = query.dtype();
-  const int64_t hidden = o.score_width;
-  const Var from_query = tape->Parameter("query.weight", {dtype, {o.heads, o.query_width, hidden}}, o.initializer);
-  const Var from_key = tape->Parameter("key.weight", {dtype, {groups, o.key_width, hidden}}, o.initializer);
+  const int64_t hidden = o.variant.score_width;
+  const Var from_query =
+      tape->Parameter("query.weight", {dtype, {o.heads, o.variant.query_width, hidden}}, o.initializer);
+  const Var from_key = tape->Parameter("key.weight", {dtype, {groups, o.variant.key_width, hidden}}, o.initializer);
   const Var output = tape->Parameter("output.weight", {dtype, {o.heads, 1, hidden}}, o.initializer);
   Var keys = Reshape(MatMul(key, from_key), {batch, groups, 1, sources, hidden});
   keys = BroadcastTo(keys, {batch, groups, o.heads / groups, sources, hidden});
@@ -237,20 +235,22 @@ Var Scores(Var query, Var key, const AttentionOptions& o) {
 }
 
 Var Capped(Var scores, const AttentionOptions& o) {
-  return o.soft_cap > 0 ? Scale(Tanh(Scale(scores, 1 / o.soft_cap)), o.soft_cap) : scores;
+  return o.variant.soft_cap > 0 ? Scale(Tanh(Scale(scores, 1 / o.variant.soft_cap)), o.variant.soft_cap) : scores;
 }
 
 // Applies softmax(scores) to the values [B, G, S, d_v] and merges the heads: [B, T, width].
 Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
-  const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3), groups = o.key_value_heads;
+  const int64_t batch = scores.dim(0), length = scores.dim(2), sources = scores.dim(3),
+                groups = o.variant.key_value_heads;
   Var weights = Softmax(scores);  // [B, H, T, S]
   weights.tape->Probe(kAttentionWeights, weights);
   weights = Dropout(weights, o.dropout);
   Var mixed = MatMul(Reshape(weights, {batch, groups, o.heads / groups * length, sources}), value);
-  mixed = Reshape(mixed, {batch, o.heads, length, o.value_width});  // [B, H, T, d_v]
-  if (o.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
-  const Var y = Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.value_width}), width,
-                       {.bias = o.bias, .initializer = o.output_initializer});
+  mixed = Reshape(mixed, {batch, o.heads, length, o.variant.value_width});  // [B, H, T, d_v]
+  if (o.variant.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
+  const Var y =
+      Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.variant.value_width}), width,
+             {.bias = o.bias, .initializer = o.output_initializer});
   return Dropout(y, o.residual_dropout);
 }
 
@@ -258,10 +258,10 @@ Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
 VarList CacheState(DType dtype, const AttentionOptions& o, const AttentionCache& cache) {
   const auto state = [&](const char* name, int64_t width) {
     return cache.positions.tape->State(cache.prefix + name,
-                                       {dtype, {cache.page_count, o.key_value_heads, cache.page_size, width}}, Zeros(),
-                                       ParameterKind::kCache);
+                                       {dtype, {cache.page_count, o.variant.key_value_heads, cache.page_size, width}},
+                                       Zeros(), ParameterKind::kCache);
   };
-  return {state(".key", o.key_width), state(".value", o.value_width)};
+  return {state(".key", o.variant.key_width), state(".value", o.variant.value_width)};
 }
 
 // Writes keys and values to the cache. Returns the next versions of its states.
@@ -284,10 +284,10 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
     if (const std::string problem = CacheProblem(x.tape, *inputs.cache); !problem.empty()) fail(problem);
     if (memory.id != x.id) fail("a cache holds the keys and values of x, not of a memory");
   }
-  if (o.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
+  if (o.variant.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
   if (!x.tape->status().ok()) return x.tape->Poison();
   Projections p = Project(x, memory, o);
-  if (o.rotary) ApplyRotary(o, inputs.cache, &p);
+  if (o.variant.rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
     const VarList written = Append(p, o, *inputs.cache);
     p.key = ReadPages(written[0], inputs.cache->pages);
@@ -317,6 +317,11 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
   const Var key = ReadPages(state[0], cache.pages), value = ReadPages(state[1], cache.pages);
   const Var scores = Capped(Scores(Project(x, {}, o).query, key, o), o);
   return Mix(MaskScores(scores, o, &cache), value, x.dim(2), o);
+}
+
+AttentionCache LayerOf(AttentionCache cache, int64_t i) {
+  absl::StrAppend(&cache.prefix, ".", i);
+  return cache;
 }
 
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides) {

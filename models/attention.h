@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "weft/models/ablation.h"
 #include "weft/ops/ops.h"
@@ -38,8 +40,21 @@ enum class HeadMerge : uint8_t { kProject, kAverage };
 // Raffel et al., 2020).
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
 
-struct AttentionOptions {
-  int64_t heads = 1;
+// The sources that a target sees (Child et al., 2019). With `window`, a target sees the sources less than `window`
+// positions away. With `stride`, it sees those whose distance is a multiple of `stride`. With both, it sees either
+// kind; with neither, it sees all. A dilation d > 1 makes the window d times as long, but leaves only sources whose
+// distance is a multiple of d (Beltagy et al., 2020). It needs a window and excludes a stride.
+struct AttentionPattern {
+  int64_t window = 0, stride = 0, dilation = 1;
+
+  friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;
+};
+
+// The options of attention that the configurations of all model families have. The defaults are those of Vaswani et
+// al., 2017. models/options.cc has a row for each field.
+//
+//   GptConfig config = {.heads = 8, .width = 512, .attention = {.key_value_heads = 2, .patterns = {{.window = 64}}}};
+struct AttentionVariant {
   int64_t key_value_heads = 0;  // G; each serves heads / G query heads (Ainslie et al., 2023); 0: G = heads
   // Widths d_q, d_k and d_v of one head. 0 means the default: d_k = d_q if d_q is given, else C / heads; d_q = d_k; d_v
   // = d_k or, with kAverage, C. Only kAdditive allows d_q and d_k to differ.
@@ -47,35 +62,48 @@ struct AttentionOptions {
   ScoreFunction score = ScoreFunction::kDot;
   int64_t score_width = 0;  // width of kAdditive's hidden layer; 0: d_k
   HeadMerge merge = HeadMerge::kProject;
-
-  bool causal = false;  // true: no target sees a later source
-  // Sparse patterns (Child et al., 2019). With `window`, a target sees the sources less than `window` positions away.
-  // With `stride`, it sees those whose distance is a multiple of `stride`. With both, it sees either kind.
-  int64_t window = 0, stride = 0;
-  // A dilation d > 1 makes the window d times as long, but leaves only sources whose distance is a multiple of d
-  // (Beltagy et al., 2020). It needs a window and excludes a stride.
-  int64_t dilation = 1;
+  std::vector<AttentionPattern> patterns;  // layer i has patterns[i % size]; if empty, each target sees all sources
   DistanceBias distance_bias = DistanceBias::kNone;
-  // For kBuckets. If `causal` is false, half of the buckets are for sources after the target. On each side, the first
-  // half of the buckets have one distance each. The ranges of the others grow logarithmically up to `max_distance`. The
-  // last bucket also has all greater distances.
+  // For kBuckets. Without causal, half of the buckets are for sources after the target. On each side, the first half of
+  // the buckets have one distance each. The ranges of the others grow logarithmically up to `max_distance`. The last
+  // bucket also has all greater distances.
   int64_t buckets = 32, max_distance = 128;
   double soft_cap = 0;                 // c: scores become c · tanh(score / c) before any bias; 0: no cap
   std::optional<RotaryLayout> rotary;  // rotates queries and keys by position
   double rotary_base = 10000;
+};
+
+// Returns `variant` with the defaults in place of widths and key_value_heads that are 0, for x of C = `width`. With
+// ablation.value, the default of d_v is C / G.
+AttentionVariant WithWidths(AttentionVariant variant, const Ablation& ablation, int64_t heads, int64_t width);
+
+// Returns InvalidArgument if attention with `heads` heads can't be recorded for x of C = `width`. `context`: number of
+// positions, which limits rotary tables; 0: unknown.
+absl::Status Validate(const AttentionVariant& variant, const Ablation& ablation, int64_t heads, int64_t width,
+                      int64_t context = 0);
+
+struct AttentionOptions {
+  int64_t heads = 1;
+  bool causal = false;  // true: no target sees a later source
+  AttentionVariant variant;
+  int64_t layer = 0;  // number of the layer, which selects one of variant.patterns
 
   double dropout = 0;           // probability for attention weights
   double residual_dropout = 0;  // probability for the result
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
-  // For study only: `value` and `query_is_key` leave out layers. Then d_v = C / G, with C the width of the sources, and
-  // heads are averaged only if G is 1.
+  // For study only: `value` and `query_is_key` leave out layers. Heads are then averaged only if G is 1.
   Ablation ablation;
 
   // Names of the layers. If `packed` is not null and x attends to itself, the one layer `packed` computes queries, keys
   // and values. Otherwise `query`, `key` and `value` are three layers.
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
+
+  AttentionPattern pattern() const {
+    return variant.patterns.empty() ? AttentionPattern()
+                                    : variant.patterns[static_cast<size_t>(layer) % variant.patterns.size()];
+  }
 };
 
 // Keys and values of earlier calls of Run, in the states PREFIX.key and PREFIX.value, [page_count, G, page_size, d].
@@ -93,6 +121,8 @@ struct AttentionCache {
 
   int64_t capacity() const { return pages.dim(-1) * page_size; }  // number of positions of a text
 };
+// Returns the cache of layer `i`, with the prefix PREFIX.i, of a model with the cache `cache`.
+AttentionCache LayerOf(AttentionCache cache, int64_t i);
 
 struct AttentionInputs {
   Var memory;  // sources [B, S, C']; null: x itself
@@ -109,8 +139,8 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
 // Attention to memories in many calls of Runner::Run. StoreMemory writes the keys and values of a memory [B, S, C'] to
 // `cache`, whose positions are those of the memory's rows, i32 [B, S], and returns the next versions of its states.
 // `width`: C of the x that will attend. AttendToStored attends from x [B, T, C] to `cache`; there, the position of a
-// row of x is that of the last row of the memory, i32 [B, T]. A memory has no positions beside x, so causal, window,
-// stride, distance_bias and rotary are errors.
+// row of x is that of the last row of the memory, i32 [B, T]. A memory has no positions beside x, so causal, patterns,
+// distance_bias and rotary are errors.
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const AttentionOptions& options,
                     const AttentionCache& cache);
 Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& options, const AttentionCache& cache);

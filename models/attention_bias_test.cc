@@ -38,7 +38,7 @@ TEST(AttentionBiasTest, BucketsAreThoseOfT5) {
 // scores are these biases alone.
 TEST(AttentionBiasTest, DistancesCountAsAlibiHasThem) {
   const AttentionOptions options = {
-      .heads = 2, .distance_bias = DistanceBias::kAlibi, .bias = false, .initializer = Zeros()};
+      .heads = 2, .variant = {.distance_bias = DistanceBias::kAlibi}, .bias = false, .initializer = Zeros()};
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1, 4, 8}});
   const Var y = MultiHeadAttention("", x, options);
@@ -69,12 +69,14 @@ TEST(AttentionBiasTest, DistancesCountAsAlibiHasThem) {
 
 // A target sees itself and two more sources, at distances 3 and 6.
 TEST(AttentionBiasTest, ADilatedWindowLeavesOutWhatLiesBetween) {
-  AttentionOptions options = {.heads = 1, .causal = true, .window = 3, .dilation = 3, .initializer = Gaussian(0.5f)};
+  AttentionOptions options = {.heads = 1,
+                              .causal = true,
+                              .variant = {.patterns = {{.window = 3, .dilation = 3}}},
+                              .initializer = Gaussian(0.5f)};
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1, 12, 4}});
   const Var dilated = MultiHeadAttention("", x, options);
-  options.window = 0;
-  options.dilation = 1;
+  options.variant.patterns.clear();
   Tape masked;
   bool hidden[12 * 12];
   for (int t = 0; t < 12; ++t) {
@@ -102,7 +104,7 @@ TEST(AttentionBiasTest, AWindowIsAPartOfTheKernel) {
   for (const bool causal : {false, true}) {
     Tape tape;
     const Var x = tape.Input("x", {kF32, {1, kTokens, kWidth}});
-    const Var y = MultiHeadAttention("", x, {.heads = 2, .causal = causal, .window = 70});
+    const Var y = MultiHeadAttention("", x, {.heads = 2, .causal = causal, .variant = {.patterns = {{.window = 70}}}});
     Tape masked;
     const Var same = masked.Input("x", x.type()), mask = masked.Input("mask", {kBool, {kTokens, kTokens}});
     const Var wanted = MultiHeadAttention("", same, {.heads = 2, .causal = causal}, {.mask = mask});

@@ -54,7 +54,7 @@ class Attention {
 
 TEST(AttentionTest, HasAsManyParametersAsPublished) {
   constexpr int64_t kWidth = 12, kHeads = 3, kQuery = 5, kKey = 5, kValue = 2;
-  AttentionOptions options = {.heads = kHeads, .key_width = kKey, .value_width = kValue, .bias = false};
+  AttentionOptions options = {.heads = kHeads, .variant = {.key_width = kKey, .value_width = kValue}, .bias = false};
   for (const char* packed : {"c_attn", static_cast<const char*>(nullptr)}) {
     options.packed = packed;
     const Attention attention(options, {2, 4, kWidth});
@@ -63,18 +63,18 @@ TEST(AttentionTest, HasAsManyParametersAsPublished) {
   }
   // The heads' mean, and a single head: each with a value matrix [C, C] and no output layer.
   for (int64_t heads : {1, 3}) {
-    const Attention attention({.heads = heads, .key_width = kKey, .merge = HeadMerge::kAverage, .bias = false},
-                              {2, 4, kWidth});
+    const Attention attention(
+        {.heads = heads, .variant = {.key_width = kKey, .merge = HeadMerge::kAverage}, .bias = false}, {2, 4, kWidth});
     ASSERT_TRUE(attention.status().ok()) << attention.status();
     EXPECT_EQ(attention.parameters().ElementCount(), heads * kWidth * (kQuery + kKey + kWidth));
   }
   // Additive scores: queries and keys of different widths, and a hidden layer for each head.
   const Attention additive({.heads = kHeads,
-                            .query_width = 4,
-                            .key_width = 7,
-                            .value_width = kValue,
-                            .score = ScoreFunction::kAdditive,
-                            .score_width = 6,
+                            .variant = {.query_width = 4,
+                                        .key_width = 7,
+                                        .value_width = kValue,
+                                        .score = ScoreFunction::kAdditive,
+                                        .score_width = 6},
                             .bias = false},
                            {2, 4, kWidth});
   ASSERT_TRUE(additive.status().ok()) << additive.status();
@@ -84,11 +84,11 @@ TEST(AttentionTest, HasAsManyParametersAsPublished) {
 // Computes one head with additive scores and averaged values in plain loops.
 TEST(AttentionTest, AdditiveScoresAreWhatTheFormulaSays) {
   constexpr int64_t kT = 4, kC = 5, kQ = 3, kK = 2, kA = 6;
-  const Attention attention({.query_width = kQ,
-                             .key_width = kK,
-                             .score = ScoreFunction::kAdditive,
-                             .score_width = kA,
-                             .merge = HeadMerge::kAverage,
+  const Attention attention({.variant = {.query_width = kQ,
+                                         .key_width = kK,
+                                         .score = ScoreFunction::kAdditive,
+                                         .score_width = kA,
+                                         .merge = HeadMerge::kAverage},
                              .bias = false,
                              .initializer = Gaussian(0.7f),
                              .packed = nullptr},
@@ -127,17 +127,15 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
   for (const auto& [groups, window, stride, dilation] :
        std::vector<std::array<int64_t, 4>>{{6, 0, 0, 1}, {2, 3, 0, 1}, {3, 0, 2, 1}, {1, 2, 4, 1}, {2, 2, 0, 3}}) {
     for (const bool rotary : {false, true}) {
-      options.key_value_heads = groups;
-      options.window = window;
-      options.stride = stride;
-      options.dilation = dilation;
-      options.soft_cap = dilation > 1 ? 0.5 : 0;
-      options.distance_bias = groups == 3   ? DistanceBias::kAlibi
-                              : groups == 2 ? DistanceBias::kBuckets
-                                            : DistanceBias::kNone;
-      options.buckets = 6;
-      options.max_distance = 8;
-      options.rotary = rotary ? std::optional(RotaryLayout::kHalves) : std::nullopt;
+      options.variant = {.key_value_heads = groups,
+                         .patterns = {{window, stride, dilation}},
+                         .distance_bias = groups == 3   ? DistanceBias::kAlibi
+                                          : groups == 2 ? DistanceBias::kBuckets
+                                                        : DistanceBias::kNone,
+                         .buckets = 6,
+                         .max_distance = 8,
+                         .soft_cap = dilation > 1 ? 0.5 : 0,
+                         .rotary = rotary ? std::optional(RotaryLayout::kHalves) : std::nullopt};
       const Attention whole(options, {1, kT, kC});
       ASSERT_TRUE(whole.status().ok()) << whole.status();
 
@@ -171,7 +169,7 @@ TEST(AttentionTest, ACacheGivesWhatAllRowsAtOnceGive) {
 // A row at position -1 is padding: it gets zeros and is not cached. It changes nothing for the other rows.
 TEST(AttentionTest, PaddingInACacheChangesNothing) {
   const AttentionOptions options = {
-      .heads = 2, .window = 3, .stride = 2, .rotary = RotaryLayout::kPairs, .bias = false};
+      .heads = 2, .variant = {.patterns = {{.window = 3, .stride = 2}}, .rotary = RotaryLayout::kPairs}, .bias = false};
   const auto run = [&](const std::vector<int32_t>& positions, const std::vector<float>& data) {
     const int64_t length = static_cast<int64_t>(positions.size());
     Tape tape;
@@ -206,12 +204,11 @@ TEST(AttentionTest, HypothesesShareTheirBeginning) {
   constexpr int64_t kT = 5, kC = 8, kTexts = 2;
   const AttentionOptions options = {.heads = 2,
                                     .causal = true,
-                                    .window = 4,
-                                    .stride = 2,
-                                    .distance_bias = DistanceBias::kBuckets,
-                                    .buckets = 4,
-                                    .max_distance = 4,
-                                    .rotary = RotaryLayout::kHalves,
+                                    .variant = {.patterns = {{.window = 4, .stride = 2}},
+                                                .distance_bias = DistanceBias::kBuckets,
+                                                .buckets = 4,
+                                                .max_distance = 4,
+                                                .rotary = RotaryLayout::kHalves},
                                     .initializer = Gaussian(0.5f),
                                     .packed = nullptr};
   const std::vector<float> shared = Waves(2 * kC), own[] = {Waves(3 * kC, 1), Waves(3 * kC, 2)};
@@ -307,13 +304,14 @@ TEST(AttentionTest, AMemoryHasNoPositions) {
     if (!stored) MultiHeadAttention("", x, options, {.memory = memory});
     return std::string(tape.status().message());
   };
-  EXPECT_THAT(error({.rotary = RotaryLayout::kPairs}, false, false), HasSubstr("rotary turns by positions of x"));
+  EXPECT_THAT(error({.variant = {.rotary = RotaryLayout::kPairs}}, false, false),
+              HasSubstr("rotary turns by positions of x"));
   for (const bool attend : {false, true}) {
     EXPECT_EQ(error({.heads = 2}, true, attend), "");
     EXPECT_THAT(error({.causal = true}, true, attend), HasSubstr("no positions, as causal needs them"));
-    EXPECT_THAT(error({.window = 2}, true, attend), HasSubstr("as window needs them"));
-    EXPECT_THAT(error({.stride = 2}, true, attend), HasSubstr("as stride needs them"));
-    EXPECT_THAT(error({.rotary = RotaryLayout::kPairs}, true, attend), HasSubstr("as rotary needs them"));
+    EXPECT_THAT(error({.variant = {.patterns = {{.window = 2}}}}, true, attend), HasSubstr("as window needs them"));
+    EXPECT_THAT(error({.variant = {.patterns = {{.stride = 2}}}}, true, attend), HasSubstr("as stride needs them"));
+    EXPECT_THAT(error({.variant = {.rotary = RotaryLayout::kPairs}}, true, attend), HasSubstr("as rotary needs them"));
   }
 }
 
@@ -364,14 +362,21 @@ TEST(AttentionTest, SaysWhatDoesNotFit) {
   const auto error = [](const AttentionOptions& options) {
     return std::string(Attention(options, {2, 3, 10}).status().message());
   };
-  EXPECT_THAT(error({.heads = 3}), HasSubstr("attention: C must be a multiple of heads 3; inputs f32[2,3,10]"));
+  EXPECT_THAT(
+      error({.heads = 3}),
+      HasSubstr("attention: width 10 is not a multiple of heads 3: each head takes an equal part of the width; inputs "
+                "f32[2,3,10]"));
   EXPECT_THAT(error({.heads = 0}), HasSubstr("heads is 0"));
-  EXPECT_THAT(error({.window = -1}), HasSubstr("window is -1, but must be at least 0"));
-  EXPECT_THAT(error({.key_width = -4}), HasSubstr("query_width is -4, but must be at least 1"));
-  EXPECT_THAT(error({.heads = 5, .key_value_heads = 2}), HasSubstr("heads 5 is not a multiple of key_value_heads 2"));
-  EXPECT_THAT(error({.query_width = 3, .key_width = 4}), HasSubstr("queries as wide as keys, not 3 and 4"));
-  EXPECT_THAT(error({.value_width = 4, .merge = HeadMerge::kAverage}), HasSubstr("values as wide as x, not 4"));
-  EXPECT_THAT(error({.heads = 2, .rotary = RotaryLayout::kPairs}), HasSubstr("rotary: the last axis must be even"));
+  EXPECT_THAT(error({.variant = {.patterns = {{.window = -1}}}}), HasSubstr("window is -1, but must be at least 0"));
+  EXPECT_THAT(error({.variant = {.key_width = -4}}), HasSubstr("key_width is -4, but must be at least 0"));
+  EXPECT_THAT(error({.heads = 5, .variant = {.key_value_heads = 2}}),
+              HasSubstr("heads 5 is not a multiple of key_value_heads 2"));
+  EXPECT_THAT(error({.variant = {.query_width = 3, .key_width = 4}}),
+              HasSubstr("query_width 3 and key_width 4 differ, which only additive attention allows"));
+  EXPECT_THAT(error({.variant = {.value_width = 4, .merge = HeadMerge::kAverage}}),
+              HasSubstr("value_width is 4, but the mean of heads needs values as wide as the model, 10"));
+  EXPECT_THAT(error({.heads = 2, .variant = {.rotary = RotaryLayout::kPairs}}),
+              HasSubstr("a head's width is 5, but rotary positions turn pairs of features"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/block.h"
-#include "weft/models/validate.h"
+#include "weft/models/stack.h"
 
 namespace weft {
 namespace {
@@ -12,57 +12,31 @@ namespace {
 constexpr char kTokenTable[] = "embeddings.word_embeddings";
 
 BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
-  const Initializer initializer = config.initializer.value_or(Gaussian(0.02f));
-  BlockOptions block = {.attention = {.heads = config.heads,
-                                      .dropout = config.attention_dropout.value_or(config.dropout),
-                                      .residual_dropout = config.dropout,
-                                      .bias = config.bias,
-                                      .initializer = initializer,
-                                      .output_initializer = initializer,
-                                      .packed = nullptr,
-                                      .query = "self.query",
-                                      .key = "self.key",
-                                      .value = "self.value",
-                                      .output = "output.dense"},
-                        .feed_forward = {.width = config.feed_forward,
-                                         .activation = config.activation,
-                                         .dropout = config.dropout,
-                                         .hidden_dropout = config.activation_dropout,
-                                         .bias = config.bias,
-                                         .initializer = initializer,
-                                         .output_initializer = initializer,
-                                         .up = "intermediate.dense",
-                                         .gate = config.gated ? "intermediate.gate" : nullptr,
-                                         .down = "output.dense"},
-                        .norm = config.norm,
-                        .pre_norm = config.pre_norm,
-                        .ablation = config.ablation,
-                        .attention_name = "attention",
-                        .attention_norm = "attention.output.LayerNorm",
-                        .feed_forward_name = "",
-                        .feed_forward_norm = "output.LayerNorm"};
-  SetVariant(config.attention, layer, &block.attention);
+  BlockOptions block = {
+      .attention = {.packed = nullptr,
+                    .query = "self.query",
+                    .key = "self.key",
+                    .value = "self.value",
+                    .output = "output.dense"},
+      .feed_forward = {.up = "intermediate.dense", .gate = "intermediate.gate", .down = "output.dense"},
+      .attention_name = "attention",
+      .attention_norm = "attention.output.LayerNorm",
+      .feed_forward_name = "",
+      .feed_forward_norm = "output.LayerNorm"};
+  SetStack(config, layer, Gaussian(0.02f), Gaussian(0.02f), &block);
   return block;
 }
 
 }  // namespace
 
 absl::Status Validate(const BertConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
-                                   {"context", config.context, 1, kMaxPositions},
-                                   {"segments", config.segments, 1, kMaxTokens},
-                                   {"layers", config.layers, 1, kMaxLayers},
-                                   {"heads", config.heads, 1, kMaxFeatures},
-                                   {"width", config.width, 1, kMaxFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
-  WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.classifier_dropout.value_or(0), "classifier_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
-  return CheckDropout(config.dropout);
+  WEFT_RETURN_IF_ERROR(ValidateStack(config,
+                                     {{"vocabulary", config.vocabulary, 1, kMaxTokens},
+                                      {"context", config.context, 1, kMaxPositions},
+                                      {"segments", config.segments, 1, kMaxTokens},
+                                      {"layers", config.layers, 1, kMaxLayers}},
+                                     config.context, config.positions));
+  return CheckDropout(config.classifier_dropout, "classifier_dropout");
 }
 
 Var Bert::Encode(Var tokens, const BertInputs& inputs) const {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "weft/models/ablation.h"
 #include "weft/models/layers.h"
-#include "weft/models/variant.h"
+#include "weft/models/positions.h"
 
 namespace weft {
 

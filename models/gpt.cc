@@ -6,62 +6,34 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/block.h"
-#include "weft/models/validate.h"
+#include "weft/models/stack.h"
 
 namespace weft {
 
 absl::Status Validate(const GptConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"vocabulary", config.vocabulary, 1, kMaxTokens},
-                                   {"context", config.context, 1, kMaxPositions},
-                                   {"layers", config.layers, 1, kMaxLayers},
-                                   {"heads", config.heads, 1, kMaxFeatures},
-                                   {"width", config.width, 1, kMaxFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
-  WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.embedding_dropout.value_or(0), "embedding_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
-  return CheckDropout(config.dropout);
+  WEFT_RETURN_IF_ERROR(ValidateStack(config,
+                                     {{"vocabulary", config.vocabulary, 1, kMaxTokens},
+                                      {"context", config.context, 1, kMaxPositions},
+                                      {"layers", config.layers, 1, kMaxLayers}},
+                                     config.context, config.positions));
+  return CheckDropout(config.embedding_dropout, "embedding_dropout");
 }
 
 namespace {
 
 BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
+  BlockOptions block = {.attention = {.causal = true}, .feed_forward = {.gate = "c_gate"}};
+  if (config.names == GptConfig::Names::kLlama) {
+    block = {.attention = {.causal = true, .packed = nullptr, .output = "o_proj"},
+             .feed_forward = {.up = "up_proj", .gate = "gate_proj", .down = "down_proj"},
+             .attention_name = "self_attn",
+             .attention_norm = "input_layernorm",
+             .feed_forward_norm = "post_attention_layernorm"};
+  }
   // The blocks add 2·layers results to the embeddings. Dividing the deviation by √(2·layers) keeps the variance of the
   // sum independent of their number (Radford et al., 2019, section 2.3).
-  const Initializer usual = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
-  const Initializer input = config.initializer.value_or(Gaussian(0.02f)), output = config.initializer.value_or(usual);
-  BlockOptions block = {.attention = {.heads = config.heads,
-                                      .causal = true,
-                                      .dropout = config.attention_dropout.value_or(config.dropout),
-                                      .residual_dropout = config.dropout,
-                                      .bias = config.bias,
-                                      .initializer = input,
-                                      .output_initializer = output},
-                        .feed_forward = {.width = config.feed_forward,
-                                         .activation = config.activation,
-                                         .dropout = config.dropout,
-                                         .hidden_dropout = config.activation_dropout,
-                                         .bias = config.bias,
-                                         .initializer = input,
-                                         .output_initializer = output,
-                                         .gate = config.gated ? "c_gate" : nullptr},
-                        .norm = config.norm,
-                        .pre_norm = config.pre_norm,
-                        .ablation = config.ablation};
-  SetVariant(config.attention, layer, &block.attention);
-  if (config.names == GptConfig::Names::kGpt2) return block;
-  block.attention_name = "self_attn";
-  block.attention.packed = nullptr;
-  block.attention.output = "o_proj";
-  block.attention_norm = "input_layernorm";
-  block.feed_forward_norm = "post_attention_layernorm";
-  block.feed_forward.up = "up_proj";
-  block.feed_forward.gate = config.gated ? "gate_proj" : nullptr;
-  block.feed_forward.down = "down_proj";
+  const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
+  SetStack(config, layer, Gaussian(0.02f), output, &block);
   return block;
 }
 
@@ -112,11 +84,7 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
       x, {.kind = Resolve(config_.positions, config_.attention), .name = "wpe", .context = config_.context}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
   for (int64_t i = 0; i < config_.layers; ++i) {
-    AttentionCache own;
-    if (cache != nullptr) {
-      own = *cache;
-      absl::StrAppend(&own.prefix, ".", i);
-    }
+    const AttentionCache own = cache != nullptr ? LayerOf(*cache, i) : AttentionCache();
     const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
   }

@@ -14,7 +14,7 @@
 #include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
-#include "weft/models/variant.h"
+#include "weft/models/positions.h"
 
 namespace weft {
 

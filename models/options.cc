@@ -29,10 +29,6 @@ constexpr std::pair<const char*, PositionKind> kPositions[] = {{"auto", Position
                                                                {"sinusoidal", PositionKind::kSinusoidal},
                                                                {"sinusoidal-halves", PositionKind::kSinusoidalHalves},
                                                                {"none", PositionKind::kNone}};
-constexpr std::pair<const char*, ScoreFunction> kScores[] = {{"dot", ScoreFunction::kDot},
-                                                             {"additive", ScoreFunction::kAdditive}};
-constexpr std::pair<const char*, HeadMerge> kMerges[] = {{"project", HeadMerge::kProject},
-                                                         {"average", HeadMerge::kAverage}};
 constexpr std::pair<const char*, DistanceBias> kBiases[] = {
     {"none", DistanceBias::kNone}, {"alibi", DistanceBias::kAlibi}, {"buckets", DistanceBias::kBuckets}};
 constexpr std::pair<const char*, std::optional<RotaryLayout>> kRotary[] = {
@@ -46,10 +42,9 @@ Hyperparameter Size(const char* flag, const char* help, int64_t* value, double h
   return {flag, help, value, {.low = low, .high = high}};
 }
 
-Hyperparameter Probability(const char* flag, const char* help, double* value) {
-  return {flag, help, value, {.low = 0, .high = 0.99, .may_change = true}};
-}
-Hyperparameter Probability(const char* flag, const char* help, std::optional<double>* value) {
+// `value`: a double, or an optional one.
+template <class Value>
+Hyperparameter Probability(const char* flag, const char* help, Value* value) {
   return {flag, help, value, {.low = 0, .high = 0.99, .may_change = true}};
 }
 
@@ -193,14 +188,14 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       ChoiceRow<ScoreFunction>("score",
                                "function that compares a query with a key: their scaled product, or a small network "
                                "(Bahdanau et al., 2015)",
-                               kScores, &a.score),
+                               kScoreNames, &a.score),
       {"score-width",
        "width of the hidden layer of --score=additive; 0: key-width",
        &a.score_width,
        {.low = 0, .high = kMost, .needs = "score=additive"}},
       ChoiceRow<HeadMerge>("head-merge",
-                           "how the outputs of the heads are combined: by a linear layer, or as their mean", kMerges,
-                           &a.merge),
+                           "how the outputs of the heads are combined: by a linear layer, or as their mean",
+                           kMergeNames, &a.merge),
       PatternRow("window",
                  "a token sees the tokens less than this number of positions away; 0: all; a list, such as 8,0, is "
                  "repeated over the layers",
@@ -242,8 +237,7 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
 // Appends the rows of the blocks that all families have.
 template <class Config>
 void AppendBlockRows(Config* config, Hyperparameters* table) {
-  table->insert(
-      table->end(),
+  Append(
       {
           ChoiceRow<Activation>("activation", "activation of the feed-forward layers", kActivations,
                                 &config->activation),
@@ -263,9 +257,9 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
               "--distance-bias, and otherwise those of the model's paper",
               kPositions, &config->positions),
           InitializerRow(&config->initializer),
-      });
-  const Hyperparameters attention = AttentionRows(&config->attention);
-  table->insert(table->end(), attention.begin(), attention.end());
+      },
+      table);
+  Append(AttentionRows(&config->attention), table);
   table->push_back(AblationRow(&config->ablation));
 }
 

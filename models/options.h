@@ -10,13 +10,21 @@
 #ifndef WEFT_MODELS_OPTIONS_H_
 #define WEFT_MODELS_OPTIONS_H_
 
+#include <utility>
+
 #include "weft/core/hyperparameters.h"
+#include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
 
 namespace weft {
+
+inline constexpr std::pair<const char*, ScoreFunction> kScoreNames[] = {{"dot", ScoreFunction::kDot},
+                                                                        {"additive", ScoreFunction::kAdditive}};
+inline constexpr std::pair<const char*, HeadMerge> kMergeNames[] = {{"project", HeadMerge::kProject},
+                                                                    {"average", HeadMerge::kAverage}};
 
 // The rows point into `config`, which must outlive them. Rows that may change in a resumed run have the rule
 // `may_change`: they change no weight's shape, and no result of inference.

@@ -2,11 +2,12 @@
 #include "weft/models/transformer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/block.h"
-#include "weft/models/validate.h"
+#include "weft/models/stack.h"
 
 namespace weft {
 namespace {
@@ -16,48 +17,23 @@ Initializer UsualInitializer(const TransformerConfig& config) {
   return Gaussian(1.0f / std::sqrt(static_cast<float>(config.width)));
 }
 
-Initializer InitializerOf(const TransformerConfig& config) {
-  return config.initializer.value_or(UsualInitializer(config));
-}
-
-AttentionOptions AttentionOf(const TransformerConfig& config) {
-  return {.heads = config.heads,
-          .dropout = config.attention_dropout,
-          .residual_dropout = config.dropout,
-          .bias = config.bias,
-          .initializer = InitializerOf(config),
-          .output_initializer = InitializerOf(config),
-          .packed = nullptr,
-          .output = "out_proj"};
-}
-
 BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decoder) {
-  BlockOptions block = {.attention = AttentionOf(config),
-                        .feed_forward = {.width = config.feed_forward,
-                                         .activation = config.activation,
-                                         .dropout = config.dropout,
-                                         .hidden_dropout = config.activation_dropout,
-                                         .bias = config.bias,
-                                         .initializer = InitializerOf(config),
-                                         .output_initializer = InitializerOf(config),
-                                         .up = "fc1",
-                                         .gate = config.gated ? "fc_gate" : nullptr,
-                                         .down = "fc2"},
-                        .norm = config.norm,
-                        .pre_norm = config.pre_norm,
-                        .ablation = config.ablation,
+  BlockOptions block = {.attention = {.causal = decoder, .packed = nullptr, .output = "out_proj"},
+                        .feed_forward = {.up = "fc1", .gate = "fc_gate", .down = "fc2"},
                         .attention_name = "self_attn",
                         .attention_norm = "self_attn_layer_norm",
                         .cross_name = "encoder_attn",
                         .cross_norm = "encoder_attn_layer_norm",
                         .feed_forward_name = "",
                         .feed_forward_norm = "final_layer_norm"};
-  SetVariant(config.attention, layer, &block.attention);
-  if (decoder) {
-    block.attention.causal = true;
-    block.cross_attention = AttentionOf(config);
-    SetVariantForMemory(config.attention, &*block.cross_attention);
-  }
+  SetStack(config, layer, UsualInitializer(config), UsualInitializer(config), &block);
+  if (!decoder) return block;
+  AttentionOptions cross = block.attention;  // without what depends on positions, which a memory does not have
+  cross.causal = false;
+  cross.variant.patterns.clear();
+  cross.variant.distance_bias = DistanceBias::kNone;
+  cross.variant.rotary.reset();
+  block.cross_attention = std::move(cross);
   return block;
 }
 
@@ -67,25 +43,17 @@ PositionKind PositionsOf(const TransformerConfig& config) {
 
 std::string LayerName(const char* side, int64_t i) { return absl::StrCat(side, ".layers.", i); }
 
-// Returns the cache of decoder layer `i`.
-AttentionCache LayerOf(AttentionCache cache, int64_t i) {
-  absl::StrAppend(&cache.prefix, ".", i);
-  return cache;
-}
-
 }  // namespace
 
 absl::Status Validate(const TransformerConfig& config) {
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1, kMaxTokens},
-                                   {"target_vocabulary", config.target_vocabulary, 1, kMaxTokens},
-                                   {"context", config.context, 1, kMaxPositions},
-                                   {"encoder_layers", config.encoder_layers, 1, kMaxLayers},
-                                   {"decoder_layers", config.decoder_layers, 1, kMaxLayers},
-                                   {"heads", config.heads, 1, kMaxFeatures},
-                                   {"width", config.width, 1, kMaxFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.context));
-  WEFT_RETURN_IF_ERROR(CheckSinusoids(PositionsOf(config), config.width));
+  WEFT_RETURN_IF_ERROR(ValidateStack(config,
+                                     {{"source_vocabulary", config.source_vocabulary, 1, kMaxTokens},
+                                      {"target_vocabulary", config.target_vocabulary, 1, kMaxTokens},
+                                      {"context", config.context, 1, kMaxPositions},
+                                      {"encoder_layers", config.encoder_layers, 1, kMaxLayers},
+                                      {"decoder_layers", config.decoder_layers, 1, kMaxLayers},
+                                      {"first_position", config.first_position, 0, kMaxPositions}},
+                                     config.context, PositionsOf(config)));
   if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
     return InvalidArgument("source_vocabulary ", config.source_vocabulary, " and target_vocabulary ",
                            config.target_vocabulary, " differ, but share their embeddings");
@@ -94,13 +62,7 @@ absl::Status Validate(const TransformerConfig& config) {
     return InvalidArgument("encoder_layers ", config.encoder_layers, " and decoder_layers ", config.decoder_layers,
                            " differ, but each decoder layer attends to its own encoder layer");
   }
-  WEFT_RETURN_IF_ERROR(CheckSizes({{"first_position", config.first_position, 0, kMaxPositions}}));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout, "attention_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout, "activation_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
-  return CheckDropout(config.dropout);
+  return CheckDropout(config.label_smoothing, "label_smoothing");
 }
 
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {

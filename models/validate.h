@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -41,15 +42,9 @@ inline absl::Status CheckPositive(const char* name, double value) {
   return InvalidArgument(name, " is ", value, ", but must be above 0");
 }
 
-inline absl::Status CheckHeads(int64_t width, int64_t heads) {
-  if (width % heads == 0) return absl::OkStatus();
-  return InvalidArgument("width ", width, " is not a multiple of heads ", heads,
-                         ": each head takes an equal part of the width");
-}
-
-inline absl::Status CheckDropout(double dropout, const char* name = "dropout") {
-  if (dropout >= 0 && dropout < 1) return absl::OkStatus();
-  return InvalidArgument(name, " is ", dropout, ", but must be in [0, 1)");
+inline absl::Status CheckDropout(std::optional<double> dropout, const char* name = "dropout") {
+  if (!dropout || (*dropout >= 0 && *dropout < 1)) return absl::OkStatus();
+  return InvalidArgument(name, " is ", *dropout, ", but must be in [0, 1)");
 }
 
 inline absl::Status CheckDType(DType dtype) {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/models/block.h"
-#include "weft/models/validate.h"
+#include "weft/models/stack.h"
 
 namespace weft {
 namespace {
@@ -12,36 +12,18 @@ namespace {
 constexpr Initializer kInitializer = Gaussian(0.02f);
 
 BlockOptions BlockOf(const VitConfig& config, int64_t layer) {
-  const Initializer initializer = config.initializer.value_or(kInitializer);
-  BlockOptions block = {.attention = {.heads = config.heads,
-                                      .dropout = config.attention_dropout.value_or(0),
-                                      .residual_dropout = config.dropout,
-                                      .bias = config.bias,
-                                      .initializer = initializer,
-                                      .output_initializer = initializer,
-                                      .packed = nullptr,
-                                      .query = "attention.query",
-                                      .key = "attention.key",
-                                      .value = "attention.value",
-                                      .output = "output.dense"},
-                        .feed_forward = {.width = config.feed_forward,
-                                         .activation = config.activation,
-                                         .dropout = config.dropout,
-                                         .hidden_dropout = config.activation_dropout.value_or(config.dropout),
-                                         .bias = config.bias,
-                                         .initializer = initializer,
-                                         .output_initializer = initializer,
-                                         .up = "intermediate.dense",
-                                         .gate = config.gated ? "intermediate.gate" : nullptr,
-                                         .down = "output.dense"},
-                        .norm = config.norm,
-                        .pre_norm = config.pre_norm,
-                        .ablation = config.ablation,
-                        .attention_name = "attention",
-                        .attention_norm = "layernorm_before",
-                        .feed_forward_name = "",
-                        .feed_forward_norm = "layernorm_after"};
-  SetVariant(config.attention, layer, &block.attention);
+  BlockOptions block = {
+      .attention = {.packed = nullptr,
+                    .query = "attention.query",
+                    .key = "attention.key",
+                    .value = "attention.value",
+                    .output = "output.dense"},
+      .feed_forward = {.up = "intermediate.dense", .gate = "intermediate.gate", .down = "output.dense"},
+      .attention_name = "attention",
+      .attention_norm = "layernorm_before",
+      .feed_forward_name = "",
+      .feed_forward_norm = "layernorm_after"};
+  SetStack(config, layer, kInitializer, kInitializer, &block);
   return block;
 }
 
@@ -113,10 +95,7 @@ absl::Status Validate(const VitConfig& config) {
                                    {"channels", config.channels, 1, kMaxFeatures},
                                    {"patch_size", config.patch_size, 1, kMaxFeatures},
                                    {"classes", config.classes, 1, kMaxTokens},
-                                   {"layers", config.layers, 1, kMaxLayers},
-                                   {"heads", config.heads, 1, kMaxFeatures},
-                                   {"width", config.width, 1, kMaxFeatures},
-                                   {"feed_forward", config.feed_forward, 0, 16 * kMaxFeatures}}));
+                                   {"layers", config.layers, 1, kMaxLayers}}));
   if (config.image_height % config.patch_size != 0 || config.image_width % config.patch_size != 0) {
     return InvalidArgument("an image of height ", config.image_height, " and width ", config.image_width,
                            " can't be cut into patches of patch_size ", config.patch_size,
@@ -125,12 +104,7 @@ absl::Status Validate(const VitConfig& config) {
   if (config.patches() > kMaxPositions) {
     return InvalidArgument("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most");
   }
-  WEFT_RETURN_IF_ERROR(Validate(config.attention, config.ablation, config.heads, config.width, config.patches() + 1));
-  WEFT_RETURN_IF_ERROR(CheckSinusoids(config.positions, config.width));
-  WEFT_RETURN_IF_ERROR(CheckPositive("norm's epsilon", config.norm.epsilon));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.attention_dropout.value_or(0), "attention_dropout"));
-  WEFT_RETURN_IF_ERROR(CheckDropout(config.activation_dropout.value_or(0), "activation_dropout"));
-  return CheckDropout(config.dropout);
+  return ValidateStack(config, {}, config.patches() + 1, config.positions);
 }
 
 Var Vit::Encode(Var images, const VitInputs& inputs) const {

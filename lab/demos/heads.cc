@@ -37,9 +37,10 @@ constexpr Form kForms[] = {
 absl::StatusOr<int64_t> CountParameters(const Form& form, int64_t width, int64_t heads) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1, 2, width}});
-  AttentionOptions options = {.heads = form.all_heads ? heads : 1, .query_width = width / heads, .merge = form.merge};
+  AttentionOptions options = {.heads = form.all_heads ? heads : 1,
+                              .variant = {.query_width = width / heads, .merge = form.merge}};
   options.bias = false;
-  if (form.merge == HeadMerge::kAverage) options.value_width = width;
+  if (form.merge == HeadMerge::kAverage) options.variant.value_width = width;
   MultiHeadAttention("attention", x, options);
   WEFT_RETURN_IF_ERROR(tape.status());
   int64_t count = 0;

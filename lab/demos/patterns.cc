@@ -29,9 +29,9 @@ struct Pattern {
 
 std::vector<Pattern> Patterns(const PatternsOptions& o) {
   return {{"global", {.causal = true}},
-          {"local", {.causal = true, .window = o.window}},
-          {"strided", {.causal = true, .window = o.window, .stride = o.stride}},
-          {"dilated", {.causal = true, .window = o.window, .dilation = o.dilation}}};
+          {"local", {.causal = true, .variant = {.patterns = {{.window = o.window}}}}},
+          {"strided", {.causal = true, .variant = {.patterns = {{.window = o.window, .stride = o.stride}}}}},
+          {"dilated", {.causal = true, .variant = {.patterns = {{.window = o.window, .dilation = o.dilation}}}}}};
 }
 
 // Returns the smallest number of layers after which every target depends on all sources before it, or 0 if no number of

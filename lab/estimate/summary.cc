@@ -13,10 +13,10 @@
 #include "weft/core/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/model_formats.h"
+#include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
-#include "weft/models/variant.h"
 #include "weft/models/vit.h"
 
 namespace weft {
@@ -72,13 +72,13 @@ int64_t FeedForward(int64_t feed_forward, int64_t width) { return feed_forward >
 // These functions add a model's sizes to `summary`, and record its forward pass of one sequence.
 void Describe(const PublishedGpt& model, ModelSummary* summary, Tape* tape) {
   const GptConfig& c = model.config;
-  const HeadSizes head = HeadSizesOf(c.attention, c.ablation, c.heads, c.width);
+  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
   summary->context = c.context;
   summary->sizes = {{"C", "width", c.width},
                     {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
                     {"V", "vocabulary", c.vocabulary},
                     {"T", "context", c.context}};
-  const int64_t keys = head.key_value_heads * head.key, values = head.key_value_heads * head.value;
+  const int64_t keys = head.key_value_heads * head.key_width, values = head.key_value_heads * head.value_width;
   if (keys == values && keys != c.width) summary->sizes.push_back({"K", "width of keys and values", keys});
   summary->cache_bytes = c.layers * (keys + values) * kBytes;
   Gpt(c).Logits(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
@@ -103,8 +103,8 @@ void Describe(const PublishedTransformer& model, ModelSummary* summary, Tape* ta
                     {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}};
   if (!same) summary->sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
   summary->sizes.push_back({"T", "context", c.context});
-  const HeadSizes head = HeadSizesOf(c.attention, c.ablation, c.heads, c.width);
-  summary->cache_bytes = c.decoder_layers * kBytes * head.key_value_heads * (head.key + head.value);
+  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
+  summary->cache_bytes = c.decoder_layers * kBytes * head.key_value_heads * (head.key_width + head.value_width);
   const Var source = tape->Input("source", {kI32, {1, c.context}}, {.below = c.source_vocabulary});
   Transformer(c).Logits(source, tape->Input("input", {kI32, {1, c.context}}, {.below = c.target_vocabulary}));
 }

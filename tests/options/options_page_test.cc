@@ -23,8 +23,8 @@
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
 #include "weft/models/lora.h"
+#include "weft/models/positions.h"
 #include "weft/models/transformer.h"
-#include "weft/models/variant.h"
 #include "weft/models/vit.h"
 #include "weft/tests/options/option_values.h"
 #include "weft/train/jobs/job.h"
@@ -76,11 +76,8 @@ std::map<std::string, Set> FieldsOfParts() {
 
 std::map<std::string, Set> FieldsOfLayers() {
   return {
-      {"AttentionOptions",
-       WEFT_FIELDS(AttentionOptions, heads, key_value_heads, query_width, key_width, value_width, score, score_width,
-                   merge, causal, window, stride, dilation, distance_bias, buckets, max_distance, soft_cap, rotary,
-                   rotary_base, dropout, residual_dropout, bias, initializer, output_initializer, ablation, packed,
-                   query, key, value, output)},
+      {"AttentionOptions", WEFT_FIELDS(AttentionOptions, heads, causal, variant, layer, dropout, residual_dropout, bias,
+                                       initializer, output_initializer, ablation, packed, query, key, value, output)},
       {"FeedForwardOptions", WEFT_FIELDS(FeedForwardOptions, width, activation, dropout, hidden_dropout, bias,
                                          initializer, output_initializer, up, gate, down)},
       {"BlockOptions",
