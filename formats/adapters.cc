@@ -2,7 +2,6 @@
 #include "weft/formats/adapters.h"
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -227,9 +226,7 @@ bool AdapterConfig::Targets(absl::string_view layer) const {
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kAdapterConfig);
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path));
-  absl::StatusOr<AdapterConfig> config = FromJson(folder, json);
-  if (!config.ok()) return Annotate(config.status(), path);
-  return config;
+  return Annotate(FromJson(folder, json), path);
 }
 
 bool IsAdapter(const std::string& folder) {

@@ -27,12 +27,7 @@ constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst
 template <class Keys, class Config>
 void ListBert(Keys& keys, Config& config) {
   keys.Field("vocab_size", config.vocabulary);
-  keys.Field("hidden_size", config.width);
-  keys.Field("num_hidden_layers", config.layers);
-  keys.Field("num_attention_heads", config.heads);
-  keys.Field("intermediate_size", config.feed_forward);
-  keys.Choice("hidden_act", kActivations, config.activation);
-  keys.Field("hidden_dropout_prob", config.dropout);
+  ListEncoder(keys, config);
   keys.Field("attention_probs_dropout_prob", config.attention_dropout, config.dropout);
   keys.Field("max_position_embeddings", config.context);
   keys.Field("type_vocab_size", config.segments);
@@ -166,11 +161,9 @@ std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
   return WeightsOn(tape);
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<BertConfig> config = BertConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
-  PublishedBert bert = {.config = *config};
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
+  PublishedBert bert;
+  WEFT_ASSIGN_OR_RETURN(bert.config, Annotate(BertConfigFromJson(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(
       bert.weights,
       ReadFolderWeights(
@@ -183,14 +176,12 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
   WEFT_RETURN_IF_ERROR(bert.weights.Fit(SpecsOf(bert)));
   const Tensor* const classifier = bert.weights.Find("classifier.weight");
   if (classifier == nullptr) return PublishedModel(std::move(bert));
-  absl::StatusOr<std::vector<std::string>> labels = LabelsFromJson(json);
-  if (!labels.ok()) return Annotate(labels.status(), ConfigPath(folder));
-  bert.labels = *std::move(labels);
+  WEFT_ASSIGN_OR_RETURN(bert.labels, Annotate(LabelsFromJson(json), ConfigPath(folder)));
   const size_t classes = static_cast<size_t>(classifier->type.shape.dim(0));
   if (bert.labels.empty()) bert.labels = UsualLabels(classifier->type.shape.dim(0));
   // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
   const Json names = json.value("architectures", Json());
-  const bool poolable = bert.weights.Has("pooler.dense.") || config->classifier_pooling == Pooling::kMean;
+  const bool poolable = bert.weights.Has("pooler.dense.") || bert.config.classifier_pooling == Pooling::kMean;
   if (names == Json{kTextClass} && !poolable) {
     return InvalidArgument(ConfigPath(folder), ": architectures is ", kTextClass,
                            ", but there is no pooler.dense.weight");
@@ -199,9 +190,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder) {
     bert.task = TextTask::kTokens;
     WEFT_RETURN_IF_ERROR(bert.weights.Apply({{"pooler.#", {}}}));
   } else {
-    absl::StatusOr<LabelScores> scores = LabelScoresFromJson(json, classes);
-    if (!scores.ok()) return Annotate(scores.status(), ConfigPath(folder));
-    bert.scores = *scores;
+    WEFT_ASSIGN_OR_RETURN(bert.scores, Annotate(LabelScoresFromJson(json, classes), ConfigPath(folder)));
     // Without a problem_type, Hugging Face trains one label as a number, and shows its sigmoid.
     const bool one = classes == 1 && json.value("problem_type", Json()).is_null();
     if (one || bert.scores == LabelScores::kNumbers) bert.task = TextTask::kRegression;
@@ -252,9 +241,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &bert.config));
   WEFT_RETURN_IF_ERROR(Validate(bert.config));
   WEFT_ASSIGN_OR_RETURN(bert.labels, LabelsFromJson(model));
-  for (const auto& [name, task] : kTextTaskNames) {
-    if (TextOf(run, "task") == name) bert.task = task;
-  }
+  KeyReader(run).Choice("task", Choices<TextTask>(kTextTaskNames), bert.task);
   if (bert.task != TextTask::kTokens) {
     WEFT_ASSIGN_OR_RETURN(bert.scores, LabelScoresFromJson(model, bert.labels.size()));
   }

@@ -17,42 +17,18 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
 };
 
-constexpr const char* kGenerationKeyList[] = {"bos_token_id",
-                                              "eos_token_id",
-                                              "pad_token_id",
-                                              "sep_token_id",
-                                              "decoder_start_token_id",
-                                              "forced_bos_token_id",
-                                              "forced_eos_token_id",
-                                              "max_length",
-                                              "min_length",
-                                              "max_new_tokens",
-                                              "do_sample",
-                                              "early_stopping",
-                                              "num_beams",
-                                              "num_beam_groups",
-                                              "diversity_penalty",
-                                              "temperature",
-                                              "top_k",
-                                              "top_p",
-                                              "typical_p",
-                                              "min_p",
-                                              "epsilon_cutoff",
-                                              "eta_cutoff",
-                                              "min_new_tokens",
-                                              "guidance_scale",
-                                              "repetition_penalty",
-                                              "length_penalty",
-                                              "no_repeat_ngram_size",
-                                              "encoder_no_repeat_ngram_size",
-                                              "bad_words_ids",
-                                              "num_return_sequences",
-                                              "output_scores",
-                                              "return_dict_in_generate",
-                                              "remove_invalid_values",
-                                              "exponential_decay_length_penalty",
-                                              "suppress_tokens",
-                                              "begin_suppress_tokens"};
+constexpr const char* kGenerationKeyList[] = {
+    // Special tokens.
+    "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "decoder_start_token_id", "forced_bos_token_id",
+    "forced_eos_token_id",
+    // Lengths, beam search and sampling.
+    "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
+    "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "min_p", "epsilon_cutoff", "eta_cutoff",
+    "min_new_tokens", "guidance_scale", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size", "bad_words_ids",
+    // Results, and tokens that must or may not follow.
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
+    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens"};
 
 constexpr const char* kTokenNameKeyList[] = {"unk_token",           "bos_token",      "eos_token",
                                              "decoder_start_token", "add_source_bos", "add_source_eos"};
@@ -122,37 +98,16 @@ void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes,
   keys.Only("add_cross_attention", false);
   keys.Only("pruned_heads", Json::object());
   // None of these keys changes the model. For example, chunk_size_feed_forward computes the same values in parts.
-  keys.Harmless({"_name_or_path",
-                 "name_or_path",
-                 "_commit_hash",
-                 "transformers_version",
-                 "torch_dtype",
-                 "dtype",
-                 "return_dict",
-                 "use_return_dict",
-                 "output_hidden_states",
-                 "output_attentions",
-                 "output_past",
-                 "torchscript",
-                 "use_bfloat16",
-                 "xla_device",
-                 "tf_legacy_loss",
-                 "gradient_checkpointing",
-                 "use_cache",
-                 "initializer_range",
-                 "chunk_size_feed_forward",
-                 "finetuning_task",
-                 "problem_type",
+  keys.Harmless({// What wrote the file, and from what.
+                 "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype",
                  "tokenizer_class",
-                 "prefix",
-                 "task_specific_params",
-                 "id2label",
-                 "label2id",
-                 "num_labels",
-                 "_num_labels",
-                 "_attn_implementation",
-                 "_attn_implementation_autoset",
-                 "attn_implementation"});
+                 // How to compute, and what to return.
+                 "return_dict", "use_return_dict", "output_hidden_states", "output_attentions", "output_past",
+                 "torchscript", "use_bfloat16", "xla_device", "use_cache", "chunk_size_feed_forward", "prefix",
+                 "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+                 // Training and its task.
+                 "tf_legacy_loss", "gradient_checkpointing", "initializer_range", "finetuning_task", "problem_type",
+                 "task_specific_params", "id2label", "label2id", "num_labels", "_num_labels"});
   keys.Harmless(kGenerationKeys);
 }
 

@@ -123,6 +123,17 @@ class KeyWriter {
  private:
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
+// Lists the keys that BERT and ViT share.
+template <class Keys, class Config>
+void ListEncoder(Keys& keys, Config& config) {
+  keys.Field("hidden_size", config.width);
+  keys.Field("num_hidden_layers", config.layers);
+  keys.Field("num_attention_heads", config.heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice("hidden_act", kActivations, config.activation);
+  keys.Field("hidden_dropout_prob", config.dropout);
+}
+
 
 // Accepts keys that any configuration of Hugging Face may have, such as those of text generation. is_encoder_decoder
 // must be `encoder_decoder`, add_cross_attention must be false, and pruned_heads must be empty. Each class in

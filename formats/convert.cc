@@ -23,6 +23,7 @@
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/run_path.h"
+#include "weft/formats/token_texts.h"
 #include "weft/formats/weight_files.h"
 #include "weft/text/load_tokenizer.h"
 
@@ -36,18 +37,20 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             // Of sentence-transformers.
                                             "modules.json", "sentence_bert_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
-// These files belong to a tokenizer, beside the files that LoadTokenizer reads.
-constexpr const char* kTokenizerCompanions[] = {"added_tokens.json",      "chat_template.jinja",
-                                                "chat_template.json",     "source_vocabulary.txt",
-                                                "target_vocabulary.txt",  "shared_vocabulary.txt",
-                                                "source_vocabulary.json", "target_vocabulary.json",
-                                                "shared_vocabulary.json", "target.spm"};
+// Returns the names of files that belong to a tokenizer, beside the files that LoadTokenizer reads.
+std::set<std::string> TokenizerCompanions() {
+  std::set<std::string> names = {"added_tokens.json", "chat_template.jinja", "chat_template.json", "target.spm"};
+  for (const char* const side : {"source", "target"}) {
+    for (const std::string& name : TokenListNames(side)) names.insert(name);
+  }
+  return names;
+}
 
 // Returns the names of all files that are copied unchanged. `tokenizer`: whether a tokenizer's files are among them.
 std::set<std::string> CompanionNames(bool tokenizer = true) {
   std::set<std::string> names(std::begin(kModelCompanions), std::end(kModelCompanions));
   if (!tokenizer) return names;
-  names.insert(std::begin(kTokenizerCompanions), std::end(kTokenizerCompanions));
+  names.merge(TokenizerCompanions());
   const std::vector<std::string> read = TokenizerFileNames();
   names.insert(read.begin(), read.end());
   return names;
@@ -77,7 +80,7 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   if (!beside) {
     WEFT_ASSIGN_OR_RETURN(files, TokenizerFiles(options.tokenizer));
     const bool own = fs::is_directory(options.tokenizer, error);
-    for (const char* const name : kTokenizerCompanions) {
+    for (const std::string& name : TokenizerCompanions()) {
       const bool listed = absl::c_any_of(files, [&](const TokenizerFile& file) { return file.name == name; });
       if (own && !listed) add(options.tokenizer, name);
     }

@@ -2,17 +2,15 @@
 // Transformers. A written folder has the files that the program CTranslate2 opens: model.bin, config.json and the
 // vocabularies. A model as OpenNMT trains them also gets a model.safetensors with CTranslate2's names, whose
 // config.json has the sizes. The reader reads model.safetensors or, if there is none, model.bin.
-#include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
@@ -29,9 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Positions = TransformerConfig::Positions;
-
-constexpr absl::string_view kVocabularies[] = {"source_vocabulary.txt", "source_vocabulary.json",
-                                               "shared_vocabulary.txt", "shared_vocabulary.json"};
 
 template <class Keys, class Config>
 void ListCTranslate2(Keys& keys, Config& config) {
@@ -143,15 +138,12 @@ absl::StatusOr<TransformerConfig> ConfigOfModelBin(const Json& json) {
   return config;
 }
 
-}  // namespace
-
-absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  std::error_code error;
+absl::StatusOr<PublishedTransformer> Read(const std::string& folder, const Json& json) {
   const std::string bin = folder + "/model.bin";
-  const bool safetensors = std::filesystem::exists(WeightsPath(folder), error) || !std::filesystem::exists(bin, error);
-  absl::StatusOr<TransformerConfig> config = safetensors ? CTranslate2ConfigFromJson(json) : ConfigOfModelBin(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+  const bool safetensors = Exists(WeightsPath(folder)) || !Exists(bin);
+  WEFT_ASSIGN_OR_RETURN(
+      TransformerConfig config,
+      Annotate(safetensors ? CTranslate2ConfigFromJson(json) : ConfigOfModelBin(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
   std::vector<Weights::Rule> others, layers;
   VisitOthers([&](std::string theirs, std::string ours) { others.push_back({std::move(theirs), {std::move(ours)}}); });
@@ -165,18 +157,15 @@ absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) 
       layers.push_back(std::move(rule));
     }
   }
-  WEFT_ASSIGN_OR_RETURN(Weights weights,
-                        safetensors ? ReadFolderWeights(folder, {}) : ReadModelBin(bin, &config.value()));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, safetensors ? ReadFolderWeights(folder, {}) : ReadModelBin(bin, &config));
   const std::string path = safetensors ? weights.path() : bin;
-  WEFT_RETURN_IF_ERROR(Annotate(Validate(*config), path));
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(config), path));
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(others), path));
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(layers), path));
-  const absl::Status fits = weights.Fit(ParametersOf(PublishedTransformer{*config}));
+  const absl::Status fits = weights.Fit(ParametersOf(PublishedTransformer{config}));
   if (!fits.ok()) return safetensors ? fits : Annotate(fits, bin);
-  return PublishedTransformer{*config, std::move(weights), std::move(tokens)};
+  return PublishedTransformer{config, std::move(weights), std::move(tokens)};
 }
-
-namespace {
 
 // Gives each tensor its name in CTranslate2, and joins the tensors that are one tensor there. Missing biases stay
 // missing.
@@ -206,10 +195,8 @@ absl::Status RenameForCTranslate2(const TransformerConfig& config, Weights* weig
 absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer& model, Json* json) {
   const TransformerConfig& config = model.config;
   TokenNames names = model.tokens.value_or(TokenNames());
-  const bool lists = absl::c_any_of(kVocabularies, [&](absl::string_view name) {
-    std::error_code error;
-    return std::filesystem::exists(absl::StrCat(folder, "/", name), error);
-  });
+  const bool lists = absl::c_any_of(TokenListNames("source"),
+                                    [&](const std::string& name) { return Exists(absl::StrCat(folder, "/", name)); });
   if (!lists && !absl::IsNotFound(TokenizerFiles(folder).status())) {
     WEFT_ASSIGN_OR_RETURN(std::vector<std::string> texts, TokenTexts(folder));
     WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
@@ -224,7 +211,7 @@ absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer
              .start = text(tokens.begin, names.start),
              .source_begin = tokens.source_begin,
              .source_end = tokens.source_end};
-    for (const auto& [name, rows] :
+    for (const auto& [side, rows] :
          {std::pair{"source", config.source_vocabulary}, {"target", config.target_vocabulary}}) {
       WEFT_RETURN_IF_ERROR(CheckVocabulary(folder, static_cast<int64_t>(texts.size()), rows));
       Json tokens = texts;
@@ -232,8 +219,13 @@ absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer
         tokens.push_back(absl::StrCat("<unused", id, ">"));
       }
       const bool shared = config.source_vocabulary == config.target_vocabulary;
-      const std::string path = absl::StrCat(folder, "/", shared ? "shared" : name, "_vocabulary.json");
-      WEFT_RETURN_IF_ERROR(WriteJson(path, tokens));
+      const std::string name = TokenListNames(shared ? "shared" : side).front();
+      WEFT_RETURN_IF_ERROR(WriteJson(absl::StrCat(folder, "/", name), tokens));
+absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  return Read(folder, json);
+}
+
     }
   }
   WriteTokenNames(names, json);
@@ -262,9 +254,7 @@ absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransfor
 
 namespace {
 
-constexpr absl::string_view kFiles[] = {
-    "config.json",           "model.safetensors", "model.bin", "shared_vocabulary.json", "source_vocabulary.json",
-    "target_vocabulary.json"};
+constexpr absl::string_view kFiles[] = {kConfigFile, "model.safetensors", "model.bin"};
 
 }  // namespace
 
@@ -273,7 +263,7 @@ constexpr Format kCTranslate2Format = {
     .mark = "ffn_dim or add_source_eos (CTranslate2)",
     .recognizes = [](const Json& config) { return config.contains("ffn_dim") || config.contains("add_source_eos"); },
     .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedTransformer::kFamily; },
-    .read = [](const std::string& folder) { return AsAnyModel(ReadCTranslate2(folder)); },
+    .read = [](const std::string& folder, const Json& config) { return AsAnyModel(Read(folder, config)); },
     .writes = [](const ModelFamily& family) { return &family == &PublishedTransformer::kFamily; },
     .write = [](const std::string& folder, const PublishedModel& model,
                 const WriteModelOptions&) { return WriteCTranslate2(folder, std::get<PublishedTransformer>(model)); },

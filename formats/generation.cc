@@ -11,7 +11,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/adapters.h"

@@ -221,20 +221,18 @@ std::vector<ParameterSpec> SpecsOf(const GptConfig& config) {
   return WeightsOn(tape);
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<GptConfig> config = GptConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(GptConfig config, Annotate(GptConfigFromJson(json), ConfigPath(folder)));
   std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop()};
   if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
     rules.push_back(TransposedGpt2Weights());
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));
   // As in the package transformers, a head that differs from the token table stays, whatever the configuration says.
-  config->tied_head =
-      config->tied_head && weights.Tie(absl::StrCat(TokenTable(*config), ".weight"), "lm_head.weight").ok();
-  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(*config)));
-  return PublishedModel(PublishedGpt{*config, std::move(weights)});
+  config.tied_head =
+      config.tied_head && weights.Tie(absl::StrCat(TokenTable(config), ".weight"), "lm_head.weight").ok();
+  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(config)));
+  return PublishedModel(PublishedGpt{config, std::move(weights)});
 }
 
 absl::Status Write(const std::string& folder, const PublishedModel& model) {

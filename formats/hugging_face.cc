@@ -29,11 +29,9 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
                          ", which is not supported; wanted one of ", absl::StrJoin(known, ", "));
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
-  const absl::StatusOr<const ModelFamily*> family = FamilyOfConfig(config);
-  if (!family.ok()) return Annotate(family.status(), ConfigPath(folder));
-  return (*family)->read(folder);
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& config) {
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfConfig(config), ConfigPath(folder)));
+  return family->read(folder, config);
 }
 
 // A Transformer is written in the class of Hugging Face that has it. If there is none, it has this project's own keys

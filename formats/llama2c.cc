@@ -211,7 +211,7 @@ constexpr Format kLlama2cFormat = {
     .family = [](const nlohmann::ordered_json&) -> absl::StatusOr<const ModelFamily*> {
       return &PublishedGpt::kFamily;
     },
-    .read = [](const std::string& path) { return AsAnyModel(ReadLlama2c(path)); },
+    .read = [](const std::string& path, const nlohmann::ordered_json&) { return AsAnyModel(ReadLlama2c(path)); },
     .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
     .write =
         [](const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {

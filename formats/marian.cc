@@ -139,45 +139,43 @@ bool PositionsAreSinusoids(const Weights& weights, int64_t width) {
 
 }  // namespace
 
-absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<TransformerConfig> config = MarianConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
-  const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
+  const std::string table = config.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
   std::vector<std::string> copies;
-  if (config->shared_embeddings) copies = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"};
+  if (config.shared_embeddings) copies = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"};
   for (const std::string& copy : copies) {
     WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
   }
   // As in the package transformers, a head that differs from the token table stays.
-  config->tied_head = config->tied_head && weights.Tie(table, "lm_head.weight").ok();
+  config.tied_head = config.tied_head && weights.Tie(table, "lm_head.weight").ok();
   std::vector<Weights::Rule> dropped;
-  if (!config->shared_embeddings) dropped.push_back({"shared.weight", {}});
-  const bool sinusoids = config->positions == Positions::kSinusoidal;
-  if (sinusoids && PositionsAreSinusoids(weights, config->width)) {
+  if (!config.shared_embeddings) dropped.push_back({"shared.weight", {}});
+  const bool sinusoids = config.positions == Positions::kSinusoidal;
+  if (sinusoids && PositionsAreSinusoids(weights, config.width)) {
     for (const absl::string_view side : kSides) dropped.push_back({PositionsName(side), {}});
   } else {
-    config->positions = Positions::kLearned;
+    config.positions = Positions::kLearned;
   }
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(dropped), weights.path()));
   const Tensor* const bias = weights.Find(kLogitsBias);
-  config->head_bias = bias != nullptr && bias->type.dtype == kF32;
-  if (config->head_bias) {
+  config.head_bias = bias != nullptr && bias->type.dtype == kF32;
+  if (config.head_bias) {
     const absl::Span<const float> values = bias->span<const float>();
-    config->head_bias = std::any_of(values.begin(), values.end(), [](float value) { return value != 0; });
+    config.head_bias = std::any_of(values.begin(), values.end(), [](float value) { return value != 0; });
   }
-  if (config->head_bias) {
-    WEFT_RETURN_IF_ERROR(Reshape(kLogitsBias, kHeadBias, {config->target_vocabulary}, &weights));
+  if (config.head_bias) {
+    WEFT_RETURN_IF_ERROR(Reshape(kLogitsBias, kHeadBias, {config.target_vocabulary}, &weights));
   } else {
     WEFT_RETURN_IF_ERROR(weights.Apply({{kLogitsBias, {}}}));
   }
   // Permute needs the shapes that Check has found.
-  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{*config})));
-  if (config->positions == Positions::kSinusoidal) {
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{config})));
+  if (config.positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(weights, Permute(weights, /*to_halves=*/false));
   }
-  return PublishedTransformer{*config, std::move(weights)};
+  return PublishedTransformer{config, std::move(weights)};
 }
 
 absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model) {

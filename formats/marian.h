@@ -17,17 +17,33 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/formats/config_keys.h"
 #include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
 
-// Reports whether `model_type` is one of the three.
-bool IsMarianType(absl::string_view model_type);
+// Lists the keys that these classes and this project's own model_type "transformer" share (config_keys.h).
+template <class Keys, class Config>
+void ListTranslator(Keys& keys, Config& config) {
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("d_model", config.width);
+  keys.Field("encoder_layers", config.encoder_layers);
+  keys.Field("decoder_layers", config.decoder_layers);
+  keys.Field("encoder_attention_heads", config.heads);
+  keys.Field("encoder_ffn_dim", config.feed_forward);
+  keys.Choice("activation_function", kActivations, config.activation);
+  keys.Field("dropout", config.dropout);
+  keys.Field("attention_dropout", config.attention_dropout);
+  keys.Field("activation_dropout", config.activation_dropout);
+}
+
+// Reports whether the model_type of `config` is one of the three.
+bool IsMarian(const nlohmann::ordered_json& config);
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const nlohmann::ordered_json& json);
-// Reads config.json and model.safetensors. Sinusoids are read as PositionKind::kSinusoidal. A table of positions that
-// is not the class's sinusoids is read as PositionKind::kLearned.
-absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder);
+// Reads model.safetensors of a folder with the config.json `json`. Sinusoids are read as PositionKind::kSinusoidal. A
+// table of positions that is not the class's sinusoids is read as PositionKind::kLearned.
+absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder, const nlohmann::ordered_json& json);
 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
 // which names the option that each class lacks, with its value.

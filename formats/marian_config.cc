@@ -1,8 +1,8 @@
 // The keys of Marian's, Pegasus's and Blenderbot's config.json, and the choice between the three.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -18,8 +18,7 @@ using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 
 struct Layout {
-  const char* model_type;
-  const char* architecture;
+  const char *model_type, *architecture;
   bool pre_norm;
   bool separate_tables;     // whether the two sides may have token tables of their own
   bool stores_positions;    // whether position embeddings are weights
@@ -27,48 +26,32 @@ struct Layout {
 };
 
 const std::vector<Layout>& Layouts() {
-  static const auto* const layouts = new std::vector<Layout>{{.model_type = "marian",
-                                                              .architecture = "MarianMTModel",
-                                                              .pre_norm = false,
-                                                              .separate_tables = true,
-                                                              .stores_positions = false,
-                                                              .usual = {.source_vocabulary = 58101,
-                                                                        .encoder_layers = 12,
-                                                                        .decoder_layers = 12,
-                                                                        .heads = 16,
-                                                                        .width = 1024,
-                                                                        .feed_forward = 4096}},
-                                                             {.model_type = "pegasus",
-                                                              .architecture = "PegasusForConditionalGeneration",
-                                                              .pre_norm = true,
-                                                              .separate_tables = false,
-                                                              .stores_positions = false,
-                                                              .usual = {.source_vocabulary = 50265,
-                                                                        .encoder_layers = 12,
-                                                                        .decoder_layers = 12,
-                                                                        .heads = 16,
-                                                                        .width = 1024,
-                                                                        .feed_forward = 4096}},
-                                                             {.model_type = "blenderbot",
-                                                              .architecture = "BlenderbotForConditionalGeneration",
-                                                              .pre_norm = true,
-                                                              .separate_tables = false,
-                                                              .stores_positions = true,
-                                                              .usual = {.source_vocabulary = 8008,
-                                                                        .context = 128,
-                                                                        .encoder_layers = 2,
-                                                                        .decoder_layers = 24,
-                                                                        .heads = 32,
-                                                                        .width = 2560,
-                                                                        .feed_forward = 10240}}};
+  const auto usual = [](int64_t vocabulary, int64_t context, int64_t encoder, int64_t decoder, int64_t heads,
+                        int64_t width) -> TransformerConfig {
+    return {.source_vocabulary = vocabulary,
+            .context = context,
+            .encoder_layers = encoder,
+            .decoder_layers = decoder,
+            .heads = heads,
+            .width = width,
+            .feed_forward = 4 * width};
+  };
+  static const auto* const layouts = new std::vector<Layout>{
+      {"marian", "MarianMTModel", /*pre_norm=*/false, /*separate_tables=*/true,
+       /*stores_positions=*/false, usual(58101, 1024, 12, 12, 16, 1024)},
+      {"pegasus", "PegasusForConditionalGeneration", true, false, false, usual(50265, 1024, 12, 12, 16, 1024)},
+      {"blenderbot", "BlenderbotForConditionalGeneration", true, false, true, usual(8008, 128, 2, 24, 32, 2560)}};
   return *layouts;
 }
 
-const Layout* FindLayout(absl::string_view model_type) {
-  for (const Layout& layout : Layouts()) {
-    if (layout.model_type == model_type) return &layout;
-  }
-  return nullptr;
+const Layout* FindLayout(const Json& model_type) {
+  const auto found = absl::c_find_if(Layouts(), [&](const Layout& each) { return model_type == each.model_type; });
+  return found != Layouts().end() ? &*found : nullptr;
+}
+
+const Layout* LayoutOf(const Json& config) {
+  const Json* const type = FindModelType(config);
+  return type != nullptr ? FindLayout(*type) : nullptr;
 }
 
 // Returns the first option of `config`, with its value, that the class lacks, or "" if the class has the model.
@@ -92,23 +75,14 @@ std::string Lacking(const Layout& layout, const TransformerConfig& config) {
 template <class Keys, class Config>
 void ListMarian(Keys& keys, Config& config) {
   keys.Field("vocab_size", config.source_vocabulary);
-  keys.Field("max_position_embeddings", config.context);
-  keys.Field("d_model", config.width);
-  keys.Field("encoder_layers", config.encoder_layers);
-  keys.Field("decoder_layers", config.decoder_layers);
-  keys.Field("encoder_attention_heads", config.heads);
-  keys.Field("encoder_ffn_dim", config.feed_forward);
-  keys.Choice("activation_function", kActivations, config.activation);
-  keys.Field("dropout", config.dropout);
-  keys.Field("attention_dropout", config.attention_dropout);
-  keys.Field("activation_dropout", config.activation_dropout);
+  ListTranslator(keys, config);
   keys.Field("scale_embedding", config.scale_embeddings);
   keys.Field("tie_word_embeddings", config.tied_head);
 }
 
 }  // namespace
 
-bool IsMarianType(absl::string_view model_type) { return FindLayout(model_type) != nullptr; }
+bool IsMarian(const Json& config) { return LayoutOf(config) != nullptr; }
 
 absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
   config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
@@ -123,9 +97,7 @@ absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
 }
 
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
-  const Json* const type = FindModelType(json);
-  const Layout* const layout =
-      type != nullptr && type->is_string() ? FindLayout(type->get_ref<const std::string&>()) : nullptr;
+  const Layout* const layout = LayoutOf(json);
   if (layout == nullptr) return InvalidArgument("model_type is not marian, pegasus or blenderbot");
   KeyReader keys(json);
   keys.Only("model_type", layout->model_type);

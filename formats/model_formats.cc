@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
@@ -60,6 +59,10 @@ absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& con
   return InvalidArgument(ConfigPath(path), ": it is of no model that is known: it has no ", marks);
 }
 
+absl::StatusOr<const ModelFamily*> FamilyIn(const std::string& path, const Format& format, const Json& config) {
+  return Annotate(format.family(config), IsAdapter(path) ? absl::StrCat(path, "/", kAdapterConfig) : ConfigPath(path));
+}
+
 }  // namespace
 
 absl::Span<const ModelFamily* const> ModelFamilies() { return FamiliesOf(static_cast<PublishedModel*>(nullptr)); }
@@ -85,20 +88,24 @@ absl::StatusOr<const Format*> FindFormat(const std::string& path) {
 absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
-  absl::StatusOr<const ModelFamily*> family = format->family(config);
-  if (family.ok()) return family;
-  return Annotate(family.status(), IsAdapter(path) ? absl::StrCat(path, "/", kAdapterConfig) : ConfigPath(path));
+  return FamilyIn(path, *format, config);
 }
 
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(path));
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
+  WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
+  if (options.family != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FamilyIn(path, *format, config));
+    if (family != options.family) return InvalidArgument(path, ": the model is not ", options.family->name);
+  }
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(path, config));
   if (!options.ignore_extra_tensors) WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
   return model;
 }
 
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, family.read(folder));
+  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, family.read(folder, config));
   WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
   return model;
 }

@@ -30,8 +30,8 @@ struct ModelFamily {
   const char* name;                                 // with an article: "a GPT"
   absl::Span<const absl::string_view> model_types;  // values of the key model_type in config.json
 
-  // Read and write a folder in Hugging Face's layout.
-  absl::StatusOr<PublishedModel> (*read)(const std::string& folder);
+  // Read and write a folder in Hugging Face's layout. `config`: the contents of config.json.
+  absl::StatusOr<PublishedModel> (*read)(const std::string& folder, const nlohmann::ordered_json& config);
   absl::Status (*write)(const std::string& folder, const PublishedModel& model);
 
   // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
@@ -60,11 +60,12 @@ struct Format {
   // For errors: the key of config.json by which the format is recognised, and the key's owner: "ffn_dim (CTranslate2)".
   // Empty if errors do not mention the format.
   absl::string_view mark;
-  // Reports whether a model has this format. `config`: the folder's config.json, or null for a file.
+  // Reports whether a model has this format. Here and below, `config` has the contents of the folder's config.json. It
+  // is null for a file.
   bool (*recognizes)(const nlohmann::ordered_json& config);
   // Returns the model's family without reading weights. Errors do not name the file.
   absl::StatusOr<const ModelFamily*> (*family)(const nlohmann::ordered_json& config);
-  absl::StatusOr<PublishedModel> (*read)(const std::string& path);
+  absl::StatusOr<PublishedModel> (*read)(const std::string& path, const nlohmann::ordered_json& config);
 
   // Reports whether models of a family can be written. If the format is only read, `writes` and `write` are null.
   bool (*writes)(const ModelFamily& family);

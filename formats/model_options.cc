@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 
 #include "absl/algorithm/container.h"
 #include "weft/core/hyperparameters.h"
@@ -15,21 +16,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-absl::Status ReadPublished(const Json& json, GptConfig* config) {
-  WEFT_ASSIGN_OR_RETURN(*config, GptConfigFromJson(json));
-  return absl::OkStatus();
-}
-absl::Status ReadPublished(const Json& json, BertConfig* config) {
-  WEFT_ASSIGN_OR_RETURN(*config, BertConfigFromJson(json));
-  return absl::OkStatus();
-}
-absl::Status ReadPublished(const Json& json, TransformerConfig* config) {
-  WEFT_ASSIGN_OR_RETURN(*config, TransformerConfigFromJson(json));
-  return absl::OkStatus();
-}
-absl::Status ReadPublished(const Json& json, VitConfig* config) {
-  WEFT_ASSIGN_OR_RETURN(*config, VitConfigFromJson(json));
-  return absl::OkStatus();
+template <class Config>
+absl::StatusOr<Config> FromPublished(const Json& json) {
+  if constexpr (std::is_same_v<Config, GptConfig>) return GptConfigFromJson(json);
+  if constexpr (std::is_same_v<Config, BertConfig>) return BertConfigFromJson(json);
+  if constexpr (std::is_same_v<Config, TransformerConfig>) return TransformerConfigFromJson(json);
+  if constexpr (std::is_same_v<Config, VitConfig>) return VitConfigFromJson(json);
 }
 
 // Returns `config` with every option that published keys may lack set to its default.
@@ -45,23 +37,10 @@ Config Plain(Config config) {
   config.gated = usual.gated;
   config.pre_norm = usual.pre_norm;
   config.ablation = usual.ablation;
+  if constexpr (std::is_same_v<Config, GptConfig>) config.names = usual.names;
+  if constexpr (std::is_same_v<Config, VitConfig>) config.attention_dropout = usual.attention_dropout;
   return config;
 }
-GptConfig PlainOf(const GptConfig& config) {
-  GptConfig plain = Plain(config);
-  plain.names = GptConfig::Names::kGpt2;
-  return plain;
-}
-VitConfig PlainOf(const VitConfig& config) {
-  VitConfig plain = Plain(config);
-  plain.attention_dropout.reset();
-  return plain;
-}
-template <class Config>
-Config PlainOf(const Config& config) {
-  return Plain(config);
-}
-
 // Returns the keys of `json` that are those of `rows` and not of `published`, without nulls. `rest`: receives the
 // others.
 Json OwnKeys(const Json& json, const Hyperparameters& rows, const Json& published, Json* rest) {
@@ -88,14 +67,14 @@ absl::Status ReadModelConfig(const Json& json, Config* config) {
   WEFT_ASSIGN_OR_RETURN(const Json usual, ToJson(Config()));
   Json published = Json::object();
   const Json own = OwnKeys(json, ModelRows(config), usual, &published);
-  WEFT_RETURN_IF_ERROR(ReadPublished(published, config));
+  WEFT_ASSIGN_OR_RETURN(*config, FromPublished<Config>(published));
   return SetFromJson(own, ModelRows(config));
 }
 
 template <class Config>
 absl::StatusOr<Json> WriteModelConfig(const Config& config) {
   absl::StatusOr<Json> json = ToJson(config);
-  if (!json.ok()) json = ToJson(PlainOf(config));
+  if (!json.ok()) json = ToJson(Plain(config));
   if (!json.ok()) return json.status();
   Config copy = config, read;
   WEFT_RETURN_IF_ERROR(ReadModelConfig(*json, &read));

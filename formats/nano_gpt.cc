@@ -73,23 +73,30 @@ absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
   return std::move(keys).Finish();
 }
 
-absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  absl::StatusOr<GptConfig> config = NanoGptConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
+namespace {
+
+absl::StatusOr<PublishedGpt> Read(const std::string& folder, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(const GptConfig config, Annotate(NanoGptConfigFromJson(json), ConfigPath(folder)));
   // torch.compile adds the prefix "_orig_mod.".
   WEFT_ASSIGN_OR_RETURN(
       Weights weights,
       ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop()}));
   WEFT_RETURN_IF_ERROR(Annotate(weights.Tie("wte.weight", "lm_head.weight"), weights.path()));
-  if (!config->bias) {
-    for (const ParameterSpec& spec : ParametersOf(PublishedGpt{*config})) {
+  if (!config.bias) {
+    for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config})) {
       const bool norm = spec.type.shape.rank() == 1 && absl::EndsWith(spec.name, ".bias");
       if (norm && weights.Find(spec.name) == nullptr) WEFT_RETURN_IF_ERROR(weights.Add(spec.name, spec.type).status());
     }
   }
-  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{*config})));
-  return PublishedGpt{*config, std::move(weights)};
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{config})));
+  return PublishedGpt{config, std::move(weights)};
+}
+
+}  // namespace
+
+absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  return Read(folder, json);
 }
 
 absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
@@ -115,7 +122,7 @@ constexpr Format kNanoGptFormat = {
     .mark = "block_size (nanoGPT)",
     .recognizes = [](const Json& config) { return config.contains("model_args") || config.contains("block_size"); },
     .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedGpt::kFamily; },
-    .read = [](const std::string& folder) { return AsAnyModel(ReadNanoGpt(folder)); },
+    .read = [](const std::string& folder, const Json& config) { return AsAnyModel(Read(folder, config)); },
     .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
     .write = [](const std::string& folder, const PublishedModel& model,
                 const WriteModelOptions&) { return WriteNanoGpt(folder, std::get<PublishedGpt>(model)); },

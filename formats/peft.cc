@@ -3,7 +3,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -166,7 +165,7 @@ absl::Status CheckBase(const std::string& base) {
   return InvalidArgument("the base model ", base, " is an adapter, too; wanted a model");
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json&) {
   WEFT_ASSIGN_OR_RETURN(const AdapterConfig config, ReadAdapterConfig(folder));
   WEFT_RETURN_IF_ERROR(Annotate(CheckBase(config.base), folder));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(config.base));

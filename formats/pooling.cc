@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
@@ -120,9 +119,8 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
     break;
   }
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  const absl::StatusOr<Json> parsed = ParseJsonObject(absl::StrCat("{\"modules\":", text, "}"));
-  if (!parsed.ok()) return Annotate(parsed.status(), path);
-  for (const Json& module : (*parsed)["modules"]) {
+  WEFT_ASSIGN_OR_RETURN(const Json parsed, Annotate(ParseJsonObject(absl::StrCat("{\"modules\":", text, "}")), path));
+  for (const Json& module : parsed["modules"]) {
     std::string type, place;
     if (module.is_object()) {
       KeyReader keys(module);

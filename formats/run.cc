@@ -27,17 +27,14 @@ absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
                          ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\"");
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& path) {
+absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& run) {
   const std::string folder = ParseRunPath(path).folder;
-  WEFT_ASSIGN_OR_RETURN(const Json run, ReadConfig(folder));
-  const absl::StatusOr<const ModelFamily*> family = FamilyOfRun(run);
-  if (!family.ok()) return Annotate(family.status(), ConfigPath(folder));
-  absl::StatusOr<PublishedModel> model = (*family)->from_run(folder, run);
-  if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfRun(run), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, Annotate(family->from_run(folder, run), ConfigPath(folder)));
 
-  const std::vector<ParameterSpec> specs = (*family)->parameters(*model);
+  const std::vector<ParameterSpec> specs = family->parameters(model);
   const auto with = [&](Weights weights) {
-    WeightsOf(*model) = std::move(weights);
+    WeightsOf(model) = std::move(weights);
     return std::move(model);
   };
   if (const std::string file = RunWeightsFile(path); !file.empty()) {

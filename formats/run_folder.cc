@@ -84,9 +84,9 @@ absl::Status LoadMerged(const std::string& run, const std::string& path, Paramet
   if (scale == 0) return parameters->Load(path, Parameters::kWeights, others, WantedChecksum::kOfRun);
   WEFT_ASSIGN_OR_RETURN(const SafetensorsFile file, SafetensorsFile::Open(path, WantedChecksum::kOfRun));
   Arena arena;
-  absl::StatusOr<std::vector<NamedTensor>> merged = MergeAdapters(WithoutState(file, *parameters), scale, &arena);
-  if (!merged.ok()) return Annotate(merged.status(), path);
-  return parameters->Set(path, *merged, Parameters::kWeights, others);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedTensor> merged,
+                        Annotate(MergeAdapters(WithoutState(file, *parameters), scale, &arena), path));
+  return parameters->Set(path, merged, Parameters::kWeights, others);
 }
 
 // Returns "; the checkpoints are of steps 200, 100", or "" if there are none.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -78,12 +77,19 @@ absl::StatusOr<Texts> TokenTexts(const std::string& path) {
     const bool known = absl::EndsWith(file.name, ".json") || absl::EndsWith(file.name, ".model");
     if (!known && file.name != "vocab.txt") continue;
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file.path));
-    absl::StatusOr<Texts> texts = OfFile(file.name, contents);
-    if (!texts.ok()) return Annotate(texts.status(), file.path);
-    if (!texts->empty()) return texts;
+    WEFT_ASSIGN_OR_RETURN(Texts texts, Annotate(OfFile(file.name, contents), file.path));
+    if (!texts.empty()) return texts;
   }
   return InvalidArgument(files[0].path, ": this file does not spell the texts of its tokens; wanted tokenizer.json, ",
                          "vocab.json, vocab.txt or a .model of SentencePiece");
+}
+
+std::vector<std::string> TokenListNames(absl::string_view side) {
+  std::vector<std::string> names;
+  for (const absl::string_view each : {side, absl::string_view("shared")}) {
+    for (const char* const ending : {".json", ".txt"}) names.push_back(absl::StrCat(each, "_vocabulary", ending));
+  }
+  return names;
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace weft {
 
@@ -16,6 +17,10 @@ namespace weft {
 // Returns InvalidArgument if its file does not spell its tokens: this function knows tokenizer.json, vocab.json,
 // encoder.json, vocab.txt and SentencePiece's .model.
 absl::StatusOr<std::vector<std::string>> TokenTexts(const std::string& path);
+
+// Returns the names of the files in which CTranslate2 has the list of tokens of `side`, "source" or "target", in the
+// order in which they are looked for. The last two are lists of both sides.
+std::vector<std::string> TokenListNames(absl::string_view side);
 
 }  // namespace weft
 

@@ -39,16 +39,7 @@ template <class Keys, class Config>
 void ListTransformer(Keys& keys, Config& config) {
   keys.Field("vocab_size", config.source_vocabulary);
   keys.Field("decoder_vocab_size", config.target_vocabulary);
-  keys.Field("max_position_embeddings", config.context);
-  keys.Field("d_model", config.width);
-  keys.Field("encoder_layers", config.encoder_layers);
-  keys.Field("decoder_layers", config.decoder_layers);
-  keys.Field("encoder_attention_heads", config.heads);
-  keys.Field("encoder_ffn_dim", config.feed_forward);
-  keys.Choice("activation_function", kActivations, config.activation);
-  keys.Field("dropout", config.dropout);
-  keys.Field("attention_dropout", config.attention_dropout);
-  keys.Field("activation_dropout", config.activation_dropout);
+  ListTranslator(keys, config);
   keys.Field("label_smoothing", config.label_smoothing);
   keys.Field("normalize_before", config.pre_norm);
   keys.Choice("norm_type", Choices<NormKind>(kNorms), config.norm.kind);
@@ -142,13 +133,8 @@ std::vector<ParameterSpec> SpecsOf(const TransformerConfig& config) {
   return WeightsOn(tape);
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  const Json* const type = FindModelType(json);
-  if (type != nullptr && type->is_string() && IsMarianType(type->get_ref<const std::string&>())) {
-    WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, ReadMarian(folder));
-    return PublishedModel(std::move(model));
-  }
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
+  if (IsMarian(json)) return AsAnyModel(ReadMarian(folder, json));
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));

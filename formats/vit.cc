@@ -21,12 +21,7 @@ constexpr char kClassifierClass[] = "ViTForImageClassification", kMaskedClass[] 
 
 template <class Keys, class Config>
 void ListVit(Keys& keys, Config& config) {
-  keys.Field("hidden_size", config.width);
-  keys.Field("num_hidden_layers", config.layers);
-  keys.Field("num_attention_heads", config.heads);
-  keys.Field("intermediate_size", config.feed_forward);
-  keys.Choice("hidden_act", kActivations, config.activation);
-  keys.Field("hidden_dropout_prob", config.dropout);
+  ListEncoder(keys, config);
   keys.Field("layer_norm_eps", config.norm.epsilon);
   keys.Field("patch_size", config.patch_size);
   keys.Field("num_channels", config.channels);
@@ -136,11 +131,9 @@ absl::Status ReadTask(const Json& json, PublishedVit* vit) {
   return InvalidArgument("encoder_stride is ", stride.dump(), ", but must be patch_size, ", vit->config.patch_size);
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  const absl::StatusOr<VitConfig> config = VitConfigFromJson(json);
-  if (!config.ok()) return Annotate(config.status(), ConfigPath(folder));
-  PublishedVit vit = {.config = *config};
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
+  PublishedVit vit;
+  WEFT_ASSIGN_OR_RETURN(vit.config, Annotate(VitConfigFromJson(json), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &vit), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
   WEFT_RETURN_IF_ERROR(vit.weights.Fit(SpecsOf(vit)));
@@ -165,10 +158,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   PublishedVit vit;
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &vit.config));
   WEFT_RETURN_IF_ERROR(Validate(vit.config));
-  const Json task = run.value("task", Json());  // missing in runs from before there were tasks
-  for (const auto& [name, value] : kVitTaskNames) {
-    if (task == name) vit.task = value;
-  }
+  KeyReader(run).Choice("task", Choices<VitTask>(kVitTaskNames), vit.task);  // missing in old runs
   if (vit.task == VitTask::kClassify) {
     WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
     WEFT_ASSIGN_OR_RETURN(vit.scores, LabelScoresFromJson(run.at("model"), vit.labels.size()));

@@ -52,13 +52,12 @@ absl::StatusOr<PublishedModel> Describe(const std::string& folder, const Json& c
   return model;
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& config) {
   WEFT_RETURN_IF_ERROR(Annotate(FamilyOfConfig(config).status(), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadStored(folder));
-  absl::StatusOr<PublishedModel> model = Describe(folder, config, std::move(weights));
-  if (!model.ok()) return Annotate(model.status(), ConfigPath(folder));
-  WEFT_RETURN_IF_ERROR(WeightsOf(*model).Fit(FamilyOf(*model).parameters(*model)));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model,
+                        Annotate(Describe(folder, config, std::move(weights)), ConfigPath(folder)));
+  WEFT_RETURN_IF_ERROR(WeightsOf(model).Fit(FamilyOf(model).parameters(model)));
   return model;
 }
 

@@ -1,7 +1,6 @@
 // A file of another program is known by its first bytes or, in a folder, by its name.
 #include "weft/formats/weight_files.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>

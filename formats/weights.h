@@ -157,10 +157,20 @@ inline const Weights& WeightsOf(const PublishedModel& model) {
 
 struct ReadModelOptions {
   bool ignore_extra_tensors = false;  // leaves out tensors that the model does not have (Weights::extra)
+  // If set, a model of another family is an error, which is found before the weights are read.
+  const ModelFamily* family = nullptr;
 };
 // Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, weft
 // quantize, Hugging Face, nanoGPT or CTranslate2, or a file of llama2.c.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
+// The same for a model that must be of one family: ReadModelOf<PublishedGpt>("gpt2").
+template <class Model>
+absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions options = {}) {
+  options.family = &Model::kFamily;
+  absl::StatusOr<PublishedModel> model = ReadModel(path, options);
+  if (!model.ok()) return model.status();
+  return std::get<Model>(*std::move(model));
+}
 
 // Reads a folder with config.json and weights (Weights::ReadSafetensors) in Hugging Face's layout. The folder's
 // model_type must be of the family:

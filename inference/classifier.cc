@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <utility>
-#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -245,20 +244,18 @@ PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
 
 absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const std::string& path,
                                                                            const ClassifierOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
-  const auto* const vit = std::get_if<PublishedVit>(&model);
-  if (vit == nullptr) return InvalidArgument(path, ": the model is not a ViT");
-  if (vit->task != VitTask::kClassify) {
+  WEFT_ASSIGN_OR_RETURN(const PublishedVit vit, ReadModelOf<PublishedVit>(path));
+  if (vit.task != VitTask::kClassify) {
     return InvalidArgument(path,
-                           ": the model was trained with --task=", vit->task == VitTask::kMasked ? "masked" : "order",
+                           ": the model was trained with --task=", vit.task == VitTask::kMasked ? "masked" : "order",
                            " and has no classifier; weft train vit --init=", path, " adds one");
   }
-  WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit->config));
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(*vit, options.runtime.batch));
+  WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit.config));
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, options.runtime.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
-  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit->weights, &classifier->parameters_));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit.weights, &classifier->parameters_));
   WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}},
-                                                  options.runtime.For(vit->weights.dtype()), &classifier->parameters_));
+                                                  options.runtime.For(vit.weights.dtype()), &classifier->parameters_));
   return classifier;
 }
 

@@ -8,7 +8,6 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -29,30 +28,15 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Reads the model at `path`. If the model is not a `Model`, returns an error before its weights are read.
-template <class Model>
-absl::StatusOr<Model> Open(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
-  if (family != &Model::kFamily) {
-    return InvalidArgument(path, ": the model is not ", Model::kFamily.name);
-  }
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(path));
-  return std::get<Model>(std::move(model));
-}
-
 // Reads the tokens of one side, "source" or "target", from CTranslate2's lists. Returns null if there is no list.
 absl::StatusOr<std::shared_ptr<Tokenizer>> ReadTokenList(const std::string& folder, const std::string& side,
                                                          const std::string& unknown) {
   std::error_code error;
-  for (const std::string& name : {side, std::string("shared")}) {
-    for (const char* const ending : {".json", ".txt"}) {
-      const std::string path = absl::StrCat(folder, "/", name, "_vocabulary", ending);
-      if (!fs::exists(path, error)) continue;
-      WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-      absl::StatusOr<std::unique_ptr<Tokenizer>> list = TokenList::Create(contents, unknown);
-      if (!list.ok()) return Annotate(list.status(), path);
-      return *std::move(list);
-    }
+  for (const std::string& name : TokenListNames(side)) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (!fs::exists(path, error)) continue;
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
+    return Annotate(TokenList::Create(contents, unknown), path);
   }
   return nullptr;
 }
@@ -163,9 +147,10 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
   WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
-  // Open would not name the model_type of another family; the error of ReadHuggingFace does.
+  // ReadModelOf would not name the model_type of another family; the error of ReadHuggingFace does.
   const bool published = format->name == "huggingface";
-  WEFT_ASSIGN_OR_RETURN(bert.model, published ? ReadHuggingFace<PublishedBert>(path) : Open<PublishedBert>(path));
+  WEFT_ASSIGN_OR_RETURN(bert.model,
+                        published ? ReadHuggingFace<PublishedBert>(path) : ReadModelOf<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(BaseOf(path)));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
@@ -187,7 +172,7 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   // A large tokenizer takes as long to read as the weights.
   auto loaded = std::async(LoadTokenizer, file);
   OpenedGpt gpt = {.path = path};
-  WEFT_ASSIGN_OR_RETURN(gpt.model, Open<PublishedGpt>(path));
+  WEFT_ASSIGN_OR_RETURN(gpt.model, ReadModelOf<PublishedGpt>(path));
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());
   const int64_t vocabulary = gpt.model.config.vocabulary;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), vocabulary));
@@ -236,7 +221,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
 }
 
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, Open<PublishedTransformer>(path));
+  WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, ReadModelOf<PublishedTransformer>(path));
   OpenedTransformer opened = {
       .folder = BaseOf(path), .model = std::move(model), .translate = {.search = {.beam = 4, .end = {}}}};
   WEFT_RETURN_IF_ERROR(OpenTokenizers(&opened));

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <variant>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -45,27 +44,13 @@ void SetUnknownSizes(Config* config) {
 }
 
 // Copies the probabilities of dropout.
-void CopyDropout(const GptConfig& from, GptConfig* to) {
-  to->dropout = from.dropout;
-  to->attention_dropout = from.attention_dropout;
-  to->embedding_dropout = from.embedding_dropout;
-  to->activation_dropout = from.activation_dropout;
-}
-void CopyDropout(const BertConfig& from, BertConfig* to) {
+template <class Config>
+void CopyDropout(const Config& from, Config* to) {
   to->dropout = from.dropout;
   to->attention_dropout = from.attention_dropout;
   to->activation_dropout = from.activation_dropout;
-  to->classifier_dropout = from.classifier_dropout;
-}
-void CopyDropout(const TransformerConfig& from, TransformerConfig* to) {
-  to->dropout = from.dropout;
-  to->attention_dropout = from.attention_dropout;
-  to->activation_dropout = from.activation_dropout;
-}
-void CopyDropout(const VitConfig& from, VitConfig* to) {
-  to->dropout = from.dropout;
-  to->attention_dropout = from.attention_dropout;
-  to->activation_dropout = from.activation_dropout;
+  if constexpr (requires { to->embedding_dropout; }) to->embedding_dropout = from.embedding_dropout;
+  if constexpr (requires { to->classifier_dropout; }) to->classifier_dropout = from.classifier_dropout;
 }
 
 template <class Published>
@@ -111,10 +96,8 @@ Hyperparameters SourceOf<Published>::Table() {
 
 template <class Published>
 absl::Status SourceOf<Published>::ReadInit() {
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(init_, {.ignore_extra_tensors = true}));  // see CheckExtra
-  auto* const published = std::get_if<Published>(&model);
-  if (published == nullptr) return InvalidArgument(init_, ": the model is not ", Published::kFamily.name);
-  published_.emplace(std::move(*published));
+  const ReadModelOptions options = {.ignore_extra_tensors = true};  // see CheckExtra
+  WEFT_ASSIGN_OR_RETURN(published_, ReadModelOf<Published>(init_, options));
   return absl::OkStatus();
 }
 
