@@ -62,15 +62,6 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", config.attention, config.positions));
-  WEFT_RETURN_IF_ERROR(CheckExpressible("bert", {{config.dtype != kF32, "dtype is f64"},
-                                                 {config.pre_norm, "pre_norm is true"},
-                                                 {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
-                                                 {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
-                                                 {!config.bias, "bias is false"},
-                                                 {config.gated, "feed-forward layers are gated"},
-                                                 {config.ablation != Ablation(), "parts are ablated"},
-                                                 {config.activation_dropout > 0, "activation_dropout is above 0"}}));
   KeyWriter keys;
   keys.Field("model_type", "bert");
   keys.Field("architectures", std::vector<std::string>{"BertModel"});
@@ -82,7 +73,9 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
     keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
   }
   if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
-  return std::move(keys).Finish();
+  Json json = std::move(keys).Finish();
+  WEFT_RETURN_IF_ERROR(CheckReadBack("bert", config, BertConfigFromJson(json)));
+  return json;
 }
 
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {

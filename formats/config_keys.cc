@@ -119,25 +119,4 @@ absl::Status CheckExpressible(absl::string_view model_type, std::initializer_lis
   return absl::OkStatus();
 }
 
-absl::Status CheckExpressible(absl::string_view model_type, const AttentionVariant& attention, PositionKind positions) {
-  const AttentionVariant& a = attention;
-  const auto any = [&a](int64_t AttentionPattern::*field) {
-    return absl::c_any_of(a.patterns, [&](const auto& each) { return each.*field != AttentionPattern().*field; });
-  };
-  return CheckExpressible(model_type, {{a.rotary.has_value(), "positions are rotary"},
-                                       {any(&AttentionPattern::window), "attention has a window"},
-                                       {any(&AttentionPattern::stride), "attention has a stride"},
-                                       {any(&AttentionPattern::dilation), "attention has a dilation"},
-                                       {a.key_value_heads != 0, "key_value_heads are fewer than heads"},
-                                       {a.query_width != 0, "heads have a query_width"},
-                                       {a.key_width != 0, "heads have a key_width"},
-                                       {a.value_width != 0, "heads have a value_width"},
-                                       {a.score != ScoreFunction::kDot, "the score function is additive"},
-                                       {a.merge != HeadMerge::kProject, "head_merge is average"},
-                                       {a.distance_bias != DistanceBias::kNone, "scores have a distance_bias"},
-                                       {a.soft_cap != 0, "scores have a soft_cap"},
-                                       {positions != PositionKind::kAuto && positions != PositionKind::kLearned,
-                                        "positions are not learned"}});
-}
-
 }  // namespace weft

@@ -24,7 +24,6 @@
 #include "absl/types/span.h"
 #include "weft/core/json.h"
 #include "weft/models/layers.h"
-#include "weft/models/positions.h"
 
 namespace weft {
 
@@ -123,6 +122,7 @@ class KeyWriter {
  private:
   nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
 };
+
 // Lists the keys that BERT and ViT share.
 template <class Keys, class Config>
 void ListEncoder(Keys& keys, Config& config) {
@@ -133,7 +133,6 @@ void ListEncoder(Keys& keys, Config& config) {
   keys.Choice("hidden_act", kActivations, config.activation);
   keys.Field("hidden_dropout_prob", config.dropout);
 }
-
 
 // Accepts keys that any configuration of Hugging Face may have, such as those of text generation. is_encoder_decoder
 // must be `encoder_decoder`, add_cross_attention must be false, and pruned_heads must be empty. Each class in
@@ -147,10 +146,6 @@ struct Inexpressible {
 };
 // Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first property that holds.
 absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties);
-// The same for attention that is not plain, and for positions that are not learned. Callers first reset the fields of
-// `attention` that their model_type can express.
-absl::Status CheckExpressible(absl::string_view model_type, const AttentionVariant& attention, PositionKind positions);
-
 }  // namespace weft
 
 #endif  // WEFT_FORMATS_CONFIG_KEYS_H_

@@ -101,27 +101,18 @@ absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
 }
 
 absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
+  constexpr char kName[] = "CTranslate2's Transformer";
   WEFT_RETURN_IF_ERROR(Validate(config));
-  const std::string unusual = UnusualOption(config);
-  WEFT_RETURN_IF_ERROR(
-      CheckExpressible("CTranslate2's Transformer",
-                       {{!config.pre_norm, "pre_norm is false"},
-                        {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
-                        {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
-                        {!config.bias, "bias is false"},
-                        {config.positions != Positions::kSinusoidalHalves, "positions are no sinusoids in halves"},
-                        {config.first_position != 1, "first_position is not 1"},
-                        {!config.scale_embeddings, "scale_embeddings is false"},
-                        {config.shared_embeddings, "shared_embeddings is true"},
-                        {config.tied_head, "tied_head is true"},
-                        {!config.head_bias, "head_bias is false"},
-                        {!unusual.empty(), unusual.c_str()},
-                        {config.dtype != kF32, "dtype is f64"}}));
+  WEFT_RETURN_IF_ERROR(CheckExpressible(kName, {{!config.pre_norm, "pre_norm is false"}}));
   KeyWriter keys;
   TransformerConfig full = config;
   if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
   ListCTranslate2(keys, full);
-  return std::move(keys).Finish();
+  Json json = std::move(keys).Finish();
+  absl::StatusOr<TransformerConfig> read = CTranslate2ConfigFromJson(json);
+  if (read.ok()) read->context = config.context;  // sinusoids have no end
+  WEFT_RETURN_IF_ERROR(CheckReadBack(kName, config, read, /*training=*/false));
+  return json;
 }
 
 namespace {
@@ -221,11 +212,6 @@ absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer
       const bool shared = config.source_vocabulary == config.target_vocabulary;
       const std::string name = TokenListNames(shared ? "shared" : side).front();
       WEFT_RETURN_IF_ERROR(WriteJson(absl::StrCat(folder, "/", name), tokens));
-absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  return Read(folder, json);
-}
-
     }
   }
   WriteTokenNames(names, json);
@@ -234,6 +220,11 @@ absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) 
 }
 
 }  // namespace
+
+absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
+  return Read(folder, json);
+}
 
 absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& given) {
   PublishedTransformer model = given;

@@ -167,50 +167,28 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   const bool llama = config.names == GptConfig::Names::kLlama, mistral = llama && HasOneWindow(config.attention);
   const std::string type = mistral ? "mistral" : llama ? "llama" : "gpt2";
+  const bool halves = config.attention.rotary == RotaryLayout::kHalves;
+  WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{llama && !halves, "positions are not rotary in halves"}}));
   KeyWriter keys;
   keys.Field("model_type", type);
-  WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.pre_norm, "pre_norm is false"},
-                                               {config.activation_dropout > 0, "activation_dropout is above 0"},
-                                               {config.ablation != Ablation(), "parts are ablated"},
-                                               {config.dtype != kF32, "dtype is f64"}}));
-  if (!llama) {
-    WEFT_RETURN_IF_ERROR(CheckExpressible(type, {{!config.bias, "bias is false"},
-                                                 {config.gated, "feed-forward layers are gated"},
-                                                 {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
-                                                 {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"}}));
-    AttentionVariant attention = config.attention;
-    if (attention.key_value_heads == config.heads) attention.key_value_heads = 0;
-    WEFT_RETURN_IF_ERROR(CheckExpressible(type, attention, config.positions));
-    keys.Field("architectures", std::vector<std::string>{"GPT2LMHeadModel"});
-    ListGpt2(keys, config);
-    return std::move(keys).Finish();
-  }
-  WEFT_RETURN_IF_ERROR(
-      CheckExpressible(type, {{config.attention.rotary != RotaryLayout::kHalves, "positions are not rotary in halves"},
-                              {!config.gated, "feed-forward layers are not gated"},
-                              {config.norm.kind != NormKind::kRmsNorm, "norms are not RMSNorm"},
-                              {config.dropout > 0, "dropout is above 0"},
-                              {config.embedding_dropout.value_or(0) > 0, "embedding_dropout is above 0"},
-                              {config.positions != PositionKind::kAuto && config.positions != PositionKind::kNone,
-                               "positions are not only rotary"},
-                              {mistral && config.bias, "bias is true"}}));
-  AttentionVariant rest = config.attention;
-  rest.key_value_heads = 0;
-  rest.rotary.reset();
-  if (mistral) rest.patterns.clear();
-  WEFT_RETURN_IF_ERROR(CheckExpressible(type, rest, PositionKind::kAuto));
-  GptConfig full = config;
-  if (full.attention.key_value_heads == 0) full.attention.key_value_heads = full.heads;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
-  keys.Field("architectures", std::vector<std::string>{mistral ? "MistralForCausalLM" : "LlamaForCausalLM"});
-  ListLlama(keys, full);
-  if (mistral) {
-    keys.Field("sliding_window", config.attention.patterns[0].window);
+  keys.Field("architectures", std::vector<std::string>{mistral ? "MistralForCausalLM"
+                                                       : llama ? "LlamaForCausalLM"
+                                                               : "GPT2LMHeadModel"});
+  if (llama) {
+    GptConfig full = config;
+    if (full.attention.key_value_heads == 0) full.attention.key_value_heads = full.heads;
+    if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+    ListLlama(keys, full);
   } else {
-    keys.Field("attention_bias", config.bias);
-    keys.Field("mlp_bias", config.bias);
+    ListGpt2(keys, config);
   }
-  return std::move(keys).Finish();
+  if (mistral) keys.Field("sliding_window", config.attention.patterns[0].window);
+  for (const char* const key : {"attention_bias", "mlp_bias"}) {
+    if (llama && !mistral) keys.Field(key, config.bias);
+  }
+  Json json = std::move(keys).Finish();
+  WEFT_RETURN_IF_ERROR(CheckReadBack(type, config, GptConfigFromJson(json)));
+  return json;
 }
 
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/formats/config_keys.h"
 #include "weft/formats/write_weights.h"
 
 namespace weft {
@@ -44,29 +44,42 @@ absl::Status WriteModelFolder(const std::string& folder, const Json& config, con
   return WriteJson(ConfigPath(folder), config);
 }
 
-std::string UnusualOption(const TransformerConfig& config) {
-  const AttentionVariant& attention = config.attention;
-  const int64_t width = config.width / config.heads;
-  for (const auto& [name, value] : {std::pair{"query_width", attention.query_width},
-                                    {"key_width", attention.key_width},
-                                    {"value_width", attention.value_width}}) {
-    if (value != 0 && value != width) return absl::StrCat(name, " is ", value, ", not width / heads");
+std::string Difference(const Hyperparameters& wanted, const Hyperparameters& got, bool training) {
+  constexpr std::pair<const char*, const char*> kWords[] = {{"norm is batch-norm", "norms are BatchNorm"},
+                                                            {"norm is rms-norm", "norms are RMSNorm"},
+                                                            {"rotary is", "positions are rotary"}};
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Hyperparameter& row = wanted[i];
+    const bool counts = CheckNeeds({row.flag}, wanted).ok() && (training || !row.rules.may_change);
+    if (!counts || row.json() == got[i].json()) continue;
+    const Json value = row.json();
+    std::string difference =
+        absl::StrCat(row.key(), " is ", value.is_number_float() ? absl::StrCat(value.get<double>()) : row.text());
+    for (const auto& [beginning, words] : kWords) {
+      if (absl::StartsWith(difference, beginning)) difference = words;
+    }
+    return difference;
   }
-  if (attention.key_value_heads != 0 && attention.key_value_heads != config.heads) {
-    return absl::StrCat("key_value_heads is ", attention.key_value_heads, ", not heads");
-  }
-  if (attention.score != ScoreFunction::kDot) return "score is additive";
-  if (attention.merge != HeadMerge::kProject) return "merge is average";
-  if (!attention.patterns.empty()) return "patterns are set";
-  if (attention.distance_bias == DistanceBias::kAlibi) return "distance_bias is alibi";
-  if (attention.distance_bias == DistanceBias::kBuckets) return "distance_bias is buckets";
-  if (attention.soft_cap != 0) return absl::StrCat("soft_cap is ", attention.soft_cap);
-  if (attention.rotary.has_value()) return "positions are rotary";
-  if (config.positions == PositionKind::kNone) return "positions are none";
-  if (config.gated) return "gated is true";
-  if (config.ablation != Ablation()) return absl::StrCat("ablate is ", ToText(config.ablation));
-  if (config.memory != TransformerConfig::Memory::kLast) return "memory is same-layer";
   return "";
+}
+
+AttentionVariant WithoutDefaults(AttentionVariant attention, int64_t heads, int64_t width) {
+  for (int64_t* const size : {&attention.query_width, &attention.key_width, &attention.value_width}) {
+    if (*size == width / heads) *size = 0;
+  }
+  if (attention.key_value_heads == heads) attention.key_value_heads = 0;
+  return attention;
+}
+
+std::string UnusualOption(const TransformerConfig& config) {
+  if (config.positions == PositionKind::kNone) return "positions are none";
+  TransformerConfig given = config, plain = config;
+  given.attention = WithoutDefaults(config.attention, config.heads, config.width);
+  plain.attention = {};
+  plain.gated = false;
+  plain.memory = TransformerConfig::Memory::kLast;
+  plain.ablation = {};
+  return Difference(ModelRows(&given), ModelRows(&plain));
 }
 
 namespace {

@@ -12,10 +12,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/utility/utility.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/core/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
+#include "weft/formats/config_keys.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
+#include "weft/models/options.h"
+#include "weft/models/stack.h"
 
 namespace weft {
 
@@ -38,9 +43,40 @@ const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules);
 
-// Returns the first option of `config`, with its value, that the Transformers of other programs lack: "score is
-// additive". Returns "" if there is none.
+// Returns the first option of `wanted`, with its value, that differs in `got`, the same rows of another model: "score
+// is additive". Returns "" if there is none. Leaves out options that have no effect and, unless `training` is set,
+// those that concern training only.
+std::string Difference(const Hyperparameters& wanted, const Hyperparameters& got, bool training = true);
+
+// Returns `attention` with 0 in place of widths and key_value_heads that are the defaults of plain attention.
+AttentionVariant WithoutDefaults(AttentionVariant attention, int64_t heads, int64_t width);
+
+// Returns the first option of `config`, with its value, that the Transformers of other programs lack, or "".
 std::string UnusualOption(const TransformerConfig& config);
+
+// Checks that `read`, the configuration that a reader finds in a written model, is `config`. Otherwise the keys can't
+// express it, and the error is InvalidArgument "a configuration of MODEL_TYPE cannot say that OPTION is VALUE".
+template <class Config>
+absl::Status CheckReadBack(absl::string_view model_type, const Config& config, const absl::StatusOr<Config>& read,
+                           bool training = true) {
+  if (!read.ok()) return read.status();
+  WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{config.ablation != Ablation(), "parts are ablated"}}));
+  if constexpr (requires { config.dtype; }) {
+    WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{config.dtype != read->dtype, "dtype is f64"}}));
+  }
+  // Values that mean the same become equal. Initializers are in no published file.
+  const auto plain = [](Config config) {
+    config = WithDropout(std::move(config));
+    if (config.feed_forward == 0) config.feed_forward = 4 * config.width;
+    config.attention = WithoutDefaults(std::move(config.attention), config.heads, config.width);
+    if (config.positions == Resolve(PositionKind::kAuto, config.attention)) config.positions = PositionKind::kAuto;
+    config.initializer.reset();
+    return config;
+  };
+  Config wanted = plain(config), got = plain(*read);
+  const std::string lost = Difference(ModelRows(&wanted), ModelRows(&got), training);
+  return CheckExpressible(model_type, {{!lost.empty(), lost.c_str()}});
+}
 
 // Reads the keys of TokenNames, such as decoder_start_token and add_source_eos, or returns null if there are none.
 absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const nlohmann::ordered_json& json);

@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
@@ -30,10 +29,6 @@ constexpr std::pair<const char*, Positions> kPositions[] = {{"sinusoidal", Posit
 constexpr std::pair<const char*, Memory> kMemories[] = {{"last", Memory::kLast}, {"same_layer", Memory::kSameLayer}};
 constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer_norm", NormKind::kLayerNorm},
                                                        {"rms_norm", NormKind::kRmsNorm}};
-constexpr std::pair<const char*, ScoreFunction> kScores[] = {{"dot", ScoreFunction::kDot},
-                                                             {"additive", ScoreFunction::kAdditive}};
-constexpr std::pair<const char*, HeadMerge> kMerges[] = {{"project", HeadMerge::kProject},
-                                                         {"average", HeadMerge::kAverage}};
 
 template <class Keys, class Config>
 void ListTransformer(Keys& keys, Config& config) {
@@ -55,9 +50,9 @@ void ListTransformer(Keys& keys, Config& config) {
   keys.SizeOrNull("query_width", config.attention.query_width);
   keys.SizeOrNull("key_width", config.attention.key_width);
   keys.SizeOrNull("value_width", config.attention.value_width);
-  keys.Choice("score_function", Choices<ScoreFunction>(kScores), config.attention.score);
+  keys.Choice("score_function", Choices<ScoreFunction>(kScoreNames), config.attention.score);
   keys.SizeOrNull("score_width", config.attention.score_width);
-  keys.Choice("head_merge", Choices<HeadMerge>(kMerges), config.attention.merge);
+  keys.Choice("head_merge", Choices<HeadMerge>(kMergeNames), config.attention.merge);
 }
 
 // Reads [[window, stride], ...].
@@ -95,20 +90,6 @@ absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  AttentionVariant rest;
-  rest.key_value_heads = config.attention.key_value_heads;
-  rest.distance_bias = config.attention.distance_bias;
-  rest.soft_cap = config.attention.soft_cap;
-  rest.rotary = config.attention.rotary;
-  WEFT_RETURN_IF_ERROR(CheckExpressible("transformer", rest, PositionKind::kAuto));
-  const bool dilated =
-      absl::c_any_of(config.attention.patterns, [](const AttentionPattern& pattern) { return pattern.dilation != 1; });
-  WEFT_RETURN_IF_ERROR(
-      CheckExpressible("transformer", {{config.dtype != kF32, "dtype is f64"},
-                                       {dilated, "windows are dilated"},
-                                       {config.gated, "feed-forward layers are gated"},
-                                       {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
-                                       {config.ablation != Ablation(), "parts are ablated"}}));
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);
@@ -121,7 +102,9 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   for (const AttentionPattern& pattern : config.attention.patterns)
     patterns.push_back({pattern.window, pattern.stride});
   if (!patterns.empty()) keys.Field("attention_patterns", patterns);
-  return std::move(keys).Finish();
+  Json json = std::move(keys).Finish();
+  WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, TransformerConfigFromJson(json)));
+  return json;
 }
 
 namespace {

@@ -70,17 +70,6 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  WEFT_RETURN_IF_ERROR(CheckExpressible("vit", config.attention, config.positions));
-  WEFT_RETURN_IF_ERROR(
-      CheckExpressible("vit", {{!config.pre_norm, "pre_norm is false"},
-                               {config.norm.kind == NormKind::kRmsNorm, "norms are RMSNorm"},
-                               {config.norm.kind == NormKind::kBatchNorm, "norms are BatchNorm"},
-                               {!config.bias, "bias is false"},
-                               {config.gated, "feed-forward layers are gated"},
-                               {config.ablation != Ablation(), "parts are ablated"},
-                               {config.attention_dropout.value_or(0) > 0, "attention_dropout is above 0"},
-                               {config.activation_dropout.value_or(config.dropout) != config.dropout,
-                                "activation_dropout differs from dropout"}}));
   KeyWriter keys;
   keys.Field("model_type", "vit");
   keys.Field("architectures", std::vector<std::string>{kClassifierClass});
@@ -97,6 +86,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
   AddLabels(labels, &json);
+  WEFT_RETURN_IF_ERROR(CheckReadBack("vit", config, VitConfigFromJson(json)));
   return json;
 }
 
