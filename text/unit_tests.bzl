@@ -23,7 +23,6 @@ _UNIT_TESTS = {
     "bpe_merges": [],
     "byte_level_bpe": [":byte_alphabet", ":utf8"],
     "learn_bpe": [":byte_level_bpe"],
-    "subword_bpe": ["//core:file", "//third_party:abseil"],
     "word_piece": [],
     "scored_bpe": [":utf8", "//third_party:abseil"],
     "tokenizer_json": [":learn_bpe", "//core:json", "//third_party:json"],

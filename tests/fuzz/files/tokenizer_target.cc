@@ -11,7 +11,6 @@
 #include "weft/core/status.h"
 #include "weft/tests/fuzz/files/target.h"
 #include "weft/text/load_tokenizer.h"
-#include "weft/text/subword_bpe.h"
 #include "weft/text/token_list.h"
 
 namespace weft {
@@ -23,7 +22,7 @@ constexpr std::array<const char*, 2> kFiles[] = {
     {"tokenizer.json", nullptr},  {"vocab.txt", nullptr},        {"tokenizer.bin", nullptr},
     {"tokenizer.model", nullptr}, {"encoder.json", "vocab.bpe"}, {"vocab.txt", "tokenizer_config.json"},
 };
-constexpr uint8_t kTokenList = std::size(kFiles), kSubwordMerges = kTokenList + 1, kKinds = kSubwordMerges + 1;
+constexpr uint8_t kTokenList = std::size(kFiles), kKinds = kTokenList + 1;
 
 // A folder that is deleted when the program ends.
 struct Folder {
@@ -108,7 +107,6 @@ std::vector<std::string> Seeds() {
       seed(4, std::string(R"({"a":0,"b":1,"ab":2,"\u0120a":3})") + '\0' + "#version: 0.2\na b\n"),
       seed(5, word_pieces + '\0' + R"({"do_lower_case":false,"tokenize_chinese_chars":true})"),
       seed(kTokenList, "<unk>\n<s>\n</s>\na\nb\nab\n"),
-      seed(kSubwordMerges, "#version: 0.2\na b\nab c</w>\n"),
   };
 }
 
@@ -122,11 +120,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (kind == weft::kTokenList) {
     const auto list = weft::TokenList::Create(bytes);
     weft::accepted = list.ok() && weft::Try(**list);
-  } else if (kind == weft::kSubwordMerges) {
-    const auto merges = weft::ReadSubwordMerges(bytes);
-    if (!merges.ok()) return 0;
-    const auto codes = weft::SubwordBpe::Create(*merges);
-    weft::accepted = codes.ok() && codes->Apply("the quick abc na\xc3\xafve").ok();
   } else {
     weft::accepted = weft::LoadFiles(kind, bytes);
   }
