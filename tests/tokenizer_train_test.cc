@@ -32,6 +32,8 @@ TEST_F(TokenizerTrainTest, EveryKindTokenizes) {
     ASSERT_TRUE(Works(Weft({"tokenize", "--tokenizer=" + kind, "--out=" + kind + "-tokens", "cats.txt"})));
     EXPECT_TRUE(Works(Train({"--data=" + kind + "-tokens", "--steps=4", "--out=" + kind + "-run"})));
   }
+  ASSERT_TRUE(Works(Weft({"tokenize", "--vocabulary=300", "--out=learnt", "cats.txt"})));
+  EXPECT_EQ(Read("learnt/tokenizer.json"), Read("byte-level-bpe/tokenizer.json"));
 }
 
 TEST_F(TokenizerTrainTest, ReadsStandardInput) {

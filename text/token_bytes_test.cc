@@ -9,7 +9,7 @@
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
-#include "weft/text/learn_bpe.h"
+#include "weft/text/learn/learn_tokenizer.h"
 
 namespace weft {
 namespace {

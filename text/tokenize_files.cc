@@ -11,7 +11,7 @@
 #include "weft/core/status.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/file_stream.h"
-#include "weft/text/learn_bpe.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
 #include "weft/text/utf8.h"
@@ -150,7 +150,8 @@ absl::StatusOr<int64_t> TokenizeFile(const std::string& path, const Separator& s
 }
 
 // Learns a tokenizer from the beginnings of the files, equally long ones where the files are long enough.
-absl::StatusOr<std::vector<NamedContents>> LearnTokenizer(const std::vector<std::string>& paths, int64_t vocabulary) {
+absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector<std::string>& paths,
+                                                               int64_t vocabulary) {
   if (paths.empty()) return InvalidArgument("tokenizer: one is learnt from files only, not from standard input");
   const size_t from_each = std::max<size_t>(kLearnFrom / paths.size(), 1);
   std::string text;
@@ -181,7 +182,7 @@ absl::StatusOr<std::string> EndText(const Tokenizer& tokenizer) {
 
 absl::StatusOr<TokenizeResult> TokenizeFiles(const std::vector<std::string>& paths, const TokenizeOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> tokenizer, options.tokenizer.empty()
-                                                                        ? LearnTokenizer(paths, options.vocabulary)
+                                                                        ? LearnFromBeginnings(paths, options.vocabulary)
                                                                         : ReadTokenizerFiles(options.tokenizer));
   WEFT_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(options.folder, tokenizer, options.files));
   std::string end_text;

@@ -22,16 +22,15 @@ _UNIT_TESTS = {
     "gpt2_words": [],
     "bpe_merges": [],
     "byte_level_bpe": [":byte_alphabet", ":utf8"],
-    "learn_bpe": [":byte_level_bpe"],
     "word_piece": [],
     "scored_bpe": [":utf8", "//third_party:abseil"],
-    "tokenizer_json": [":learn_bpe", "//core:json", "//third_party:json"],
+    "tokenizer_json": ["//text/learn:learn_tokenizer", "//core:json", "//third_party:json"],
     "sentencepiece_tokenizer": ["//text/learn:learn_sentencepiece", "//third_party:abseil"],
     "load_tokenizer": ["//third_party:abseil", "//third_party:json"],
     "text_stream": [":byte_level_bpe", ":byte_tokenizer", ":scored_bpe", ":utf8"],
     "table": ["//third_party:abseil"],
     "token_list": [],
-    "token_bytes": [":byte_level_bpe", ":byte_tokenizer", ":character_tokenizer", ":learn_bpe"],
+    "token_bytes": [":byte_level_bpe", ":byte_tokenizer", ":character_tokenizer", "//text/learn:learn_tokenizer"],
 }
 
 # By the name of a part of a unit, what its test needs.

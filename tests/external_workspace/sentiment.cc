@@ -20,7 +20,7 @@
 #include "weft/text/buckets.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/labelled_text.h"
-#include "weft/text/learn_bpe.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/padded_rows.h"
 #include "weft/train/trainer.h"
 

@@ -9,7 +9,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/text/byte_level_bpe.h"
-#include "weft/text/learn_bpe.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/measures/bleu.h"
 
 absl::Status Tokenize() {

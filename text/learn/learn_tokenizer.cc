@@ -9,6 +9,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -62,7 +63,17 @@ absl::Status AddAlphabet(const std::vector<std::string>& alphabet, const Options
                          vocabulary->size() - special, " tokens of the alphabet");
 }
 
-absl::StatusOr<LearntTokenizer> LearnByteLevel(const Paths& paths, const Options& options) {
+// Calls `emit` for each word of `text` that byte-level BPE encodes separately.
+void SplitGpt2Words(absl::string_view text, EmitWord emit) {
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = Gpt2WordEnd(text, begin);
+    emit(text.substr(begin, end - begin));
+    begin = end;
+  }
+}
+
+// Learns from the words that `count` returns. Calls `count` only if `options` are right, because it may take long.
+absl::StatusOr<BpeModel> LearnBpe(const Options& options, absl::FunctionRef<absl::StatusOr<WordCounts>()> count) {
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, SpecialVocabulary(options, {"<|endoftext|>"}));
   BpeModel model = {.special = ListOf(vocabulary)};
   std::vector<std::string> bytes(256), alphabet;
@@ -71,15 +82,7 @@ absl::StatusOr<LearntTokenizer> LearnByteLevel(const Paths& paths, const Options
   absl::c_sort(alphabet);  // UTF-8 sorts as code points do
   WEFT_RETURN_IF_ERROR(AddAlphabet(alphabet, options, &vocabulary));
 
-  const auto split = [](absl::string_view text, EmitWord emit) {
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = Gpt2WordEnd(text, begin);
-      emit(text.substr(begin, end - begin));
-      begin = end;
-    }
-  };
-  WEFT_ASSIGN_OR_RETURN(const WordCounts counts, CountWords(paths, split, options.threads));
-  if (counts.words.empty()) return NoText();
+  WEFT_ASSIGN_OR_RETURN(const WordCounts counts, count());
   SymbolWords words;
   std::vector<int32_t> ids;
   for (const auto& [word, count] : counts.words) {
@@ -98,8 +101,20 @@ absl::StatusOr<LearntTokenizer> LearnByteLevel(const Paths& paths, const Options
   for (const LearntMerge& merge : merges) {
     model.merges.emplace_back(model.vocabulary.token(merge.left), model.vocabulary.token(merge.right));
   }
+  return model;
+}
+
+absl::StatusOr<LearntTokenizer> LearnByteLevel(const Paths& paths, const Options& options) {
+  int64_t bytes = 0;
+  const auto count = [&]() -> absl::StatusOr<WordCounts> {
+    WEFT_ASSIGN_OR_RETURN(WordCounts counts, CountWords(paths, SplitGpt2Words, options.threads));
+    if (counts.words.empty()) return NoText();
+    bytes = counts.bytes;
+    return counts;
+  };
+  WEFT_ASSIGN_OR_RETURN(const BpeModel model, LearnBpe(options, count));
   return LearntTokenizer{
-      .file = {"tokenizer.json", WriteTokenizerJson(model)}, .vocabulary = vocabulary.size(), .bytes = counts.bytes};
+      .file = {"tokenizer.json", WriteTokenizerJson(model)}, .vocabulary = model.vocabulary.size(), .bytes = bytes};
 }
 
 // Returns the most frequent characters of `words`, at most `limit`, in the order of their code points. Of equally
@@ -124,17 +139,13 @@ std::vector<std::string> Alphabet(const WordCounts& counts, int64_t limit) {
 }
 
 absl::StatusOr<LearntTokenizer> LearnWordPiece(const Paths& paths, const Options& options) {
-  WordPieceModel model;
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary,
-                        SpecialVocabulary(options, {"[PAD]", model.unknown, "[CLS]", "[SEP]", "[MASK]"}));
+                        SpecialVocabulary(options, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}));
+  WordPieceModel model = BertModel(vocabulary);
   if (!vocabulary.Find(model.unknown)) {
     return InvalidArgument("special-tokens: wordpiece needs ", model.unknown, ", the token of unknown words");
   }
   model.special = ListOf(vocabulary);
-  if (vocabulary.Find("[CLS]") && vocabulary.Find("[SEP]")) {
-    model.single = BertSingle(*vocabulary.Find("[CLS]"), *vocabulary.Find("[SEP]"));
-    model.pair = BertPair(*vocabulary.Find("[CLS]"), *vocabulary.Find("[SEP]"));
-  }
   model.normalizer.lowercase = options.lowercase.value_or(true);
   model.normalizer.strip_accents = options.strip_accents.value_or(model.normalizer.lowercase);
 
@@ -308,6 +319,15 @@ absl::StatusOr<LearntTokenizer> LearnTokenizer(const Paths& paths, const Options
     return kind.learn(paths, options);
   }
   return InvalidArgument("kind: '", options.kind, "' is not one of ", absl::StrJoin(LearntTokenizerKinds(), ", "));
+}
+
+absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const Options& options) {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  return LearnBpe(options, [&]() -> absl::StatusOr<WordCounts> {
+    absl::flat_hash_map<absl::string_view, int64_t> counts;
+    SplitGpt2Words(text, [&](absl::string_view word) { ++counts[word]; });
+    return WordCounts{.words = {counts.begin(), counts.end()}};
+  });
 }
 
 }  // namespace weft

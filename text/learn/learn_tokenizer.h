@@ -4,6 +4,9 @@
 //   WEFT_ASSIGN_OR_RETURN(const LearntTokenizer learnt, LearnTokenizer({"a.txt", "b.txt.gz"}, options));
 //   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", learnt.file));       // tokenizer_folder.h
 //
+//   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));
+//
 // Each kind is a row of the table in learn_tokenizer.cc.
 #ifndef WEFT_TEXT_LEARN_LEARN_TOKENIZER_H_
 #define WEFT_TEXT_LEARN_LEARN_TOKENIZER_H_
@@ -14,6 +17,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "weft/text/byte_level_bpe.h"
 #include "weft/text/load_tokenizer.h"
 
 namespace weft {
@@ -55,6 +60,12 @@ std::vector<std::string> LearntTokenizerKinds();
 // alphabet of the texts does not fit into the vocabulary.
 absl::StatusOr<LearntTokenizer> LearnTokenizer(const std::vector<std::string>& paths,
                                                const LearnTokenizerOptions& options);
+
+// Learns byte-level BPE from a text in memory, which may be empty. LearnTokenizer learns the same model from a file of
+// this text. Special tokens have the first ids, then the 256 bytes in the order of their characters
+// (text/byte_alphabet.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is merged
+// first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
+absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnTokenizerOptions& options);
 
 }  // namespace weft
 

@@ -14,6 +14,7 @@
 #include "weft/core/file.h"
 #include "weft/text/learn/tokenizer_folder.h"
 #include "weft/text/tokenizer.h"
+#include "weft/text/tokenizer_json.h"
 
 namespace weft {
 namespace {
@@ -66,6 +67,50 @@ TEST_F(LearnTokenizerTest, ByteLevelBpeAsHuggingFaceLearnsIt) {
             (std::vector<int32_t>{262, 279, 260, 288, 287, 293, 22, 199, 199, 261, 71}));
   EXPECT_EQ(*tokenizer->Encode("日本 the"), (std::vector<int32_t>{163, 246, 99, 163, 251, 106, 259}));
   EXPECT_EQ(tokenizer->special_tokens().end, 0);
+}
+
+TEST_F(LearnTokenizerTest, ATextInMemoryGivesTheSameModelAsItsFile) {
+  const LearnTokenizerOptions options = {.vocabulary = 300,
+                                         .special_tokens = std::vector<std::string>{"<pad>", "<s>", "</s>"}};
+  const auto learnt = LearnTokenizer({Cats()}, options);
+  ASSERT_TRUE(learnt.ok()) << learnt.status();
+  const auto model = LearnByteLevelBpe(*ReadFile(Cats()), options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(WriteTokenizerJson(*model), learnt->file.contents);
+}
+
+TEST(LearnByteLevelBpeTest, MakesATokenizerOfTheSizeAskedFor) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "the " + std::to_string(i * i) + " cats of the house, naïve ones; ";
+  const auto model =
+      LearnByteLevelBpe(text, {.vocabulary = 320, .special_tokens = std::vector<std::string>{"<pad>", "<s>", "</s>"}});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->vocabulary.size(), 320);
+  EXPECT_EQ(model->vocabulary.token(0), "<pad>");
+  EXPECT_EQ(model->vocabulary.token(3), "!");
+  const auto tokenizer = ByteLevelBpe::Create(*model);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->special_tokens().padding, 0);
+  EXPECT_EQ((*tokenizer)->special_tokens().begin, 1);
+  EXPECT_EQ((*tokenizer)->special_tokens().end, 2);
+  EXPECT_EQ((*tokenizer)->Encode(" the naïve house")->size(), 3);
+  EXPECT_EQ(*(*tokenizer)->Decode(*(*tokenizer)->Encode("日本 the x")), "日本 the x");
+}
+
+TEST(LearnByteLevelBpeTest, StopsWhenNoPairIsThereTwice) {
+  const auto model = LearnByteLevelBpe("ab ab", {.vocabulary = 1000});
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(model->merges, (std::vector<TokenPair>{{"a", "b"}}));
+  EXPECT_EQ(model->vocabulary.size(), 258);
+  EXPECT_EQ(LearnByteLevelBpe("", {.vocabulary = 1000})->vocabulary.size(), 257);
+}
+
+TEST(LearnByteLevelBpeTest, RefusesWhatCannotBeLearnt) {
+  EXPECT_EQ(LearnByteLevelBpe("a", {.vocabulary = 256}).status().message(),
+            "vocabulary: 256 has no room for 1 special tokens and 256 tokens of the alphabet");
+  EXPECT_EQ(LearnByteLevelBpe("a\xFF", {.vocabulary = 300}).status().message(), "not UTF-8 at byte 1 (0xFF)");
+  EXPECT_FALSE(
+      LearnByteLevelBpe("a", {.vocabulary = 300, .special_tokens = std::vector<std::string>{"<s>", "<s>"}}).ok());
 }
 
 TEST_F(LearnTokenizerTest, WordPieceAsHuggingFaceLearnsIt) {

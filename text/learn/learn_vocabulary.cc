@@ -26,6 +26,11 @@ struct Candidate {
   WordIndices words;  // all words in which the pair was formed, in order
 };
 
+// Reports whether `b` is merged before `a`.
+bool IsAfter(const Candidate& a, const Candidate& b) {
+  return a.count != b.count ? a.count < b.count : a.pair > b.pair;
+}
+
 class Learner {
  public:
   Learner(SymbolWords words, const VocabularyLimits& limits, Vocabulary* vocabulary)
@@ -39,8 +44,7 @@ class Learner {
 
   std::vector<LearntMerge> Learn() {
     std::vector<LearntMerge> merges;
-    while (vocabulary_.size() < limits_.vocabulary && static_cast<int64_t>(merges.size()) < limits_.merges &&
-           !heap_.empty()) {
+    while (vocabulary_.size() < limits_.vocabulary && !heap_.empty()) {
       Candidate best = Pop();
       if (const int64_t count = counts_[best.pair]; count != best.count) {
         best.count = count;
@@ -65,28 +69,15 @@ class Learner {
     return vocabulary_.size() - 1;
   }
 
-  // Reports whether `b` is merged before `a`.
-  bool IsAfter(const Candidate& a, const Candidate& b) const {
-    if (a.count != b.count) return a.count < b.count;
-    if (limits_.ties == TieRule::kLowestIds) return a.pair > b.pair;
-    const auto text = [this](int32_t id) -> const std::string& { return vocabulary_.token(id); };
-    return a.pair.first == b.pair.first ? text(a.pair.second) < text(b.pair.second)
-                                        : text(a.pair.first) < text(b.pair.first);
-  }
-
-  auto Order() const {
-    return [this](const Candidate& a, const Candidate& b) { return IsAfter(a, b); };
-  }
-
   Candidate Pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), Order());
+    std::pop_heap(heap_.begin(), heap_.end(), IsAfter);
     Candidate best = std::move(heap_.back());
     heap_.pop_back();
     return best;
   }
   void Push(Candidate candidate) {
     heap_.push_back(std::move(candidate));
-    std::push_heap(heap_.begin(), heap_.end(), Order());
+    std::push_heap(heap_.begin(), heap_.end(), IsAfter);
   }
 
   // Counts one more `pair` in a word.

@@ -1,17 +1,16 @@
 // LearnVocabulary learns tokens by merging the most frequent pair of neighbours, again and again, as the trainers of
-// Hugging Face's `tokenizers` do for byte-level BPE and WordPiece.
+// Hugging Face's `tokenizers` do for byte-level BPE and WordPiece. Of equally frequent pairs, the one with the lowest
+// left id is merged first, then the one with the lowest right id.
 //
 //   Vocabulary vocabulary = *Vocabulary::Create({"a", "b"});
 //   SymbolWords words;
-//   words.Add({0, 1}, /*count=*/5);                                                        // "ab" occurs five times
-//   LearnVocabulary(std::move(words), {.vocabulary = 100}, &vocabulary);                   // {0, 1, 2}; token 2 is
-//   "ab"
+//   words.Add({0, 1}, /*count=*/5);                                        // "ab" occurs five times
+//   LearnVocabulary(std::move(words), {.vocabulary = 100}, &vocabulary);   // {0, 1, 2}, where token 2 is "ab"
 #ifndef WEFT_TEXT_LEARN_LEARN_VOCABULARY_H_
 #define WEFT_TEXT_LEARN_LEARN_VOCABULARY_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,17 +34,10 @@ struct SymbolWords {
   }
 };
 
-// Which of equally frequent pairs is merged first. kLowestIds: the one with the lowest left id, then right id, as in
-// Hugging Face's `tokenizers`. kLastTexts: the one whose left token is last in byte order, then the right token, as in
-// subword-nmt.
-enum class TieRule : uint8_t { kLowestIds, kLastTexts };
-
 struct VocabularyLimits {
-  int64_t vocabulary = std::numeric_limits<int64_t>::max();  // maximum number of tokens
-  int64_t merges = std::numeric_limits<int64_t>::max();      // maximum number of merges
-  int64_t min_count = 2;                                     // how often a pair must occur to be merged
+  int64_t vocabulary = 0;   // maximum number of tokens
+  int64_t min_count = 2;    // how often a pair must occur to be merged
   std::string prefix = {};  // of tokens that don't begin a word, such as "##"; the right part of a merge loses it
-  TieRule ties = TieRule::kLowestIds;
 };
 
 struct LearntMerge {

@@ -10,7 +10,7 @@
 #include "weft/core/status.h"
 #include "weft/text/byte_tokenizer.h"
 #include "weft/text/character_tokenizer.h"
-#include "weft/text/learn_bpe.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
 
 namespace weft {
@@ -71,7 +71,7 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
     return absl::OkStatus();
   }
   WEFT_ASSIGN_OR_RETURN(BpeModel model,
-                        LearnByteLevelBpe(learnt_from, {.vocabulary = vocabulary_, .special = special_}));
+                        LearnByteLevelBpe(learnt_from, {.vocabulary = vocabulary_, .special_tokens = special_}));
   if (set_format_ != nullptr) set_format_(&model);
   files_ = {{"tokenizer.json", WriteTokenizerJson(model)}};
   WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
