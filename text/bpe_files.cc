@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/json.h"
@@ -48,37 +46,6 @@ absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
     return InvalidArgument(Quoted(left_space_right), " is not two tokens with a space between them");
   }
   return ReadMerge(tokens[0], tokens[1]);
-}
-
-absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
-  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(parsed));
-  for (auto& [token, id] : tokens) {
-    WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
-  }
-  return Vocabulary::FromIds(std::move(tokens));
-}
-
-absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text) {
-  std::vector<TokenPair> merges;
-  int64_t number = 0;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++number;
-    line = absl::StripSuffix(line, "\r");
-    if (line.empty() || (number == 1 && absl::StartsWith(line, "#version"))) continue;
-    const absl::StatusOr<TokenPair> merge = ReadMerge(line);
-    if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("line ", number));
-    merges.push_back(*merge);
-  }
-  return merges;
-}
-
-BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
-  absl::flat_hash_set<std::string> merged;
-  for (const auto& [left, right] : merges) merged.insert(left + right);
-  std::vector<AddedToken> special = UsualSpecialTokens(vocabulary);
-  std::erase_if(special, [&](const AddedToken& token) { return merged.contains(token.text); });
-  return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
 }
 
 }  // namespace weft

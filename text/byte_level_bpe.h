@@ -1,9 +1,10 @@
 // ByteLevelBpe is the byte-pair encoding of GPT-2: it splits a text into words and merges the bytes of each word.
 //
-//   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadBpeVocabulary(encoder_json));         // bpe_files.h
-//   WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, ReadBpeMerges(vocab_bpe));
-//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(Gpt2Model(vocabulary, merges)));
-//   tokenizer->Encode("Hello world")                     // {15496, 995}
+//   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));   // learn/learn_tokenizer.h
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));
+//   tokenizer->Encode("Hello world")                     // "Hello" " world"
+//
+// LoadTokenizer (load_tokenizer.h) reads published models.
 #ifndef WEFT_TEXT_BYTE_LEVEL_BPE_H_
 #define WEFT_TEXT_BYTE_LEVEL_BPE_H_
 

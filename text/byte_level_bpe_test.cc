@@ -4,7 +4,6 @@
 
 #include <random>
 
-#include "weft/text/bpe_files.h"
 #include "weft/text/byte_alphabet.h"
 #include "weft/text/utf8.h"
 
@@ -138,43 +137,6 @@ TEST(ByteLevelBpeTest, RefusesMergesThatTheVocabularyLacks) {
   ASSERT_TRUE(model.vocabulary.Add(" ").ok());
   EXPECT_EQ((*ByteLevelBpe::Create(model))->Encode("a b").status().message(),
             "at byte 1: the word ' b' has the byte 0x62, which is not in the vocabulary");
-}
-
-TEST(BpeFilesTest, ReadsAndRefuses) {
-  const auto vocabulary = ReadBpeVocabulary(R"({"Ġ": 1, "a": 0, "Ġa": 2, "<|endoftext|>": 3})");
-  ASSERT_TRUE(vocabulary.ok()) << vocabulary.status();
-  EXPECT_EQ(vocabulary->token(2), " a");
-  const auto merges = ReadBpeMerges("#version: 0.2\nĠ a\r\n\n");
-  ASSERT_TRUE(merges.ok()) << merges.status();
-  EXPECT_EQ(*merges, (std::vector<TokenPair>{{" ", "a"}}));
-  const BpeModel model = Gpt2Model(*vocabulary, *merges);
-  ASSERT_EQ(model.special.size(), 1);
-  EXPECT_EQ(model.special[0].id, 3);
-
-  const struct {
-    const char *json, *message;
-  } vocabularies[] = {
-      {"", "it is not JSON: line 1, column 1"},
-      {"{}", "it has no tokens"},
-      {R"({"a": 0, "a": 1})", "'a' occurs twice"},
-      {R"({"a": "0"})", "the id of 'a' is \"0\", not a whole number"},
-      {R"({"a": 0, "b": 0})", "tokens 'a' and 'b' both have id 0"},
-      {R"({"a": 0, "b": 4})", "token 'b' has id 4, but there are 2 tokens"},
-      {R"({"a": 0, "日": 1})", "token '日': U+65E5 '日' stands for no byte"},
-  };
-  for (const auto& row : vocabularies) {
-    const std::string message(ReadBpeVocabulary(row.json).status().message());
-    EXPECT_EQ(message.substr(0, std::string(row.message).size()), row.message);
-  }
-  const struct {
-    const char *text, *message;
-  } lists[] = {
-      {"#version: 0.2\na b\nab", "line 3: 'ab' is not two tokens with a space between them"},
-      {"a b c", "line 1: 'a b c' is not two tokens with a space between them"},
-      {"a ", "line 1: a token of the merge is empty"},
-      {"a 日", "line 1: U+65E5 '日' stands for no byte"},
-  };
-  for (const auto& row : lists) EXPECT_EQ(ReadBpeMerges(row.text).status().message(), row.message);
 }
 
 }  // namespace

@@ -190,6 +190,46 @@ TEST_F(FilesTest, SettingsSayHowATextIsSplit) {
   EXPECT_EQ(Error(folder_), "tokenizer_config.json: add_prefix_space: \"no\" is not of the right type");
 }
 
+TEST_F(FilesTest, TwoFilesOfByteLevelBpe) {
+  Write("encoder.json", R"({"Ġ": 1, "a": 0, "Ġa": 2, "<|endoftext|>": 3})");
+  Write("vocab.bpe", "#version: 0.2\nĠ a\r\n\n");
+  const auto tokenizer = Load(folder_);
+  ASSERT_NE(tokenizer, nullptr);
+  EXPECT_EQ(tokenizer->TokenText(2), " a");
+  EXPECT_EQ(*tokenizer->Encode("a a"), (std::vector<int32_t>{0, 2}));
+  ASSERT_EQ(tokenizer->special_token_list().size(), 1);
+  EXPECT_EQ(tokenizer->special_token_list()[0].id, 3);
+
+  const struct {
+    const char *json, *message;
+  } vocabularies[] = {
+      {"", "it is not JSON: line 1, column 1"},
+      {"{}", "it has no tokens"},
+      {R"({"a": 0, "a": 1})", "'a' occurs twice"},
+      {R"({"a": "0"})", "the id of 'a' is \"0\", not a whole number"},
+      {R"({"a": 0, "b": 0})", "tokens 'a' and 'b' both have id 0"},
+      {R"({"a": 0, "b": 4})", "token 'b' has id 4, but there are 2 tokens"},
+      {R"({"a": 0, "日": 1})", "token '日': U+65E5 '日' stands for no byte"},
+  };
+  for (const auto& row : vocabularies) {
+    Write("encoder.json", row.json);
+    EXPECT_THAT(Error(folder_), testing::StartsWith(absl::StrCat("encoder.json: ", row.message)));
+  }
+  Write("encoder.json", R"({"a": 0})");
+  const struct {
+    const char *text, *message;
+  } lists[] = {
+      {"#version: 0.2\na b\nab", "line 3: 'ab' is not two tokens with a space between them"},
+      {"a b c", "line 1: 'a b c' is not two tokens with a space between them"},
+      {"a ", "line 1: a token of the merge is empty"},
+      {"a 日", "line 1: U+65E5 '日' stands for no byte"},
+  };
+  for (const auto& row : lists) {
+    Write("vocab.bpe", row.text);
+    EXPECT_EQ(Error(folder_), absl::StrCat("vocab.bpe: ", row.message));
+  }
+}
+
 // transformers saves a vocab.txt that repeats a token without the token's earlier id.
 TEST_F(FilesTest, IdsMayHaveNoToken) {
   Write("tokenizer.json", R"({"model":{"type":"WordPiece","vocab":{"[UNK]":0,"b":2,"a":3},"unk_token":"[UNK]"},

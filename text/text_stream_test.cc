@@ -5,9 +5,10 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/file.h"
 #include "weft/text/byte_level_bpe.h"
 #include "weft/text/byte_tokenizer.h"
-#include "weft/text/scored_bpe.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -89,11 +90,24 @@ TEST(TextStreamTest, EndsBeforeTheFirstOfSeveralStops) {
   EXPECT_EQ(text("axyxyb"), "axyxyb");
 }
 
+// Returns a tokenizer of llama2.c with six pieces.
+std::unique_ptr<Tokenizer> Llama2c() {
+  const auto bytes = [](const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); };
+  std::string file = bytes(int32_t{5});  // the length of the longest piece
+  float score = 0;
+  for (const std::string piece : {"<unk>", "<s>", "</s>", " once", " upon", "s"}) {
+    file += bytes(score--) + bytes(static_cast<int32_t>(piece.size())) + piece;
+  }
+  const std::string path = testing::TempDir() + "/tokenizer.bin";
+  EXPECT_TRUE(WriteFile(path, {file}).ok());
+  auto tokenizer = LoadTokenizer(path);
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  return *std::move(tokenizer);
+}
+
 // A special token is never shown, but a stop may have its text.
 TEST(TextStreamTest, StopsAtTheTextsOfSpecialTokens) {
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      ScoredBpe::Create({{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}, {" once", -1}, {" upon", -2}, {"s", -3}});
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const std::unique_ptr<Tokenizer> tokenizer = Llama2c();
   const struct {
     std::vector<std::string> stops;
     std::vector<int32_t> tokens;
@@ -109,7 +123,7 @@ TEST(TextStreamTest, StopsAtTheTextsOfSpecialTokens) {
       {{">x"}, {3, 2}, "once", false},
   };
   for (const auto& [stops, tokens, text, stops_there] : rows) {
-    TextStream stream(**tokenizer, {1}, stops);
+    TextStream stream(*tokenizer, {1}, stops);
     std::string got;
     for (const int32_t token : tokens) got += *stream.Add(token);
     EXPECT_EQ(got + stream.Finish(), text);
@@ -119,17 +133,15 @@ TEST(TextStreamTest, StopsAtTheTextsOfSpecialTokens) {
 
 // The tokenizer drops a space before a word at the beginning of a text only.
 TEST(TextStreamTest, SpacesAreThoseOfTheWholeText) {
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer =
-      ScoredBpe::Create({{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}, {" once", -1}, {" upon", -2}, {"s", -3}});
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  TextStream from_the_beginning(**tokenizer, {1}), continued(**tokenizer, {1, 3});
+  const std::unique_ptr<Tokenizer> tokenizer = Llama2c();
+  TextStream from_the_beginning(*tokenizer, {1}), continued(*tokenizer, {1, 3});
   for (const auto& [token, text] : {std::pair{3, "once"}, {4, " upon"}, {5, "s"}, {3, " once"}}) {
     EXPECT_EQ(*from_the_beginning.Add(token), text);
   }
   EXPECT_EQ(*continued.Add(4), " upon");
   EXPECT_FALSE(continued.Add(6).ok());
   // A special token has no text, and changes no text behind it.
-  TextStream interrupted(**tokenizer, {3, 2}, {"s</s>"});
+  TextStream interrupted(*tokenizer, {3, 2}, {"s</s>"});
   for (const auto& [token, text] : {std::pair{2, ""}, {4, " upon"}, {1, ""}, {5, ""}, {2, ""}, {3, ""}}) {
     EXPECT_EQ(*interrupted.Add(token), text);
   }

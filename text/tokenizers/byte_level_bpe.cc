@@ -1,14 +1,58 @@
-// Byte-level BPE is in two files, the merges and the vocabulary. GPT-2 and Hugging Face give these files other names.
+// Byte-level BPE is published in two files, the merges and the vocabulary. GPT-2 and Hugging Face give these files
+// other names.
 #include "weft/text/byte_level_bpe.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "weft/core/json.h"
 #include "weft/text/bpe_files.h"
 #include "weft/text/tokenizers/all_kinds.h"
 
 namespace weft {
 namespace {
+
+// Reads the contents of encoder.json (GPT-2) or vocab.json (Hugging Face): {"Ġthe": 262}.
+absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(parsed));
+  for (auto& [token, id] : tokens) {
+    WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
+  }
+  return Vocabulary::FromIds(std::move(tokens));
+}
+
+// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): one merge a line, such as "Ġ t". The first line
+// may be "#version: 0.2".
+absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text) {
+  std::vector<TokenPair> merges;
+  int64_t number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripSuffix(line, "\r");
+    if (line.empty() || (number == 1 && absl::StartsWith(line, "#version"))) continue;
+    const absl::StatusOr<TokenPair> merge = ReadMerge(line);
+    if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("line ", number));
+    merges.push_back(*merge);
+  }
+  return merges;
+}
+
+// Returns a model of `vocabulary` and `merges`. A token is special if UsualSpecialTokens (tokenizer.h) returns it and
+// no merge produces it.
+BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
+  absl::flat_hash_set<std::string> merged;
+  for (const auto& [left, right] : merges) merged.insert(left + right);
+  std::vector<AddedToken> special = UsualSpecialTokens(vocabulary);
+  std::erase_if(special, [&](const AddedToken& token) { return merged.contains(token.text); });
+  return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
+}
 
 Loaded Load(const std::string& merges_path, const std::string& vocabulary_path, const nlohmann::json& /*config*/) {
   WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));

@@ -1,14 +1,85 @@
-// tokenizer.model and spiece.model: models of SentencePiece.
-#include "weft/text/sentencepiece_tokenizer.h"
+// tokenizer.model and spiece.model are models of SentencePiece, unigram or BPE. Google's own library encodes with them.
+// The special tokens are the model's control tokens and its unknown token. Join decodes the runs of tokens between
+// control tokens.
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/text/sentencepiece_model.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
+namespace {
+
+std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
+
+std::optional<int32_t> Optional(int32_t id) { return id < 0 ? std::nullopt : std::optional<int32_t>(id); }
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  // The file doesn't state an input format, so Wrap prepends the begin token, as Llama does. If the model has no begin
+  // token, Wrap appends the end token, as T5 does.
+  explicit SentencePieceTokenizer(SentencePieceModel model) : model_(std::move(model)) {
+    std::vector<AddedToken> special;
+    for (int32_t id = 0; id < model_.size(); ++id) {
+      if (model_.is_special(id)) special.push_back({model_.piece(id), id});
+    }
+    SetAdded(std::move(special));
+    KeepUnknown();
+    SetRoles({.begin = Optional(model_.begin()),
+              .end = Optional(model_.end()),
+              .padding = Optional(model_.padding()),
+              .unknown = Optional(model_.unknown())});
+    if (special_tokens().begin.has_value()) {
+      SetFormat(BeginText(*special_tokens().begin), {});
+    } else if (special_tokens().end.has_value()) {
+      SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, *special_tokens().end}}, {});
+    }
+  }
+
+  int64_t vocabulary_size() const override { return model_.size(); }
+  bool SetPrefixSpace(bool space) override { return space; }  // the model itself says so
+
+ protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+    WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+    return model_.Encode(View(text));
+  }
+  std::string Join(absl::Span<const int32_t> ids) const override {
+    std::string text;
+    std::vector<int32_t> ordinary;
+    for (size_t i = 0; i <= ids.size(); ++i) {
+      const bool special = i < ids.size() && ids[i] != special_tokens().unknown && model_.is_special(ids[i]);
+      if (i < ids.size() && !special) {
+        ordinary.push_back(ids[i]);
+        continue;
+      }
+      text += model_.Decode(ordinary);
+      ordinary.clear();
+      if (special) text += model_.piece(ids[i]);
+    }
+    return text;
+  }
+
+ private:
+  SentencePieceModel model_;
+};
+
+Loaded Create(absl::string_view contents) {
+  SentencePieceModel model;
+  if (const std::string problem = model.Load(View(contents)); !problem.empty()) return InvalidArgument(problem);
+  return std::make_unique<SentencePieceTokenizer>(std::move(model));
+}
+
+}  // namespace
 
 constexpr TokenizerKind kSentencePieceModel = {
     .file = "tokenizer.model",
     .other_name = "spiece.model",
     .extension = ".model",
-    .load = FromOneFile<SentencePieceTokenizer::Create>,
+    .load = FromOneFile<Create>,
 };
 
 }  // namespace weft

@@ -1,19 +1,44 @@
-#include "weft/text/scored_bpe.h"
-
+// Loads the tokenizer of llama2.c from files that the tests write.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "absl/strings/str_format.h"
+#include "weft/core/file.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
 
-std::vector<ScoredPiece> SmallPieces() {
-  std::vector<ScoredPiece> pieces = {{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}};
+std::string Bytes(const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); }
+
+std::string Record(float score, const std::string& text) {
+  return Bytes(score) + Bytes(static_cast<int32_t>(text.size())) + text;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Load(const std::string& file) {
+  const std::string path = testing::TempDir() + "/tokenizer.bin";
+  EXPECT_TRUE(WriteFile(path, {file}).ok());
+  return LoadTokenizer(path);
+}
+
+// Returns the error of loading `file`, without the path at its beginning.
+std::string Error(const std::string& file) {
+  return std::string(Load(file).status().message().substr((testing::TempDir() + "/tokenizer.bin: ").size()));
+}
+
+using Pieces = std::vector<std::pair<std::string, float>>;  // with their scores
+
+std::string File(const Pieces& pieces) {
+  std::string file = Bytes(int32_t{6});  // the length of the longest piece
+  for (const auto& [text, score] : pieces) file += Record(score, text);
+  return file;
+}
+
+Pieces SmallPieces() {
+  Pieces pieces = {{"<unk>", 0}, {"<s>", 0}, {"</s>", 0}};
   for (int byte = 0; byte < 256; ++byte) pieces.push_back({absl::StrFormat("<0x%02X>", byte), 0});
   // 259 .. 263, then 264 ..
   for (const char* text : {" ", "a", "b", "c", "é"}) pieces.push_back({text, -100});
@@ -26,8 +51,8 @@ std::vector<ScoredPiece> SmallPieces() {
   return pieces;
 }
 
-std::unique_ptr<ScoredBpe> Small() {
-  auto tokenizer = ScoredBpe::Create(SmallPieces());
+std::unique_ptr<Tokenizer> Small() {
+  auto tokenizer = Load(File(SmallPieces()));
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return *std::move(tokenizer);
 }
@@ -85,36 +110,28 @@ TEST(ScoredBpeTest, GivesBackEveryText) {
 }
 
 TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {
-  const auto tokenizer = ScoredBpe::Create({{"<unk>", 0}, {" ", -1}, {"a", -2}});
+  const auto tokenizer = Load(File({{"<unk>", 0}, {" ", -1}, {"a", -2}}));
   ASSERT_TRUE(tokenizer.ok());
   EXPECT_EQ(*(*tokenizer)->Encode("aé"), (std::vector<int32_t>{1, 2, 0}));
   EXPECT_EQ(*(*tokenizer)->Decode({1, 2, 0}), "a<unk>");
-  const auto without = ScoredBpe::Create({{" ", -1}, {"a", -2}});
+  const auto without = Load(File({{" ", -1}, {"a", -2}}));
   EXPECT_EQ((*without)->Encode("aé").status().message(),
             "at byte 1: the vocabulary has neither 'é' nor its bytes nor an unknown token");
 }
 
 TEST(ScoredBpeTest, RefusesPiecesThatCannotBeUsed) {
-  EXPECT_EQ(ScoredBpe::Create({{"a", 0}, {"b", 0}, {"a", 1}}).status().message(),
-            "token 'a' occurs twice, with ids 0 and 2");
-  EXPECT_EQ(ScoredBpe::Create({{"a", NAN}}).status().message(), "the score of 'a' is not a number");
-}
-
-std::string Bytes(const auto& value) { return std::string(reinterpret_cast<const char*>(&value), sizeof value); }
-
-std::string Record(float score, const std::string& text) {
-  return Bytes(score) + Bytes(static_cast<int32_t>(text.size())) + text;
+  EXPECT_EQ(Error(File({{"a", 0}, {"b", 0}, {"a", 1}})), "token 'a' occurs twice, with ids 0 and 2");
+  EXPECT_EQ(Error(File({{"a", NAN}})), "the score of 'a' is not a number");
 }
 
 TEST(Llama2cFileTest, ReadsAndRefuses) {
-  const std::string header = Bytes(int32_t{6}),
-                    file = header + Record(0, "<unk>") + Record(0, "\n<s>\n") + Record(-1, "ab");
-  const auto pieces = ReadLlama2cFile(file);
-  ASSERT_TRUE(pieces.ok()) << pieces.status();
-  ASSERT_EQ(pieces->size(), 3);
-  EXPECT_EQ((*pieces)[1].text, "<s>");
-  EXPECT_EQ((*pieces)[2].text, "ab");
-  EXPECT_EQ((*pieces)[2].score, -1);
+  const std::string header = File({}), file = File({{"<unk>", 0}, {"\n<s>\n", 0}, {"ab", -1}});
+  const auto tokenizer = Load(file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  ASSERT_EQ((*tokenizer)->vocabulary_size(), 3);
+  EXPECT_EQ((*tokenizer)->TokenText(1), "<s>");
+  EXPECT_EQ((*tokenizer)->special_tokens().begin, 1);
+  EXPECT_EQ((*tokenizer)->TokenText(2), "ab");
   const struct {
     std::string file, message;
   } rows[] = {
@@ -126,7 +143,7 @@ TEST(Llama2cFileTest, ReadsAndRefuses) {
       {header + Record(0, ""), "piece 0, at byte 4: it has 0 bytes, but the file says that a piece has 1 to 6"},
       {header + Record(0, "1234567"), "piece 0, at byte 4: it has 7 bytes, but the file says that a piece has 1 to 6"},
   };
-  for (const auto& row : rows) EXPECT_EQ(ReadLlama2cFile(row.file).status().message(), row.message);
+  for (const auto& row : rows) EXPECT_EQ(Error(row.file), row.message);
 }
 
 }  // namespace

@@ -1,19 +1,28 @@
-#include "weft/text/sentencepiece_tokenizer.h"
-
+// Loads models of SentencePiece that its trainer learns here.
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/file.h"
 #include "weft/text/learn/learn_sentencepiece.h"
+#include "weft/text/load_tokenizer.h"
 
 namespace weft {
 namespace {
 
-std::unique_ptr<SentencePieceTokenizer> Learn(const std::map<std::string, std::string>& options) {
+std::string Path() { return testing::TempDir() + "/spiece.model"; }
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Load(absl::string_view model) {
+  EXPECT_TRUE(WriteFile(Path(), {model}).ok());
+  return LoadTokenizer(Path());
+}
+
+std::unique_ptr<Tokenizer> Learn(const std::map<std::string, std::string>& options) {
   std::vector<std::string> lines;
   for (int i = 0; i < 200; ++i) lines.push_back("the cat number " + std::to_string(i) + " sat on the other mats");
-  auto tokenizer = SentencePieceTokenizer::Create(LearnSentencePiece(lines, options).model);
+  auto tokenizer = Load(LearnSentencePiece(lines, options).model);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
@@ -69,13 +78,13 @@ TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {
 
 TEST(SentencePieceTokenizerTest, RefusesWhatIsNoModel) {
   for (const char* contents : {"", "garbage", "{}", "\n\x05"}) {
-    EXPECT_EQ(SentencePieceTokenizer::Create(contents).status().message(), "not a SentencePiece model");
+    EXPECT_EQ(Load(contents).status().message(), absl::StrCat(Path(), ": not a SentencePiece model"));
   }
   // Two pieces, the second of which has a zero byte: the library throws.
   const std::string zero(
       "\x0a\x0e\x0a\x05<unk>\x15\x00\x00\x80\xbf\x18\x02\x0a\x0c\x0a\x0a\x00\x15\x62\x0a\x00\x00tity", 30);
-  const absl::Status status = SentencePieceTokenizer::Create(zero).status();
-  EXPECT_TRUE(absl::StartsWith(status.message(), "not a SentencePiece model: ")) << status;
+  const absl::Status status = Load(zero).status();
+  EXPECT_TRUE(absl::StartsWith(status.message(), absl::StrCat(Path(), ": not a SentencePiece model: "))) << status;
 }
 
 }  // namespace
