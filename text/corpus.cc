@@ -99,10 +99,6 @@ absl::Status TokenCorpus::Documents(DataSplit /*split*/, int64_t /*begin*/, absl
   return absl::OkStatus();
 }
 
-void TokenCorpus::Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const {
-  Sample({.split = split, .rows = rows, .context = context_, .random = random, .batch = batch}, out);
-}
-
 void TokenCorpus::Sample(const WindowOptions& options, TokenBatch* out) const {
   const WeightedTokens all[] = {{this}};
   WEFT_CHECK(SampleWindows(all, options, out).ok());  // memory can be read

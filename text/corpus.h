@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
 //   WEFT_ASSIGN_OR_RETURN(const TokenCorpus corpus, TokenCorpus::Create(ids, /*context=*/64));
-//   corpus.Sample(DataSplit::kTrain, /*rows=*/12, {.seed = 1, .step = step}, /*batch=*/0, &windows);
+//   corpus.Sample({.rows = 12, .context = 64, .random = {.seed = 1, .step = step}}, &windows);
 #ifndef WEFT_TEXT_CORPUS_H_
 #define WEFT_TEXT_CORPUS_H_
 
@@ -42,10 +42,6 @@ class TokenCorpus final : public TokenSource {
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
-  // Fills `out` with `rows` windows of context() tokens at random positions of `split`. For one corpus, the positions
-  // depend only on `split`, `rows`, the seed and step of `random`, and `batch`, the batch's number within the step. A
-  // resumed run therefore draws the same windows.
-  void Sample(DataSplit split, int64_t rows, RandomStream random, int64_t batch, TokenBatch* out) const;
   // Fills `out` as SampleWindows does from this corpus alone. `options.context` is at most context().
   void Sample(const WindowOptions& options, TokenBatch* out) const;
 

@@ -28,7 +28,7 @@ TEST(CorpusTest, TargetsAreTheNextTokensOfTheSameSplit) {
   for (const DataSplit split : {DataSplit::kTrain, DataSplit::kValidation}) {
     int32_t smallest = 1000, largest = -1;
     for (uint32_t step = 0; step < 200; ++step) {
-      corpus.Sample(split, 3, {.seed = 5, .step = step}, 0, &batch);
+      corpus.Sample({.split = split, .rows = 3, .context = 8, .random = {.seed = 5, .step = step}}, &batch);
       ASSERT_EQ(batch.tokens.size(), 24);
       ASSERT_EQ(batch.targets.size(), 24);
       for (size_t i = 0; i < 24; ++i) {
@@ -49,7 +49,7 @@ TEST(CorpusTest, ABatchDependsOnSeedStepAndNumberOnly) {
   const TokenCorpus corpus = Counting(100000, 8);
   const auto starts = [&](DataSplit split, RandomStream random, int64_t number) {
     TokenBatch batch;
-    corpus.Sample(split, 4, random, number, &batch);
+    corpus.Sample({.split = split, .rows = 4, .context = 8, .random = random, .batch = number}, &batch);
     return batch.tokens;
   };
   const auto first = starts(DataSplit::kTrain, {.seed = 1, .step = 7}, 0);

@@ -201,13 +201,12 @@ absl::Status TokenFiles::Verify() const {
 }
 
 int64_t TokenFiles::First(DataSplit split) const {
-  const int64_t all = ends_.empty() ? 0 : ends_.back();
-  return split == DataSplit::kTrain ? 0 : all - (all + 9) / 10;
+  return whole_ || split == DataSplit::kTrain ? 0 : tokens() - (tokens() + 9) / 10;
 }
 
 int64_t TokenFiles::size(DataSplit split) const {
   const int64_t cut = First(DataSplit::kValidation);
-  return split == DataSplit::kTrain ? cut : (ends_.empty() ? 0 : ends_.back()) - cut;
+  return split == DataSplit::kTrain && !whole_ ? cut : tokens() - cut;
 }
 
 size_t TokenFiles::ShardAt(int64_t position) const {

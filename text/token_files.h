@@ -94,8 +94,9 @@ class TokenFiles final : public TokenSource {
   static absl::StatusOr<TokenFiles> Open(const std::string& folder, MissingShards missing = MissingShards::kRefuse);
   // Reads all files. Returns DataLoss with the path of the first file whose checksum differs from the index.
   absl::Status Verify() const;
+  // Makes all tokens both splits. Otherwise the last tenth of the tokens is for validation.
+  void UseWhole() { whole_ = true; }
 
-  // The last tenth of the tokens is for validation.
   int64_t size(DataSplit split) const override;
   absl::Status Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
   absl::Status Documents(DataSplit split, int64_t begin, absl::Span<int32_t> out) const override;
@@ -103,6 +104,7 @@ class TokenFiles final : public TokenSource {
   absl::Status CheckPresent(DataSplit split, int64_t begin, int64_t size) const override;
 
   const TokenIndex& index() const { return index_; }
+  int64_t tokens() const { return ends_.empty() ? 0 : ends_.back(); }
   int64_t documents() const { return index_.documents.count; }
   // Returns a checksum of all files, which equals that of a copy of the folder.
   std::string Fingerprint() const;
@@ -120,6 +122,7 @@ class TokenFiles final : public TokenSource {
 
   std::string folder_;
   TokenIndex index_;
+  bool whole_ = false;                               // UseWhole
   std::vector<int64_t> ends_;                        // the position after the last token of each shard
   std::vector<absl::StatusOr<CheckedFile>> shards_;  // one for each of index_.shards; NotFound: missing
   CheckedFile documents_;                            // documents.bin

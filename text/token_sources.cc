@@ -33,41 +33,13 @@ std::vector<NamedFolder> ParseList(const std::string& data) {
   return folders;
 }
 
-// All tokens of token files, as both splits.
-class WholeFiles final : public TokenSource {
- public:
-  explicit WholeFiles(std::shared_ptr<const TokenFiles> files) : files_(std::move(files)) {}
-
-  int64_t size(DataSplit /*split*/) const override {
-    return files_->size(DataSplit::kTrain) + files_->size(DataSplit::kValidation);
-  }
-  // The training split is at the beginning, and reading goes on after its end.
-  absl::Status Read(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
-    return files_->Read(DataSplit::kTrain, begin, out);
-  }
-  absl::Status Documents(DataSplit /*split*/, int64_t begin, absl::Span<int32_t> out) const override {
-    return files_->Documents(DataSplit::kTrain, begin, out);
-  }
-  int64_t missing_files() const override { return files_->missing_files(); }
-  absl::Status CheckPresent(DataSplit /*split*/, int64_t begin, int64_t size) const override {
-    return files_->CheckPresent(DataSplit::kTrain, begin, size);
-  }
-
- private:
-  std::shared_ptr<const TokenFiles> files_;
-};
-
-absl::Status CheckWholeLongEnough(const std::string& path, int64_t tokens, int64_t context) {
-  if (tokens > context) return absl::OkStatus();
-  return InvalidArgument(path, " is too short for a context of ", context, ": it has ", tokens, " tokens");
-}
-
-absl::Status CheckLongEnough(const std::string& path, const TokenFiles& files, int64_t context) {
-  const int64_t shorter = files.size(DataSplit::kValidation);
-  if (shorter > context && files.size(DataSplit::kTrain) > context) return absl::OkStatus();
-  return InvalidArgument(path, " is too short for a context of ", context, ": it has ",
-                         files.size(DataSplit::kTrain) + shorter, " tokens, of which the last ", shorter,
-                         " are for validation, which needs more than ", context);
+absl::Status CheckLongEnough(const std::string& path, const TokenFiles& files, int64_t context, bool whole) {
+  const int64_t train = files.size(DataSplit::kTrain), validation = files.size(DataSplit::kValidation);
+  if (train > context && validation > context) return absl::OkStatus();
+  return InvalidArgument(path, " is too short for a context of ", context, ": it has ", files.tokens(), " tokens",
+                         whole ? ""
+                               : absl::StrCat(", of which the last ", validation,
+                                              " are for validation, which needs more than ", context));
 }
 
 }  // namespace
@@ -101,12 +73,9 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
       return InvalidArgument("the weight of ", path, " is ", *weight, ", wanted a positive number");
     }
     WEFT_ASSIGN_OR_RETURN(TokenFiles opened, TokenFiles::Open(path, missing));
+    if (splits == kWhole) opened.UseWhole();
+    WEFT_RETURN_IF_ERROR(CheckLongEnough(path, opened, context, splits == kWhole));
     const auto files = std::make_shared<const TokenFiles>(std::move(opened));
-    std::shared_ptr<const TokenSource> source = files;
-    if (splits == kWhole) source = std::make_shared<WholeFiles>(files);
-    const int64_t size = source->size(DataSplit::kTrain);
-    WEFT_RETURN_IF_ERROR(splits == kWhole ? CheckWholeLongEnough(path, size, context)
-                                          : CheckLongEnough(path, *files, context));
     if (all.sources_.empty()) {
       all.tokenizer_ = path;
       tokenizer = files->index().tokenizer;
@@ -114,9 +83,9 @@ absl::StatusOr<TokenSources> TokenSources::Open(const std::string& data, int64_t
     if (files->index().tokenizer != tokenizer) {
       return InvalidArgument(path, " has another tokenizer than ", all.tokenizer_);
     }
-    all.weighted_.push_back({source.get(), weight.value_or(static_cast<double>(size))});
+    all.weighted_.push_back({files.get(), weight.value_or(static_cast<double>(files->size(DataSplit::kTrain)))});
     absl::StrAppend(&parts, files->Fingerprint(), " ", all.weighted_.back().weight, "\n");
-    all.sources_.push_back(std::move(source));
+    all.sources_.push_back(files);
   }
   if (splits == kWhole) parts += "whole\n";
   all.fingerprint_ = Checksum(parts);
