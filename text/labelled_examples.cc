@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,7 +17,6 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/text/corpus.h"
-#include "weft/text/labelled_text.h"
 #include "weft/text/table.h"
 
 namespace weft {
@@ -52,10 +51,15 @@ absl::StatusOr<std::string> FormatOf(const std::string& path, const Options& opt
 }
 
 absl::Status ReadLabelledLines(const std::string& path, LabelledExamples* to) {
-  WEFT_ASSIGN_OR_RETURN(LabelledText text, ReadLabelledText(path));
-  for (size_t i = 0; i < text.labels.size(); ++i) {
-    to->examples.push_back({.texts = {std::move(text.text.lines[i])},
-                            .labels = {std::move(text.labels[i])},
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto bad = [&](const char* what) { return InvalidArgument(path, ", line ", i + 1, ": ", what); };
+    const size_t tab = lines[i].rfind('\t');
+    if (tab == std::string::npos) return bad("there is no tab, after which the label would stand");
+    if (tab == 0) return bad("there is no text before the tab");
+    if (tab + 1 == lines[i].size()) return bad("there is no label after the tab");
+    to->examples.push_back({.texts = {lines[i].substr(0, tab)},
+                            .labels = {lines[i].substr(tab + 1)},
                             .file = to->paths.size() - 1,
                             .line = i + 1});
   }
@@ -67,9 +71,7 @@ absl::Status ReadTableOf(const std::string& path, TableFormat format, const Opti
   std::vector<TableColumn> columns = {Column(kTextColumn, options.text_column, json ? "text" : "1")};
   if (options.pairs()) columns.push_back(Column(kPairColumn, options.text_pair_column, json ? "text_pair" : "2"));
   columns.push_back(Column(kLabelColumn, options.label_column, json ? "label" : "-1"));
-  const bool named = std::any_of(columns.begin(), columns.end(),
-                                 [](const TableColumn& column) { return !IsColumnNumber(column.name); });
-  WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {format, options.header || named}, columns));
+  WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {format, options.header}, columns));
   for (size_t i = 0; i < table.rows.size(); ++i) {
     std::vector<std::string>& row = table.rows[i];
     for (size_t column = 0; column < row.size(); ++column) {
@@ -118,35 +120,20 @@ absl::Status ReadWordLists(const std::string& path, const Options& options, Labe
 }
 
 absl::Status ReadWordColumns(const std::string& path, const Options& options, LabelledExamples* to) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
-  size_t count = 0, first = 0, word = 0, label = 0;  // number of columns, the line that decided it, and two indices
-  bool within = false;                               // whether the last line belongs to a sentence
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const absl::string_view line = absl::StripAsciiWhitespace(lines[i]);
-    if (line.empty() || absl::StartsWith(line, "-DOCSTART-")) {
-      within = false;
-      continue;
+  const TableColumn columns[] = {Column(kTextColumn, options.text_column, "1"),
+                                 Column(kLabelColumn, options.label_column, "-1")};
+  WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {TableFormat::kWords}, columns));
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    std::string &word = table.rows[i][0], &label = table.rows[i][1];
+    const size_t line = table.lines[i];
+    if (word.empty() || label.empty()) {
+      return InvalidArgument(path, ", line ", line, ": the word or its label is empty");
     }
-    const bool tabs = absl::StrContains(line, '\t');
-    const std::vector<std::string> fields =
-        tabs ? std::vector<std::string>(absl::StrSplit(line, '\t')) : absl::StrSplit(line, ' ', absl::SkipEmpty());
-    const auto bad = [&](const auto&... what) { return InvalidArgument(path, ", line ", i + 1, ": ", what...); };
-    if (count == 0) {
-      count = fields.size();
-      first = i + 1;
-      if (count < 2) return bad("there is one column; wanted a word and its label");
-      const absl::StatusOr<std::vector<size_t>> found = FindColumns(
-          {Column(kTextColumn, options.text_column, "1"), Column(kLabelColumn, options.label_column, "-1")}, count, {});
-      if (!found.ok()) return bad(found.status().message());
-      word = found->front();
-      label = found->back();
-    }
-    if (fields.size() != count) return bad(fields.size(), " columns, but line ", first, " has ", count, " columns");
-    if (fields[word].empty() || fields[label].empty()) return bad("the word or its label is empty");
-    if (!within) to->examples.push_back({.file = to->paths.size() - 1, .line = i + 1, .line_each = true});
-    within = true;
-    to->examples.back().texts.push_back(fields[word]);
-    to->examples.back().labels.push_back(fields[label]);
+    // A skipped line ends a sentence.
+    const bool within = i > 0 && line == table.lines[i - 1] + 1;
+    if (!within) to->examples.push_back({.file = to->paths.size() - 1, .line = line, .line_each = true});
+    to->examples.back().texts.push_back(std::move(word));
+    to->examples.back().labels.push_back(std::move(label));
   }
   return absl::OkStatus();
 }
@@ -239,11 +226,20 @@ LabelledExamples TakeEveryTenth(LabelledExamples* examples) {
 }
 
 std::vector<std::string> LabelNames(const LabelledExamples& examples) {
-  LabelledText labels;
+  std::set<std::string> different;
   for (const LabelledExample& example : examples.examples) {
-    labels.labels.insert(labels.labels.end(), example.labels.begin(), example.labels.end());
+    different.insert(example.labels.begin(), example.labels.end());
   }
-  return LabelNames(labels);
+  std::vector<std::string> names(different.begin(), different.end());
+  std::vector<std::pair<int64_t, std::string>> numbers;
+  for (const std::string& name : names) {
+    int64_t number;
+    if (!absl::SimpleAtoi(name, &number)) return names;
+    numbers.emplace_back(number, name);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  for (size_t i = 0; i < names.size(); ++i) names[i] = numbers[i].second;
+  return names;
 }
 
 absl::StatusOr<std::vector<std::vector<int32_t>>> LabelIds(const LabelledExamples& examples,

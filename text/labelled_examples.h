@@ -71,7 +71,7 @@ absl::StatusOr<LabelledExamples> ReadLabelledExamples(const std::string& paths, 
 // Moves every tenth example of `examples` to the result.
 LabelledExamples TakeEveryTenth(LabelledExamples* examples);
 
-// Returns the distinct labels of all examples, in the order of LabelNames (text/labelled_text.h).
+// Returns the distinct labels of all examples, sorted by value if all are whole numbers, else by their bytes.
 std::vector<std::string> LabelNames(const LabelledExamples& examples);
 // Returns for each example the indices of its labels in `names`. If `names` lacks a label, returns InvalidArgument.
 absl::StatusOr<std::vector<std::vector<int32_t>>> LabelIds(const LabelledExamples& examples,

@@ -30,6 +30,22 @@ TEST(LabelledExamplesTest, TheOldFormatIsTheDefault) {
   }
 }
 
+TEST(LabelledExamplesTest, ReadsTextsAndLabels) {
+  const absl::StatusOr<LabelledExamples> data =
+      ReadLabelledExamples(Write("l.txt", "a good film\t10\r\na\tbad one\t9\n"), {});
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT(data->examples[0].texts, ElementsAre("a good film"));
+  EXPECT_THAT(data->examples[1].texts, ElementsAre("a\tbad one"));
+  const std::vector<std::string> names = LabelNames(*data);
+  EXPECT_THAT(names, ElementsAre("9", "10"));
+  EXPECT_THAT(*LabelIds(*data, names), ElementsAre(ElementsAre(1), ElementsAre(0)));
+}
+
+TEST(LabelledExamplesTest, NamesThatAreNoNumbersGoByTheirBytes) {
+  const LabelledExamples data = *ReadLabelledExamples(Write("l.txt", "a\tten\nb\t9\nc\tZ\nd\tten"), {});
+  EXPECT_THAT(LabelNames(data), ElementsAre("9", "Z", "ten"));
+}
+
 TEST(LabelledExamplesTest, ReadsSeveralTablesByTheirExtensions) {
   const std::string csv = Write("b.csv", "category,text\nx,\"one, two\"\ny,\"three\nfour\"\n");
   const std::string jsonl = Write("b.jsonl", "{\"text\": \"five\", \"category\": \"z\"}\n");
@@ -98,6 +114,11 @@ TEST(LabelledExamplesTest, NamesFileAndLineOfWhatIsWrong) {
     LabelledDataOptions options;
     std::string error;
   } kCases[] = {
+      {"a\t1\nno label\n", {}, "e.tsv, line 2: there is no tab"},
+      {"\t1\n", {}, "e.tsv, line 1: there is no text before the tab"},
+      {"a\t\n", {}, "e.tsv, line 1: there is no label after the tab"},
+      {"a\t1\n\n", {}, "e.tsv, line 2: there is no tab"},
+      {"a\xff\t1\n", {}, "e.tsv: "},
       {"a\tb\t\n", {.task = kPair}, "e.tsv, line 1: the column -1 is empty"},
       {"a\n", {.task = kPair}, "e.tsv, line 1: there is no column 2; the columns are 1 to 1"},
       {"a\t1\nb\t2\t3\n", {.header = true}, "e.tsv, line 2: 3 columns, but line 1 has 2 columns"},
@@ -142,6 +163,9 @@ TEST(LabelledExamplesTest, NamesFileAndLineOfWhatIsWrong) {
   const LabelledExamples words = *ReadLabelledExamples(Write("w.txt", "a O\nb X\n"), {.task = kTokens});
   absl::Status status = LabelIds(words, {"O", "B"}).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "w.txt, line 2: the label 'X' is none of the 2: O, B")) << status;
+  const LabelledExamples texts = *ReadLabelledExamples(Write("l.tsv", "a\t1\nb\t3\n"), {});
+  status = LabelIds(texts, {"1", "2"}).status();
+  EXPECT_TRUE(absl::StrContains(status.message(), "l.tsv, line 2: the label '3' is none of the 2: 1, 2")) << status;
   for (const std::string number : {"x", "1,5", "nan", "inf", "0x10"}) {
     const LabelledExamples data = *ReadLabelledExamples(Write("n.tsv", "a\t1\nb\t" + number + "\n"), {});
     status = LabelNumbers(data).status();

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -21,10 +23,6 @@ using Fields = std::vector<std::string>;
 
 // Spreadsheets begin UTF-8 files with this mark, which is no part of the first field.
 constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
-absl::Status Bad(const std::string& path, size_t line, absl::string_view what) {
-  return InvalidArgument(path, ", line ", line, ": ", what);
-}
 
 // Reads the records of a CSV one after the other.
 class CsvReader {
@@ -87,6 +85,41 @@ class CsvReader {
   size_t at_ = 0, line_ = 1;
 };
 
+bool IsNumber(absl::string_view column) {
+  int64_t number;
+  return absl::SimpleAtoi(column, &number);
+}
+
+absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::Span<const std::string> names) {
+  int64_t number = 0;
+  const auto size = static_cast<int64_t>(count);
+  if (absl::SimpleAtoi(column, &number)) {
+    if (number >= 1 && number <= size) return static_cast<size_t>(number - 1);
+    if (number <= -1 && number >= -size) return static_cast<size_t>(size + number);
+    return InvalidArgument("there is no column ", number, "; the columns are 1 to ", count);
+  }
+  const auto found = std::find(names.begin(), names.end(), column);
+  if (found == names.end()) {
+    return InvalidArgument("there is no column '", column, "'; the columns are ", absl::StrJoin(names, ", "));
+  }
+  if (std::find(found + 1, names.end(), column) != names.end()) {
+    return InvalidArgument("two columns are called '", column, "'; give the number of one");
+  }
+  return static_cast<size_t>(found - names.begin());
+}
+
+// Returns InvalidArgument if two of `columns` have the same one of `places`: a label would be an input, too.
+absl::Status CheckDifferent(absl::Span<const TableColumn> columns, absl::Span<const std::string> places) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (size_t j = i + 1; j < columns.size(); ++j) {
+      if (places[i] != places[j]) continue;
+      return InvalidArgument(columns[i].option, " is ", columns[i].name, " and ", columns[j].option, " is ",
+                             columns[j].name, ", which are both ", places[i], "; wanted different columns");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Adds rows of fields to a table. The first row decides the number of fields and the indices of the columns.
 class TableBuilder {
  public:
@@ -95,16 +128,12 @@ class TableBuilder {
 
   absl::Status Add(size_t line, Fields fields) {
     if (indices_.empty()) {
-      absl::StatusOr<std::vector<size_t>> indices = FindColumns(columns_, fields.size(), header_ ? fields : Fields());
-      if (!indices.ok()) return Bad(table_.path, line, indices.status().message());
-      indices_ = *std::move(indices);
-      count_ = fields.size();
+      WEFT_RETURN_IF_ERROR(FindColumns(fields));
       first_line_ = line;
       if (header_) return absl::OkStatus();
     }
     if (fields.size() != count_) {
-      return Bad(table_.path, line,
-                 absl::StrCat(fields.size(), " columns, but line ", first_line_, " has ", count_, " columns"));
+      return InvalidArgument(fields.size(), " columns, but line ", first_line_, " has ", count_, " columns");
     }
     Fields& row = table_.rows.emplace_back();
     for (const size_t index : indices_) row.push_back(fields[index]);
@@ -112,9 +141,21 @@ class TableBuilder {
     return absl::OkStatus();
   }
 
+  bool empty() const { return indices_.empty(); }
   Table Take() && { return std::move(table_); }
 
  private:
+  absl::Status FindColumns(const Fields& first) {
+    count_ = first.size();
+    std::vector<std::string> places;
+    for (const TableColumn& column : columns_) {
+      WEFT_ASSIGN_OR_RETURN(const size_t index, FindColumn(column.name, count_, header_ ? first : Fields()));
+      indices_.push_back(index);
+      places.push_back(absl::StrCat("column ", index + 1, " of ", count_));
+    }
+    return CheckDifferent(columns_, places);
+  }
+
   const bool header_;
   const absl::Span<const TableColumn> columns_;
   Table table_;
@@ -122,24 +163,51 @@ class TableBuilder {
   size_t count_ = 0, first_line_ = 0;
 };
 
+// Calls `take` with the number and the text of each line that is not empty. Adds "FILE, line 7" to an error of `take`.
+absl::Status ForEachLine(const std::string& path,
+                         absl::FunctionRef<absl::Status(size_t number, absl::string_view line)> take) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const absl::string_view line = i == 0 ? absl::StripPrefix(lines[i], kByteOrderMark) : lines[i];
+    if (line.empty()) continue;
+    const absl::Status taken = take(i + 1, line);
+    if (!taken.ok()) return Annotate(taken, absl::StrCat(path, ", line ", i + 1));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Table> ReadCsv(const std::string& path, TableBuilder builder) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   CsvReader reader(absl::StripPrefix(text, kByteOrderMark));
   while (!reader.done()) {
     const size_t line = reader.line();
     absl::StatusOr<Fields> fields = reader.Next();
-    if (!fields.ok()) return Bad(path, line, fields.status().message());
-    if (!fields->empty()) WEFT_RETURN_IF_ERROR(builder.Add(line, *std::move(fields)));
+    const absl::Status added = !fields.ok()      ? fields.status()
+                               : fields->empty() ? absl::OkStatus()
+                                                 : builder.Add(line, *std::move(fields));
+    if (!added.ok()) return Annotate(added, absl::StrCat(path, ", line ", line));
   }
   return std::move(builder).Take();
 }
 
 absl::StatusOr<Table> ReadTsv(const std::string& path, TableBuilder builder) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const absl::string_view line = i == 0 ? absl::StripPrefix(lines[i], kByteOrderMark) : lines[i];
-    if (!line.empty()) WEFT_RETURN_IF_ERROR(builder.Add(i + 1, absl::StrSplit(line, '\t')));
-  }
+  WEFT_RETURN_IF_ERROR(ForEachLine(
+      path, [&](size_t number, absl::string_view line) { return builder.Add(number, absl::StrSplit(line, '\t')); }));
+  return std::move(builder).Take();
+}
+
+absl::StatusOr<Table> ReadWords(const std::string& path, TableBuilder builder) {
+  const auto add = [&](size_t number, absl::string_view line) -> absl::Status {
+    line = absl::StripAsciiWhitespace(line);
+    if (line.empty() || absl::StartsWith(line, "-DOCSTART-")) return absl::OkStatus();
+    Fields fields = absl::StrContains(line, '\t') ? Fields(absl::StrSplit(line, '\t'))
+                                                  : Fields(absl::StrSplit(line, ' ', absl::SkipEmpty()));
+    if (builder.empty() && fields.size() < 2) {
+      return InvalidArgument("there is one column; wanted a word and its label");
+    }
+    return builder.Add(number, std::move(fields));
+  };
+  WEFT_RETURN_IF_ERROR(ForEachLine(path, add));
   return std::move(builder).Take();
 }
 
@@ -165,58 +233,6 @@ absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const Ta
 
 }  // namespace
 
-bool IsColumnNumber(absl::string_view column) {
-  int64_t number;
-  return absl::SimpleAtoi(column, &number);
-}
-
-namespace {
-
-absl::StatusOr<size_t> FindColumn(absl::string_view column, size_t count, absl::Span<const std::string> names) {
-  int64_t number = 0;
-  const auto size = static_cast<int64_t>(count);
-  if (absl::SimpleAtoi(column, &number)) {
-    if (number >= 1 && number <= size) return static_cast<size_t>(number - 1);
-    if (number <= -1 && number >= -size) return static_cast<size_t>(size + number);
-    return InvalidArgument("there is no column ", number, "; the columns are 1 to ", count);
-  }
-  const auto found = std::find(names.begin(), names.end(), column);
-  if (found == names.end()) {
-    return InvalidArgument("there is no column '", column, "'; the columns are ", absl::StrJoin(names, ", "));
-  }
-  if (std::find(found + 1, names.end(), column) != names.end()) {
-    return InvalidArgument("two columns are called '", column, "'; give the number of one");
-  }
-  return static_cast<size_t>(found - names.begin());
-}
-
-// Returns InvalidArgument if two of `columns` have the same one of `places`.
-absl::Status CheckDifferent(absl::Span<const TableColumn> columns, absl::Span<const std::string> places) {
-  for (size_t i = 0; i < columns.size(); ++i) {
-    for (size_t j = i + 1; j < columns.size(); ++j) {
-      if (places[i] != places[j]) continue;
-      return InvalidArgument(columns[i].option, " is ", columns[i].name, " and ", columns[j].option, " is ",
-                             columns[j].name, ", which are both ", places[i], "; wanted different columns");
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::StatusOr<std::vector<size_t>> FindColumns(absl::Span<const TableColumn> columns, size_t count,
-                                                absl::Span<const std::string> names) {
-  std::vector<size_t> indices;
-  std::vector<std::string> places;
-  for (const TableColumn& column : columns) {
-    WEFT_ASSIGN_OR_RETURN(const size_t index, FindColumn(column.name, count, names));
-    indices.push_back(index);
-    places.push_back(absl::StrCat("column ", index + 1, " of ", count));
-  }
-  WEFT_RETURN_IF_ERROR(CheckDifferent(columns, places));
-  return indices;
-}
-
 absl::Status CheckKeys(absl::Span<const TableColumn> columns) {
   std::vector<std::string> places;
   for (const TableColumn& column : columns) places.push_back(absl::StrCat("the key \"", column.name, "\""));
@@ -225,15 +241,10 @@ absl::Status CheckKeys(absl::Span<const TableColumn> columns) {
 
 absl::Status ForEachJsonLine(const std::string& path,
                              absl::FunctionRef<absl::Status(size_t line, const nlohmann::ordered_json& object)> take) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
-  for (size_t i = 0; i < lines.size(); ++i) {
-    const absl::string_view line = i == 0 ? absl::StripPrefix(lines[i], kByteOrderMark) : lines[i];
-    if (line.empty()) continue;
-    const absl::StatusOr<nlohmann::ordered_json> json = ParseJsonObject(line);
-    const absl::Status taken = json.ok() ? take(i + 1, *json) : json.status();
-    if (!taken.ok()) return Bad(path, i + 1, taken.message());
-  }
-  return absl::OkStatus();
+  return ForEachLine(path, [&](size_t number, absl::string_view line) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ParseJsonObject(line));
+    return take(number, json);
+  });
 }
 
 absl::StatusOr<nlohmann::ordered_json> ValueOf(const nlohmann::ordered_json& object, const std::string& key) {
@@ -246,11 +257,14 @@ absl::StatusOr<nlohmann::ordered_json> ValueOf(const nlohmann::ordered_json& obj
 
 absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
                                 absl::Span<const TableColumn> columns) {
+  const bool named = !absl::c_all_of(columns, [](const TableColumn& column) { return IsNumber(column.name); });
   switch (options.format) {
     case TableFormat::kTsv:
-      return ReadTsv(path, TableBuilder(path, options.header, columns));
+      return ReadTsv(path, TableBuilder(path, options.header || named, columns));
     case TableFormat::kCsv:
-      return ReadCsv(path, TableBuilder(path, options.header, columns));
+      return ReadCsv(path, TableBuilder(path, options.header || named, columns));
+    case TableFormat::kWords:
+      return ReadWords(path, TableBuilder(path, /*header=*/false, columns));
     case TableFormat::kJsonLines:
       break;
   }

@@ -1,4 +1,5 @@
-// ReadTable reads columns of a table: TSV, CSV as in RFC 4180, or JSON lines. The file may be gzip-compressed.
+// ReadTable reads columns of a table: TSV, CSV as in RFC 4180, words as in CoNLL, or JSON lines. The file may be
+// gzip-compressed.
 //
 //   WEFT_ASSIGN_OR_RETURN(const Table table, ReadTable("train.csv", {.format = TableFormat::kCsv, .header = true},
 //                                                      {{"text-column", "text"}, {"label-column", "category"}}));
@@ -24,12 +25,14 @@ namespace weft {
 enum class TableFormat : uint8_t {
   kTsv,        // a row a line; tabs separate fields, and quotes have no meaning
   kCsv,        // commas separate fields; a field in double quotes may have commas, line ends and doubled quotes
+  kWords,      // a word and its labels a line, as in CoNLL; tabs or else spaces separate fields; lines that begin with
+               // -DOCSTART- are skipped
   kJsonLines,  // a JSON object a line; its keys are the columns' names
 };
 
 struct TableOptions {
   TableFormat format = TableFormat::kTsv;
-  bool header = false;  // TSV and CSV: the first row has the columns' names
+  bool header = false;  // TSV and CSV: the first row has the columns' names, even if all columns are numbers
 };
 
 // A column to read, and the option that chose it, which errors name.
@@ -45,18 +48,13 @@ struct Table {
 };
 
 // Reads the columns `columns` of a table. In TSV and CSV, a column is a name of the header, or a number: 1 is the first
-// column, and -1 the last. In JSON lines, a column is a key; a number or a truth value becomes its JSON text. Returns
-// InvalidArgument, with file and line, if rows differ in their number of fields, if a column or key is missing, if two
-// of `columns` are the same one, or if a quote or an object is malformed. Empty lines are skipped.
+// column, and -1 the last. Words have no header. In JSON lines, a column is a key; a number or a truth value becomes
+// its JSON text. Returns InvalidArgument, with file and line, if rows differ in their number of fields, if a column or
+// key is missing, if two of `columns` are the same one, or if a quote or an object is malformed. Empty lines are
+// skipped.
 absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
                                 absl::Span<const TableColumn> columns);
 
-// Returns whether `column` is a number rather than a name.
-bool IsColumnNumber(absl::string_view column);
-// Returns the index of each of `columns` among `count` fields. `names`: the header's names, or empty. Returns
-// InvalidArgument if a column is missing, or if two are the same one: a label would be an input, too.
-absl::StatusOr<std::vector<size_t>> FindColumns(absl::Span<const TableColumn> columns, size_t count,
-                                                absl::Span<const std::string> names);
 // Returns InvalidArgument if two of `columns` have the same key.
 absl::Status CheckKeys(absl::Span<const TableColumn> columns);
 

@@ -7,7 +7,6 @@ _UNIT_TESTS = {
     "gzip": ["//core:file", "//third_party:abseil", "//third_party:zlib"],
     "buckets": [],
     "classifier_input": [":word_piece", "//third_party:abseil"],
-    "labelled_text": ["//third_party:abseil"],
     "labelled_examples": ["//third_party:abseil"],
     "lines": ["//core:file", "//third_party:abseil"],
     "masking": [],

@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/status.h"
 #include "nlohmann/json.hpp"
 #include "weft/core/checksum.h"
@@ -19,7 +18,7 @@
 #include "weft/models/block.h"
 #include "weft/text/buckets.h"
 #include "weft/text/byte_level_bpe.h"
-#include "weft/text/labelled_text.h"
+#include "weft/text/labelled_examples.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/padded_rows.h"
 #include "weft/train/trainer.h"
@@ -34,13 +33,15 @@ struct Texts {
   std::string checksum;  // of the texts and labels
 };
 
-absl::StatusOr<Texts> Encode(const weft::LabelledText& text, const weft::Tokenizer& tokenizer) {
+absl::StatusOr<Texts> Encode(const weft::LabelledExamples& data, const weft::Tokenizer& tokenizer) {
   Texts texts;
-  WEFT_ASSIGN_OR_RETURN(texts.labels, weft::LabelIds(text, {"0", "1"}));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> labels, weft::LabelIds(data, {"0", "1"}));
   weft::Checksummer checksum;
-  for (size_t i = 0; i < texts.labels.size(); ++i) {
-    checksum.Add(absl::StrCat(text.text.lines[i], "\t", text.labels[i], "\n"));
-    WEFT_ASSIGN_OR_RETURN(texts.tokens.emplace_back(), tokenizer.Encode(text.text.lines[i]));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const weft::LabelledExample& example = data.examples[i];
+    checksum.Add(absl::StrCat(example.texts[0], "\t", example.labels[0], "\n"));
+    texts.labels.push_back(labels[i][0]);
+    WEFT_ASSIGN_OR_RETURN(texts.tokens.emplace_back(), tokenizer.Encode(example.texts[0]));
     if (texts.tokens[i].size() > kLengths[1]) texts.tokens[i].resize(kLengths[1]);
   }
   texts.checksum = checksum.Digest();
@@ -114,13 +115,14 @@ class Sentiment final : public weft::TrainingTask {
 
 absl::Status Train(const std::string& train_path, const std::string& validation_path, const std::string& folder,
                    bool resume, const std::vector<std::string>& questions) {
-  WEFT_ASSIGN_OR_RETURN(const weft::LabelledText text, weft::ReadLabelledText(train_path));
-  WEFT_ASSIGN_OR_RETURN(const weft::LabelledText validation_text, weft::ReadLabelledText(validation_path));
-  WEFT_ASSIGN_OR_RETURN(weft::BpeModel bpe,
-                        weft::LearnByteLevelBpe(absl::StrJoin(text.text.lines, "\n"), {.vocabulary = kVocabulary}));
+  WEFT_ASSIGN_OR_RETURN(const weft::LabelledExamples data, weft::ReadLabelledExamples(train_path, {}));
+  WEFT_ASSIGN_OR_RETURN(const weft::LabelledExamples validation_data, weft::ReadLabelledExamples(validation_path, {}));
+  std::string text;  // from which the tokenizer is learnt
+  for (const weft::LabelledExample& example : data.examples) absl::StrAppend(&text, example.texts[0], "\n");
+  WEFT_ASSIGN_OR_RETURN(weft::BpeModel bpe, weft::LearnByteLevelBpe(text, {.vocabulary = kVocabulary}));
   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, weft::ByteLevelBpe::Create(std::move(bpe)));
-  WEFT_ASSIGN_OR_RETURN(Texts texts, Encode(text, *tokenizer));
-  WEFT_ASSIGN_OR_RETURN(Texts validation, Encode(validation_text, *tokenizer));
+  WEFT_ASSIGN_OR_RETURN(Texts texts, Encode(data, *tokenizer));
+  WEFT_ASSIGN_OR_RETURN(Texts validation, Encode(validation_data, *tokenizer));
   Sentiment task(std::move(texts), std::move(validation));
 
   weft::TrainerOptions options = {
