@@ -33,23 +33,19 @@ void AddTo(Quality* mean, const Quality& from, double weight) {
   mean->f1 += weight * from.f1;
 }
 
-size_t Characters(absl::string_view text) {
-  return static_cast<size_t>(absl::c_count_if(text, [](char c) { return !IsContinuation(c); }));
-}
-
 // Returns `label`, cut to `max` characters, the last of which is then "…".
 std::string Cut(absl::string_view label, size_t max) {
-  if (Characters(label) <= max) return std::string(label);
+  if (CountCharacters(label) <= max) return std::string(label);
   size_t end = 0;
   for (size_t i = 0; i + 1 < max; ++i) end += std::max<size_t>(CharacterAt(label, end).bytes, 1);
   return absl::StrCat(label.substr(0, end), "…");
 }
 
 std::string Left(absl::string_view text, size_t width) {
-  return absl::StrCat(text, std::string(width - std::min(width, Characters(text)), ' '));
+  return absl::StrCat(text, std::string(width - std::min(width, CountCharacters(text)), ' '));
 }
 std::string Right(absl::string_view text, size_t width) {
-  return absl::StrCat(std::string(width - std::min(width, Characters(text)), ' '), text);
+  return absl::StrCat(std::string(width - std::min(width, CountCharacters(text)), ' '), text);
 }
 
 std::string QualityTable(const ConfusionMatrix& confusion, absl::Span<const std::string> labels) {
@@ -63,7 +59,7 @@ std::string QualityTable(const ConfusionMatrix& confusion, absl::Span<const std:
     text = absl::StrCat("the ", kFewClasses, " of ", confusion.size(), " classes with the lowest f1\n");
   }
   size_t width = std::string("weighted average").size();
-  for (const size_t i : shown) width = std::max(width, Characters(Cut(labels[i], kMaxLabel)));
+  for (const size_t i : shown) width = std::max(width, CountCharacters(Cut(labels[i], kMaxLabel)));
   const auto line = [&](absl::string_view label, const Quality& quality) {
     absl::StrAppend(
         &text, Left(label, width),
@@ -80,8 +76,8 @@ std::string QualityTable(const ConfusionMatrix& confusion, absl::Span<const std:
 std::string MatrixTable(const ConfusionMatrix& confusion, absl::Span<const std::string> labels) {
   size_t first = 0, column = 0, total = 0;  // widths: of the labels of rows, of a column, of the table
   for (size_t i = 0; i < labels.size(); ++i) {
-    first = std::max(first, Characters(Cut(labels[i], kMaxLabel)));
-    column = std::max(column, Characters(Cut(labels[i], kMaxColumnLabel)) + 2);
+    first = std::max(first, CountCharacters(Cut(labels[i], kMaxLabel)));
+    column = std::max(column, CountCharacters(Cut(labels[i], kMaxColumnLabel)) + 2);
     for (const int64_t count : confusion[i]) column = std::max(column, absl::StrCat(count).size() + 2);
   }
   total = first + column * labels.size();
@@ -103,7 +99,7 @@ std::string ConfusionList(const ConfusionMatrix& confusion, absl::Span<const std
   if (most.empty()) return "no confusions\n";
   size_t width = 0;
   for (const Confusion& each : most) {
-    width = std::max(width, Characters(Cut(labels[static_cast<size_t>(each.right)], kMaxLabel)));
+    width = std::max(width, CountCharacters(Cut(labels[static_cast<size_t>(each.right)], kMaxLabel)));
   }
   for (const Confusion& each : most) {
     absl::StrAppend(&text, absl::StrFormat("%7d", each.count), "  ",

@@ -12,8 +12,7 @@ std::string FillPage(absl::string_view page, absl::string_view json) {
 
 std::string Shortened(absl::string_view text, size_t max_bytes, absl::string_view mark) {
   if (text.size() <= max_bytes) return std::string(text);
-  while (max_bytes > 0 && IsContinuation(text[max_bytes])) --max_bytes;
-  return absl::StrCat(text.substr(0, max_bytes), mark);
+  return absl::StrCat(text.substr(0, CharacterBegin(text, max_bytes)), mark);
 }
 
 }  // namespace weft

@@ -11,15 +11,9 @@
 namespace weft {
 namespace {
 
-// Returns where the character that ends before byte `end` begins.
-size_t CharacterBefore(absl::string_view text, size_t end) {
-  do --end;
-  while (end > 0 && IsContinuation(text[end]));
-  return end;
-}
-
 size_t BeforeSpace(absl::string_view text, size_t end) {
-  for (size_t begin; end > 0 && IsSpace(CharacterAt(text, begin = CharacterBefore(text, end)).code_point);) end = begin;
+  for (size_t begin; end > 0 && IsSpace(CharacterAt(text, begin = CharacterBegin(text, end - 1)).code_point);)
+    end = begin;
   return end;
 }
 
@@ -29,7 +23,7 @@ size_t BehindSpace(absl::string_view text, size_t begin) {
 }
 
 bool IsSingleWord(absl::string_view text, size_t begin, size_t end) {
-  return (begin == 0 || !IsWordCharacter(CharacterAt(text, CharacterBefore(text, begin)).code_point)) &&
+  return (begin == 0 || !IsWordCharacter(CharacterAt(text, CharacterBegin(text, begin - 1)).code_point)) &&
          (end == text.size() || !IsWordCharacter(CharacterAt(text, end).code_point));
 }
 

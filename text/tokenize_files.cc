@@ -161,9 +161,8 @@ absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector
     for (size_t read = 1; read > 0 && text.size() < end;) {
       WEFT_ASSIGN_OR_RETURN(read, stream.Append(end - text.size(), &text));
     }
-    if (text.size() < end) continue;  // this is the whole file
-    while (!text.empty() && end - text.size() < 3 && IsContinuation(text.back())) text.pop_back();
-    text.pop_back();  // the first byte of a character that may be incomplete
+    if (text.size() < end) continue;                     // this is the whole file
+    text.resize(CharacterBegin(text, text.size() - 1));  // the last character may be incomplete
   }
   absl::StatusOr<BpeModel> model = LearnByteLevelBpe(text, {.vocabulary = vocabulary});
   if (!model.ok()) return Annotate(model.status(), "tokenizer, learnt from the files' beginnings");

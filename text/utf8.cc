@@ -32,6 +32,15 @@ Utf8Character CharacterAt(absl::string_view text, size_t offset) {
   return {code_point, static_cast<size_t>(bytes)};
 }
 
+size_t CountCharacters(absl::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return !IsContinuation(byte); }));
+}
+
+size_t CharacterBegin(absl::string_view text, size_t at) {
+  while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
+  return at;
+}
+
 std::string ToUtf8(int32_t code_point) {
   utf8proc_uint8_t bytes[4];
   const utf8proc_ssize_t size = utf8proc_encode_char(code_point, bytes);

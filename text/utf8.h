@@ -28,6 +28,10 @@ struct Utf8Character {
 Utf8Character CharacterAt(absl::string_view text, size_t offset);
 std::string ToUtf8(int32_t code_point);
 inline bool IsContinuation(char byte) { return (byte & 0xC0) == 0x80; }  // no character begins with such a byte
+// Returns the number of characters: of bytes that are no continuation.
+size_t CountCharacters(absl::string_view text);
+// Returns where the character of byte `at` begins, so that a cut there is between two characters. `at` may be the end.
+size_t CharacterBegin(absl::string_view text, size_t at);
 // Returns InvalidArgument "not UTF-8 at byte 12 (0xE9)" for the first byte that is not UTF-8.
 absl::Status CheckUtf8(absl::string_view text);
 // Returns `text` with U+FFFD in place of bytes that are not UTF-8: one for the bytes that begin a character and are not

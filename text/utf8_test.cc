@@ -67,5 +67,14 @@ TEST(Utf8Test, DescribesCharacters) {
   EXPECT_EQ(Describe(0x1F600), "U+1F600 '😀'");
 }
 
+TEST(Utf8Test, CountsCharactersAndFindsWhereTheyBegin) {
+  const std::string text = "aé日😀";
+  EXPECT_EQ(CountCharacters(text), 4);
+  EXPECT_EQ(CountCharacters(""), 0);
+  const size_t begins[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+  for (size_t at = 0; at <= text.size(); ++at) EXPECT_EQ(CharacterBegin(text, at), begins[at]) << at;
+  EXPECT_EQ(CharacterBegin("\x80\x80", 1), 0);
+}
+
 }  // namespace
 }  // namespace weft

@@ -57,8 +57,7 @@ absl::StatusOr<absl::string_view> WordPiece::Normalize(absl::string_view text, s
 }
 
 void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
-  const int64_t characters = std::count_if(word.begin(), word.end(), [](char byte) { return !IsContinuation(byte); });
-  if (characters > model_.max_word_length) return ids->push_back(unknown_);
+  if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) return ids->push_back(unknown_);
   const size_t before = ids->size();
   for (size_t begin = 0; begin < word.size();) {
     const auto& pieces = begin == 0 ? first_ : later_;

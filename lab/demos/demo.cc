@@ -12,6 +12,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -22,17 +23,12 @@ std::string Text(const DemoCell& cell) {
   return std::get<std::string>(cell);
 }
 
-// Returns the number of characters of a text in UTF-8.
-size_t Width(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
-}
-
 // Returns a row of cells. Texts are aligned on the left, and numbers on the right.
 std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
                  const std::vector<bool>& is_text) {
   std::string line;
   for (size_t i = 0; i < cells.size(); ++i) {
-    const std::string space(widths[i] - Width(cells[i]), ' ');
+    const std::string space(widths[i] - CountCharacters(cells[i]), ' ');
     absl::StrAppend(&line, i == 0 ? "" : "  ", is_text[i] ? cells[i] : space, is_text[i] ? space : cells[i]);
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -52,7 +48,7 @@ std::string Print(const DemoTable& table) {
   }
   std::vector<size_t> widths(columns, 0);
   for (const std::vector<std::string>& line : lines) {
-    for (size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], Width(line[i]));
+    for (size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], CountCharacters(line[i]));
   }
   std::string text = table.title + "\n";
   for (const std::vector<std::string>& line : lines) text += Line(line, widths, is_text);

@@ -10,6 +10,7 @@
 #include "weft/graph/print.h"
 #include "weft/graph/speedup.h"
 #include "weft/lab/estimate/summary.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -29,17 +30,12 @@ std::string Commas(int64_t number) {
   return text;
 }
 
-// Returns the number of characters of a UTF-8 text.
-size_t Width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 // Returns `words` with spaces between them, in lines of at most kColumns that begin with `indent` spaces.
 std::string Wrap(const std::vector<std::string>& words, size_t indent) {
   std::string text, line(indent, ' ');
   bool empty = true;
   for (const std::string& word : words) {
-    if (!empty && Width(line) + 1 + Width(word) > kColumns) {
+    if (!empty && CountCharacters(line) + 1 + CountCharacters(word) > kColumns) {
       absl::StrAppend(&text, line, "\n");
       line.assign(indent, ' ');
       empty = true;
@@ -52,7 +48,7 @@ std::string Wrap(const std::vector<std::string>& words, size_t indent) {
 
 std::string Row(const std::string& name, int64_t parameters, size_t indent) {
   const std::string number = Commas(parameters), left = absl::StrCat(std::string(indent, ' '), name);
-  const size_t used = Width(left) + number.size();
+  const size_t used = CountCharacters(left) + number.size();
   return absl::StrCat(left, std::string(used < kColumns ? kColumns - used : 1, ' '), number, "\n");
 }
 

@@ -28,9 +28,7 @@ bool IsCutSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'
 
 // Reports whether the character before byte `end` of `text` is white space.
 bool EndsWithSpace(absl::string_view text, size_t end) {
-  size_t begin = end - 1;
-  while (begin > 0 && end - begin < 4 && IsContinuation(text[begin])) --begin;
-  return IsSpace(CharacterAt(text, begin).code_point);
+  return IsSpace(CharacterAt(text, CharacterBegin(text, end - 1)).code_point);
 }
 
 // Reports whether a chunk may end before byte `i`, at least 1, of `text`.

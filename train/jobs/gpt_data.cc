@@ -15,6 +15,7 @@
 #include "weft/text/corpus.h"
 #include "weft/text/text_files.h"
 #include "weft/text/token_bytes.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -49,7 +50,7 @@ absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, 
 // Returns the part of `text` from which BPE is learnt: the last tenth is for validation.
 absl::string_view FirstNineTenths(absl::string_view text) {
   size_t size = text.size() - text.size() / 10;
-  while (size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) ++size;  // within a character
+  while (size < text.size() && IsContinuation(text[size])) ++size;  // within a character
   return text.substr(0, size);
 }
 
