@@ -3,9 +3,11 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/text/byte_alphabet.h"
@@ -23,6 +25,16 @@ absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& ob
   }
   if (tokens.empty()) return InvalidArgument("it has no tokens");
   return tokens;
+}
+
+absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_bytes) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(file), path));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, Annotate(ReadVocabularyEntries(json), path));
+  for (size_t i = 0; as_bytes && i < tokens.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(tokens[i].first, Annotate(TokenBytes(tokens[i].first), path));
+  }
+  return Annotate(Vocabulary::FromIds(std::move(tokens)), path);
 }
 
 absl::StatusOr<std::string> TokenBytes(absl::string_view token) {

@@ -14,6 +14,9 @@
 namespace weft {
 
 absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
+// Reads a file such as encoder.json (GPT-2) or vocab.json (Hugging Face), {"Ġthe": 262}. Converts its tokens to bytes
+// if `as_bytes` is set. Errors name the file.
+absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_bytes);
 absl::StatusOr<std::string> TokenBytes(absl::string_view token);  // the bytes of a token as a file spells it
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);

@@ -2,7 +2,6 @@
 // other names.
 #include "weft/text/byte_level_bpe.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -11,22 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/core/json.h"
 #include "weft/text/bpe_files.h"
 #include "weft/text/tokenizers/all_kinds.h"
 
 namespace weft {
 namespace {
-
-// Reads the contents of encoder.json (GPT-2) or vocab.json (Hugging Face): {"Ġthe": 262}.
-absl::StatusOr<Vocabulary> ReadBpeVocabulary(absl::string_view json) {
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseLargeJsonObject(json));
-  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, ReadVocabularyEntries(parsed));
-  for (auto& [token, id] : tokens) {
-    WEFT_ASSIGN_OR_RETURN(token, TokenBytes(token));
-  }
-  return Vocabulary::FromIds(std::move(tokens));
-}
 
 // Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): one merge a line, such as "Ġ t". The first line
 // may be "#version: 0.2".
@@ -55,9 +43,8 @@ BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
 }
 
 Loaded Load(const std::string& merges_path, const std::string& vocabulary_path, const nlohmann::json& /*config*/) {
-  WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
   WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadBpeVocabulary(vocabulary_file), vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyFile(vocabulary_path, /*as_bytes=*/true));
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Annotate(ReadBpeMerges(merges_file), merges_path));
   return Annotate(ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))), merges_path);
 }

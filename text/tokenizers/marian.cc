@@ -12,7 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "weft/core/json.h"
 #include "weft/text/bpe_files.h"
 #include "weft/text/sentencepiece_model.h"
 #include "weft/text/tokenizers/all_kinds.h"
@@ -101,11 +100,8 @@ absl::Status CheckSettings(const nlohmann::json& json) {
 Loaded Load(const std::string& model_path, const std::string& vocabulary_path, const nlohmann::json& config) {
   const size_t folder = model_path.rfind('/') + 1;  // 0 without a '/'
   WEFT_RETURN_IF_ERROR(Annotate(CheckSettings(config), model_path.substr(0, folder) + "tokenizer_config.json"));
-  WEFT_ASSIGN_OR_RETURN(const std::string vocabulary_file, ReadFile(vocabulary_path));
+  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyFile(vocabulary_path, /*as_bytes=*/false));
   WEFT_ASSIGN_OR_RETURN(const std::string model_file, ReadFile(model_path));
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(vocabulary_file), vocabulary_path));
-  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, Annotate(ReadVocabularyEntries(json), vocabulary_path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(Vocabulary::FromIds(std::move(tokens)), vocabulary_path));
   SentencePieceModel model;
   if (const std::string problem = model.Load(model_file); !problem.empty()) {
     return InvalidArgument(model_path, ": ", problem);
