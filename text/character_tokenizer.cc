@@ -74,11 +74,6 @@ absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::EncodeOrdinary(absl::st
   return ids;
 }
 
-int32_t CharacterTokenizer::StartToken() const {
-  const auto newline = ids_.find('\n');
-  return newline == ids_.end() ? 0 : newline->second;
-}
-
 std::string CharacterTokenizer::Join(absl::Span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) text += ToUtf8(characters_[static_cast<size_t>(id)]);

@@ -26,10 +26,6 @@ class CharacterTokenizer final : public Tokenizer {
   static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
   std::string ToJson() const;
 
-  // Returns InvalidArgument, with the byte offset, if `text` is not UTF-8 or has a character that the vocabulary lacks.
-
-  // Returns the token that generation starts from: a newline or, if the vocabulary has none, the first character.
-  int32_t StartToken() const;
   int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }
   friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
     return a.characters_ == b.characters_;

@@ -15,7 +15,6 @@ TEST(CharacterTokenizerTest, NumbersCharactersByCodePoint) {
   EXPECT_EQ(*tokenizer->Decode(*ids), "\n abé");
   EXPECT_EQ(*tokenizer->Decode({}), "");
   EXPECT_EQ(tokenizer->Decode({1, 5}).status().message(), "id 5, at position 1, is not in 0 .. 4");
-  EXPECT_EQ(tokenizer->StartToken(), 0);
 }
 
 TEST(CharacterTokenizerTest, NamesACharacterOutsideTheVocabulary) {
