@@ -1,4 +1,5 @@
-// Draws each row's targets without replacement: a partial Fisher-Yates shuffle of the positions that may be chosen.
+// MaskTokens draws each row's targets without replacement: a partial Fisher-Yates shuffle of the positions that may be
+// chosen.
 #include "weft/text/masking.h"
 
 #include <algorithm>
@@ -36,6 +37,17 @@ void MaskTokens(const std::vector<bool>& may, int64_t rows, const MaskingOptions
       }
     }
     out->chosen += static_cast<int64_t>(chosen);
+  }
+}
+
+void AddNoise(absl::Span<int32_t> tokens, double probability, int64_t vocabulary, RandomStream random,
+              const std::vector<bool>& may, int64_t first) {
+  if (probability <= 0) return;
+  random.stream = kNoiseStream;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const uint64_t index = 2 * (static_cast<uint64_t>(first) + i);
+    if ((!may.empty() && !may[i]) || static_cast<double>(random.Uniform(index)) >= probability) continue;
+    tokens[i] = static_cast<int32_t>(random.Below(static_cast<uint64_t>(vocabulary), index + 1));
   }
 }
 

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/text/byte_tokenizer.h"
-#include "weft/text/noise.h"
+#include "weft/text/masking.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@ _UNIT_TESTS = {
     "labelled_examples": ["//third_party:abseil"],
     "lines": ["//core:file", "//third_party:abseil"],
     "masking": [],
-    "sentence_pairs": [":byte_tokenizer", ":noise", "//third_party:abseil"],
+    "sentence_pairs": [":byte_tokenizer", ":masking", "//third_party:abseil"],
     "utf8": [],
     "character_tokenizer": [],
     "corpus": [],
