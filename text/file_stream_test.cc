@@ -1,10 +1,9 @@
-#include "weft/text/file_stream.h"
-
 #include <zlib.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/file.h"
+#include "weft/text/gzip.h"
 
 namespace weft {
 namespace {

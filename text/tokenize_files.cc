@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/text/byte_level_bpe.h"
-#include "weft/text/file_stream.h"
+#include "weft/text/gzip.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/load_tokenizer.h"
 #include "weft/text/tokenizer_json.h"
