@@ -46,8 +46,8 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice, 
   graph->tape = program.tape;
   graph->loss = program.loss;
   if (updates) {
-    const RecordedUpdate update = RecordUpdate(program.loss, trainer.optimizer,
-                                               {.all_or_none = true, .average_decay = graph->step.ema});
+    const RecordedUpdate update =
+        RecordUpdate(program.loss, trainer.optimizer, {.all_or_none = true, .average_decay = graph->step.ema});
     graph->options = {.fetch = {program.loss, update.gradient_norm},
                       .update = {update.update},
                       .memory_budget = graph->step.memory_budget};

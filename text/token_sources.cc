@@ -36,10 +36,10 @@ std::vector<NamedFolder> ParseList(const std::string& data) {
 absl::Status CheckLongEnough(const std::string& path, const TokenFiles& files, int64_t context, bool whole) {
   const int64_t train = files.size(DataSplit::kTrain), validation = files.size(DataSplit::kValidation);
   if (train > context && validation > context) return absl::OkStatus();
-  return InvalidArgument(path, " is too short for a context of ", context, ": it has ", files.tokens(), " tokens",
-                         whole ? ""
-                               : absl::StrCat(", of which the last ", validation,
-                                              " are for validation, which needs more than ", context));
+  return InvalidArgument(
+      path, " is too short for a context of ", context, ": it has ", files.tokens(), " tokens",
+      whole ? ""
+            : absl::StrCat(", of which the last ", validation, " are for validation, which needs more than ", context));
 }
 
 }  // namespace
