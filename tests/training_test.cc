@@ -30,7 +30,7 @@ TEST_F(TrainingTest, MakesARun) {
   EXPECT_TRUE(Works(result));
   EXPECT_TRUE(std::regex_search(
       result.err, std::regex("^training a GPT of 3[0-9]{3} parameters on [0-9]+ characters \\([0-9]+ different\\) in "
-                             "run\nstep 0/20  validation loss [0-9.]+ .*\n")))
+                             "run\n(?:runs on .*\n)?step 0/20  validation loss [0-9.]+ .*\n")))
       << result.err;
   EXPECT_TRUE(Contains(result.err, "step 20/20  loss ")) << result.err;
   EXPECT_TRUE(Contains(result.err, "\nsaved run/model.safetensors\n")) << result.err;
