@@ -32,8 +32,8 @@ void AddNames(CLI::App* app, const std::string& name, const std::string& descrip
 
 // Adds the flag --probe, which sets `wanted`.
 void AddProbe(CLI::App* app, bool* wanted);
-// Returns rounds of which `count` must count. If `probe`, those that began or ended below the full speed of `threads`
-// threads do not count.
+// Makes rounds of a measurement, which go on until `count` of them count (lab/machine/rounds.h). If `probe` is true, a
+// SpeedProbe of `threads` threads measures the machine between the rounds. Otherwise every round counts.
 Rounds MakeRounds(int count, bool probe, int threads);
 
 // Parses the flags, calls `run` and returns its exit code. If standard output could not be written, returns 1. Errors

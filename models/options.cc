@@ -173,7 +173,7 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
   AttentionVariant& a = *attention;
   return {
       {"key-value-heads",
-       "number of heads of keys and values, each shared by as many query heads; 0: as many as heads",
+       "number of heads of keys and values; all serve equally many query heads; 0: the number of query heads",
        &a.key_value_heads,
        {.low = 0, .high = kMost}},
       {"query-width", "width of a head's queries; 0: that of its keys", &a.query_width, {.low = 0, .high = kMost}},

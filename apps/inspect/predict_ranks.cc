@@ -106,7 +106,7 @@ Hyperparameters RankTable(RankFlags* flags) {
        &to->micro_batches,
        {.low = 0, .high = 1e6}},
       {"ranks-per-machine",
-       "ranks on each machine: so many run at once while costs are measured; with --validate, all that run here",
+       "number of ranks on each machine; this many run here while costs are measured, and with --validate all ranks do",
        &to->ranks_per_machine,
        {.low = 1, .high = 1024}},
       ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),

@@ -52,7 +52,7 @@ Hyperparameters Table(SimulateFlags* flags) {
         "default",
         &flags->tile,
         {.low = 0, .high = 1e9}},
-       {"no-reuse", "simulate as if each value had bytes of its own: more tasks can run at once, in more memory",
+       {"no-reuse", "simulate as if no two values shared bytes: more tasks can run at once, but they need more memory",
         &flags->no_reuse},
        {"bandwidth",
         "memory bandwidth in GB/s, of all workers together and at most of one; 0: what this machine's cores reach, "

@@ -17,20 +17,19 @@ namespace weft {
 namespace fs = std::filesystem;
 
 Hyperparameters ChoiceTable(ChoiceFlags* flags) {
-  return {
-      {"graph",
-       "the model whose training step is taken, if no run is named; default: gpt2",
-       &flags->graph,
-       {.choices = RealGraphNames()}},
-      {"batch", "examples in a batch; 0: as many as the run or the model has", &flags->batch, {.low = 0, .high = 1e6}},
-      {"step",
-       "of a run: the training step, counted from 0, whose batch is taken",
-       &flags->step,
-       {.low = 0, .high = 1e9}},
-      {"precision",
-       "number format of matrix products and of the values between them; default: that of the run, or f32",
-       &flags->precision,
-       {.choices = {"f32", "bf16"}}}};
+  return {{"graph",
+           "the model whose training step is taken, if no run is named; default: gpt2",
+           &flags->graph,
+           {.choices = RealGraphNames()}},
+          {"batch", "examples in a batch; 0: the number of the run or model", &flags->batch, {.low = 0, .high = 1e6}},
+          {"step",
+           "of a run: the training step, counted from 0, whose batch is taken",
+           &flags->step,
+           {.low = 0, .high = 1e9}},
+          {"precision",
+           "number format of matrix products and of the values between them; default: that of the run, or f32",
+           &flags->precision,
+           {.choices = {"f32", "bf16"}}}};
 }
 
 void AddRun(CLI::App* app, ChoiceFlags* flags) {
@@ -63,7 +62,7 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
            &flags->costs,
            {.is_path = true}},
           {"threads", "number of workers; 0: the number of cores", &flags->threads, {.low = 0, .high = 1024}},
-          {"runs", "number of runs, of which the last is written", &flags->runs, {.low = 1, .high = 1000}}},
+          {"runs", "number of runs; the last one is written", &flags->runs, {.low = 1, .high = 1000}}},
          &table);
   return table;
 }

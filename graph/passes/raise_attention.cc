@@ -115,8 +115,9 @@ std::string MatchScores(const PatternRewriter& r, ValueId scores, AttentionMatch
   attrs.scale = factor;
   if (match->masks.size() > kMaxAttentionMasks) return absl::StrCat("there are ", match->masks.size(), " masks");
   for (const ScoresMask& mask : match->masks) {
-    if (mask.id != kNoValue && r.type(mask.id).shape.rank() > match->scores.rank())
+    if (mask.id != kNoValue && r.type(mask.id).shape.rank() > match->scores.rank()) {
       return "a mask has more axes than the scores";
+    }
   }
   return "";
 }

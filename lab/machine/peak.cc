@@ -184,8 +184,9 @@ double PeakF32(Team* team, double seconds) {
 
 double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 #if defined(__x86_64__)
-  if (HasBF16Products())
+  if (HasBF16Products()) {
     return Best(seconds, [&] { return RunRounds(team, HasAmx() ? AmxRounds : BF16Rounds, kRounds); });
+  }
 #endif
   return 0;
 }
