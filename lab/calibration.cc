@@ -21,6 +21,12 @@ namespace {
 constexpr int kTerms = 4;
 constexpr const char* kRateNames[kTerms] = {"tile_seconds", "flop_seconds", "byte_seconds", "memory_byte_seconds"};
 constexpr double kMaxRate = 1e6;
+constexpr std::pair<const char*, double SharingRow::*> kSharingFields[] = {
+    {"flops", &SharingRow::flops},
+    {"bytes", &SharingRow::bytes},
+    {"wake_seconds", &SharingRow::wake_seconds},
+    {"moved_byte_seconds", &SharingRow::moved_byte_seconds},
+};
 using Terms = TileRates;  // a term is what a rate is multiplied by
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
@@ -90,6 +96,33 @@ Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& 
   return best;
 }
 
+// Returns the number of a key, or -1 if there is none from 0 to `limit`.
+double Number(const nlohmann::json& object, const char* key, double limit = kMaxRate) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_number()) return -1;
+  const double value = it->get<double>();
+  return value >= 0 && value <= limit ? value : -1;
+}
+
+absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) {
+  constexpr double kMaxFigure = 1e18, kMaxThreads = 1e6;
+  std::vector<SharingRow> rows;
+  bool valid = json.is_array() && !json.empty();
+  for (const nlohmann::json& entry : valid ? json : nlohmann::json::array()) {
+    const double threads = Number(entry, "threads", kMaxThreads);
+    valid = valid && threads >= 1 && threads == std::floor(threads);
+    if (!valid) break;
+    valid = rows.empty() || threads > rows.back().threads;
+    SharingRow& row = rows.emplace_back(SharingRow{.threads = static_cast<int>(threads)});
+    for (const auto& [name, field] : kSharingFields)
+      valid = (row.*field = Number(entry, name, kMaxFigure)) >= 0 && valid;
+  }
+  if (valid) return rows;
+  return InvalidArgument(
+      "\"sharing\" is not an array of objects in ascending order of threads, each with threads, flops, bytes, "
+      "wake_seconds and moved_byte_seconds");
+}
+
 }  // namespace
 
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds) {
@@ -143,6 +176,11 @@ std::string Calibration::ToJson() const {
   }
   nlohmann::ordered_json json = {{"weft_calibration", 1}, {"ops", ops}, {"others", others_}};
   if (network_) json["network"] = ToString(*network_);
+  for (const SharingRow& row : sharing_) {
+    nlohmann::ordered_json& entry = json["sharing"].emplace_back();
+    entry["threads"] = row.threads;
+    for (const auto& [name, field] : kSharingFields) entry[name] = row.*field;
+  }
   return json.dump(1) + "\n";
 }
 
@@ -151,17 +189,11 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
   const nlohmann::json& json = *parsed;
-  const auto number = [](const nlohmann::json& object, const char* key) -> double {
-    const auto it = object.find(key);
-    if (it == object.end() || !it->is_number()) return -1;
-    const double value = it->get<double>();
-    return value >= 0 && value <= kMaxRate ? value : -1;
-  };
   const auto ops = json.find("ops");
-  if (number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
+  if (Number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
   if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
   Calibration calibration;
-  calibration.others_ = number(json, "others");
+  calibration.others_ = Number(json, "others");
   if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMaxRate));
   if (const auto network = json.find("network"); network != json.end()) {
     if (!network->is_string()) return wrong("\"network\" is not a text");
@@ -169,10 +201,15 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
     if (!read.ok()) return wrong(absl::StrCat("\"network\": ", read.status().message()));
     calibration.network_ = *read;
   }
+  if (const auto sharing = json.find("sharing"); sharing != json.end()) {
+    absl::StatusOr<std::vector<SharingRow>> read = ReadSharing(*sharing);
+    if (!read.ok()) return wrong(read.status().message());
+    calibration.sharing_ = *std::move(read);
+  }
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
     for (size_t i = 0; i < kTerms; ++i) {
-      const double rate = calibration.rates_[kind][i] = number(value, kRateNames[i]);
+      const double rate = calibration.rates_[kind][i] = Number(value, kRateNames[i]);
       if (rate >= 0) continue;
       return wrong(absl::StrCat(
           "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from 0 to ",

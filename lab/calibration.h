@@ -11,11 +11,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/graph/graph.h"
+#include "weft/lab/machine/sharing.h"
 #include "weft/lab/network.h"
 
 namespace weft {
@@ -55,15 +57,19 @@ class Calibration {
   std::vector<double> TaskSeconds(const Graph& graph) const;  // by task, 0 for joins
 
   // Reports whether the calibration has times of ops or a factor on the cost model. A file may contain only the
-  // network.
+  // network or the figures of sharing.
   bool has_costs() const { return !rates_.empty() || others_ != 1; }
   // The measured network between ranks, if there is one.
   const std::optional<Network>& network() const { return network_; }
   void set_network(const Network& network) { network_ = network; }
+  // What workers lose by sharing the machine, in ascending order of threads. Empty: not measured.
+  const std::vector<SharingRow>& sharing() const { return sharing_; }
+  void set_sharing(std::vector<SharingRow> sharing) { sharing_ = std::move(sharing); }
 
  private:
   std::map<std::string, TileRates> rates_;
   std::optional<Network> network_;
+  std::vector<SharingRow> sharing_;
   double others_ = 1;  // for kinds without samples: factor on the cost model's seconds
 };
 

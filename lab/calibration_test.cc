@@ -94,6 +94,31 @@ TEST(CalibrationTest, AFileMayHaveTheNetwork) {
   EXPECT_FALSE(read->has_costs());
 }
 
+TEST(CalibrationTest, AFileMaySayWhatThreadsLoseBySharing) {
+  Calibration calibration;
+  calibration.set_sharing(
+      {{.threads = 1, .flops = 2e11, .bytes = 3e10},
+       {.threads = 16, .flops = 1e12, .bytes = 9e10, .wake_seconds = 2e-5, .moved_byte_seconds = 1e-10}});
+  const auto read = Calibration::FromJson(calibration.ToJson(), "costs.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_EQ(read->sharing().size(), 2u);
+  EXPECT_EQ(read->sharing()[1].threads, 16);
+  EXPECT_EQ(read->sharing()[1].moved_byte_seconds, 1e-10);
+  EXPECT_EQ(read->ToJson(), calibration.ToJson());
+  const auto with = [](const std::string& rows) {
+    return Calibration::FromJson(R"({"weft_calibration": 1, "ops": {}, "others": 1, "sharing": )" + rows + "}", "f")
+        .ok();
+  };
+  const std::string figures = R"("flops": 1, "bytes": 1, "wake_seconds": 0, "moved_byte_seconds": 0})";
+  EXPECT_TRUE(with(R"([{"threads": 1, )" + figures + "]"));
+  EXPECT_FALSE(with(R"([{"threads": 1.5, )" + figures + "]"));
+  EXPECT_FALSE(with(R"([{"threads": 2, )" + figures + R"(, {"threads": 2, )" + figures + "]"));
+  EXPECT_FALSE(with(R"([{"threads": 1, "flops": 1, "bytes": 1, "wake_seconds": 0}])"));
+  EXPECT_FALSE(with("[]"));
+  EXPECT_FALSE(with("[3]"));
+  EXPECT_FALSE(with("{}"));
+}
+
 TEST(CalibrationTest, SaysWhatIsWrongWithAFile) {
   const auto error = [](const std::string& text) {
     return std::string(Calibration::FromJson(text, "costs.json").status().message());

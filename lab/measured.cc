@@ -134,13 +134,19 @@ std::vector<double> MemoryBytes(const Graph& graph, double cache) {
 
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache) {
   const CompiledGraph& compiled = graph.compiled();
-  const std::vector<double> bytes = MemoryBytes(graph, cache);
+  const std::vector<double> bytes = MemoryBytes(graph, cache), touched = MemoryBytes(graph, /*cache=*/-1);
   std::vector<TaskCost> costs;
   for (double seconds : task_seconds) costs.push_back({.seconds = seconds});
   for (const Group& group : compiled.groups) {
-    double sum = 0;
-    for (uint32_t s = group.first_call; s < group.end_call(); ++s) sum += bytes[s];
-    for (uint32_t t = 0; t < group.tile_count; ++t) costs[group.first_task + t].bytes = sum / group.tile_count;
+    double sum = 0, all = 0;
+    for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
+      sum += bytes[s];
+      all += touched[s];
+    }
+    for (uint32_t t = 0; t < group.tile_count; ++t) {
+      costs[group.first_task + t].bytes = sum / group.tile_count;
+      costs[group.first_task + t].cached = (all - sum) / group.tile_count;
+    }
   }
   return costs;
 }

@@ -46,8 +46,8 @@ inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cach
 // Estimates for each kernel call the bytes of inputs and outputs that are not in the cache. An operand is in the cache
 // if at most `cache` other bytes were touched since its last use, in the order of the program.
 std::vector<double> MemoryBytes(const Graph& graph, double cache);
-// Returns the cost of each task: its entry of `task_seconds`, and an equal share of the MemoryBytes of its group's
-// calls.
+// Returns the cost of each task: its entry of `task_seconds`, and equal shares of the MemoryBytes of its group's calls
+// and of the other bytes of their operands.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
 // Returns the graph with priorities computed from `task_seconds`. Tasks and edges stay the same.

@@ -2,7 +2,6 @@
 #include "weft/lab/scaling.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +10,6 @@
 #include "weft/graph/policies/policies.h"
 #include "weft/graph/speedup.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/lab/machine/peak.h"
 #include "weft/lab/timed_step.h"
 
 namespace weft {
@@ -100,38 +98,51 @@ Workload WorkloadOf(const TaskList& tasks) {
 
 TaskList ToTaskList(const Workload& workload) { return ListTasks(workload.schedule, workload.names, workload.costs); }
 
-SimulatedMachine MemoryBandwidth::machine(int workers) const {
-  if (one_worker == 0) return {.workers = workers};
-  return {.workers = workers, .worker_bandwidth = one_worker, .bandwidth = std::max(per_worker * workers, one_worker)};
+SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers) {
+  SimulatedMachine machine = {.workers = workers};
+  if (sharing.empty()) return machine;
+  const SharingRow row = SharingOf(sharing, workers);
+  machine.wake_seconds = workers > 1 ? row.wake_seconds : 0;
+  if (row.bytes == 0) return machine;
+  machine.worker_bandwidth = SharingOf(sharing, 1).bytes;
+  machine.bandwidth = std::max(row.bytes, machine.worker_bandwidth);
+  return machine;
 }
 
-MemoryBandwidth MeasureBandwidth() {
-  constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
-  constexpr double kSeconds = 0.2;                   // for each number of threads
-  Team one(1), all(Cores());
-  return {.one_worker = PeakBandwidth(&one, kArrayBytes, kSeconds).copy,
-          .per_worker = PeakBandwidth(&all, kArrayBytes, kSeconds).copy / Cores()};
+std::vector<TaskCost> CostsOn(absl::Span<const SharingRow> sharing, int workers, std::vector<TaskCost> costs) {
+  if (sharing.empty()) return costs;
+  const SharingRow one = SharingOf(sharing, 1), all = SharingOf(sharing, workers);
+  const double slowdown = all.flops > 0 ? std::max(1.0, one.flops * workers / all.flops) : 1;
+  const double moved = all.moved_byte_seconds * (workers - 1) / workers;
+  for (TaskCost& cost : costs) {
+    const double memory = one.bytes > 0 ? std::min(cost.seconds, cost.bytes / one.bytes) : 0;
+    cost.seconds += (slowdown - 1) * (cost.seconds - memory) + moved * cost.cached;
+  }
+  return costs;
 }
 
-Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth) {
+Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, absl::Span<const SharingRow> sharing) {
   const Policy& policy = *scaling_case.policy;
   const bool by_times = policy.measured || policy.learns;
-  return Simulate(by_times ? workload.measured_schedule : workload.schedule, workload.costs, policy,
-                  bandwidth.machine(scaling_case.workers));
+  return Simulate(by_times ? workload.measured_schedule : workload.schedule,
+                  CostsOn(sharing, scaling_case.workers, workload.costs), policy,
+                  MachineOf(sharing, scaling_case.workers));
 }
 
 std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
-                                   const MemoryBandwidth& bandwidth) {
+                                   absl::Span<const SharingRow> sharing) {
   const double seconds = workload.seconds();
   std::map<int, double> bounds;  // by number of workers
   for (const ScalingCase& each : cases) {
     double& bound = bounds[each.workers];
-    if (bound == 0) bound = MakespanBound(workload.schedule, workload.costs, bandwidth.machine(each.workers));
+    if (bound > 0) continue;
+    bound = MakespanBound(workload.schedule, CostsOn(sharing, each.workers, workload.costs),
+                          MachineOf(sharing, each.workers));
   }
   std::vector<Prediction> predictions;
   bool saturated = false;  // whether an earlier prediction for the policy is saturated
   for (const ScalingCase& each : cases) {
-    const Simulation run = Predict(workload, each, bandwidth);
+    const Simulation run = Predict(workload, each, sharing);
     Prediction prediction = {.policy = each.policy,
                              .workers = each.workers,
                              .makespan = run.makespan,

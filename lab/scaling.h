@@ -3,7 +3,7 @@
 //
 //   std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 8, 64});
 //   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = {"gpt2"}}, absl::MakeSpan(cases)));
-//   const Simulation simulation = Predict(work, cases[0], MeasureBandwidth());
+//   const Simulation simulation = Predict(work, cases[0], MeasureSharing({1, 2}));
 #ifndef WEFT_LAB_SCALING_H_
 #define WEFT_LAB_SCALING_H_
 
@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/lab/graph_choice.h"
+#include "weft/lab/machine/sharing.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
 #include "weft/lab/task_file.h"
@@ -57,16 +58,13 @@ absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::S
 Workload WorkloadOf(const TaskList& tasks);
 TaskList ToTaskList(const Workload& workload);
 
-// The memory's bandwidth for copies, in bytes per second. Zeros: no limit.
-struct MemoryBandwidth {
-  double one_worker = 0;  // the maximum that one worker reaches
-  double per_worker = 0;  // all workers together reach `workers` times this, but at least one_worker
+// Returns the machine whose workers share it as `sharing` says. Empty: they lose nothing.
+SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers);
+// Returns the costs on that machine. Computing takes longer, because cores share their clock. Bytes of operands that
+// lie in caches take longer, too: of n workers, n-1 of n did not write them.
+std::vector<TaskCost> CostsOn(absl::Span<const SharingRow> sharing, int workers, std::vector<TaskCost> costs);
 
-  SimulatedMachine machine(int workers) const;
-};
-MemoryBandwidth MeasureBandwidth();
-
-Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, const MemoryBandwidth& bandwidth);
+Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, absl::Span<const SharingRow> sharing);
 
 struct Prediction {
   const Policy* policy = nullptr;
@@ -80,7 +78,7 @@ struct Prediction {
 };
 // Returns a prediction for each of `cases`, which must be in the order in which ScalingCases returns them.
 std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const ScalingCase> cases,
-                                   const MemoryBandwidth& bandwidth);
+                                   absl::Span<const SharingRow> sharing);
 
 }  // namespace weft
 

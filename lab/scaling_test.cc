@@ -8,6 +8,9 @@
 namespace weft {
 namespace {
 
+// All workers together copy as many bytes as one does.
+constexpr SharingRow kMemory[] = {{.threads = 1, .bytes = 1e9}, {.threads = 64, .bytes = 1e9}};
+
 // Four tasks of a second each; the last waits for the other three.
 TaskList Join() {
   return {.names = {"a", "b", "c", "d"},
@@ -20,7 +23,7 @@ TEST(ScalingTest, MoreWorkersThanTasksThatAreReadyDoNotHelp) {
   EXPECT_DOUBLE_EQ(work.seconds(), 4);
   EXPECT_DOUBLE_EQ(work.critical_path(), 2);
   for (const auto& [workers, makespan] : {std::pair{1, 4.0}, {2, 3.0}, {3, 2.0}, {4, 2.0}}) {
-    const Simulation simulation = Predict(work, {.policy = &kCriticalPath, .workers = workers}, {.one_worker = 1e9});
+    const Simulation simulation = Predict(work, {.policy = &kCriticalPath, .workers = workers}, kMemory);
     EXPECT_NEAR(simulation.makespan, makespan, 1e-3) << workers;
   }
 }
@@ -29,7 +32,7 @@ TEST(ScalingTest, TheFirstNumberOfWorkersThatBringsLittleIsMarked) {
   std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 2, 3, 4, 5});
   ASSERT_EQ(cases.size(), 5u);
   cases[1].seconds = {4, 3, 9};
-  const std::vector<Prediction> all = PredictAll(WorkloadOf(Join()), cases, {.one_worker = 1e9});
+  const std::vector<Prediction> all = PredictAll(WorkloadOf(Join()), cases, kMemory);
   for (const auto& [i, speedup] : {std::pair{0, 1.0}, {1, 4.0 / 3}, {2, 2.0}, {3, 2.0}, {4, 2.0}}) {
     EXPECT_NEAR(all[i].speedup, speedup, 1e-3);
     EXPECT_EQ(all[i].workers, i + 1);
@@ -46,8 +49,21 @@ TEST(ScalingTest, WorkersShareTheMemorysBandwidth) {
   for (TaskCost& cost : tasks.costs) cost.bytes = 1e9;  // each takes one worker's whole bandwidth
   const Workload work = WorkloadOf(tasks);
   const ScalingCase three = {.policy = &kCriticalPath, .workers = 3};
-  EXPECT_NEAR(Predict(work, three, {.one_worker = 1e9, .per_worker = 1e9}).makespan, 2, 1e-3);
-  EXPECT_NEAR(Predict(work, three, {.one_worker = 1e9}).makespan, 4, 1e-3);
+  EXPECT_NEAR(Predict(work, three, {{.threads = 1, .bytes = 1e9}}).makespan, 2, 1e-3);
+  EXPECT_NEAR(Predict(work, three, kMemory).makespan, 4, 1e-3);
+}
+
+TEST(ScalingTest, WorkersThatShareAMachineAreSlower) {
+  const Workload work = WorkloadOf(Join());
+  const ScalingCase three = {.policy = &kCriticalPath, .workers = 3};
+  // Three threads compute twice as much as one, so each is slower by half.
+  EXPECT_NEAR(Predict(work, three, {{.threads = 1, .flops = 1}, {.threads = 3, .flops = 2}}).makespan, 3, 1e-3);
+  // Worker 0 runs one of the first three tasks alone, and the others wait for 0.25 s.
+  EXPECT_NEAR(Predict(work, three, {{.threads = 3, .wake_seconds = 0.25}}).makespan, 2.25, 1e-3);
+  TaskList tasks = Join();
+  for (TaskCost& cost : tasks.costs) cost.cached = 3e6;  // two thirds were written by other workers
+  EXPECT_NEAR(Predict(WorkloadOf(tasks), three, {{.threads = 3, .moved_byte_seconds = 1e-6}}).makespan, 6, 1e-3);
+  EXPECT_NEAR(Predict(WorkloadOf(tasks), {.policy = &kCriticalPath}, {{.threads = 1, .flops = 1}}).makespan, 4, 1e-3);
 }
 
 TEST(ScalingTest, AMeasuredStepBecomesAListOfTasks) {

@@ -76,6 +76,7 @@ class Workers {
         machine_(machine),
         queue_(schedule_, policy, machine.workers),
         counts_(rank.schedule),
+        asleep_(machine.wake_seconds),
         began_(static_cast<size_t>(machine.workers)),
         runs_(began_.size(), kIdle),
         shares_(policy.shares && !schedule_.parts.empty()),
@@ -92,7 +93,7 @@ class Workers {
     running_ = false;
     for (size_t w = 0; w < began_.size(); ++w) {
       Running& own = began_[w];
-      if (runs_[w] == kIdle && (own.task = queue_.Pop(static_cast<int>(w)))) {
+      if (runs_[w] == kIdle && (w == 0 || asleep_ <= 0) && (own.task = queue_.Pop(static_cast<int>(w)))) {
         const TaskCost& cost = costs_[*own.task];
         runs_[w] = w;
         own.left = cost.seconds + machine_.task_seconds;
@@ -101,15 +102,15 @@ class Workers {
       }
       running_ = running_ || own.task.has_value();
     }
-    for (size_t w = 0; shares_ && w < runs_.size(); ++w) {
+    for (size_t w = 0; shares_ && asleep_ <= 0 && w < runs_.size(); ++w) {
       if (runs_[w] == kIdle) runs_[w] = Share();
     }
     longer_ = Waiting();
   }
 
-  // Returns the seconds until the first running task ends, or kNever if no task runs.
+  // Returns the seconds until the first running task ends or workers wake up, or kNever if no task runs.
   double UntilNextEnd() const {
-    double interval = kNever;
+    double interval = asleep_ > 0 && running_ ? asleep_ : kNever;
     for (const Running& each : began_) {
       if (each.task) interval = std::min(interval, each.left * each.Stretch(longer_) / each.sharers);
     }
@@ -118,6 +119,7 @@ class Workers {
 
   // Advances time. `seconds`: at most UntilNextEnd().
   void Advance(double seconds) {
+    asleep_ -= seconds;
     for (size_t w = 0; w < began_.size(); ++w) {
       Running& each = began_[w];
       if (!each.task) continue;
@@ -183,6 +185,7 @@ class Workers {
   const SimulatedMachine& machine_;
   Queue queue_;
   ReadyCounts counts_;
+  double asleep_;               // seconds until workers other than the first one take tasks
   std::vector<Running> began_;  // by worker: the task that it began
   std::vector<size_t> runs_;    // by worker: the worker that began the task that it runs, or kIdle
   const bool shares_;           // whether idle workers share tasks

@@ -23,6 +23,7 @@ namespace weft {
 struct TaskCost {
   double seconds = 0;  // duration if no other task used the memory
   double bytes = 0;    // bytes read from memory or written to it
+  double cached = 0;   // bytes of operands that lie in caches
 };
 // Returns the seconds of each cost.
 std::vector<double> SecondsOf(absl::Span<const TaskCost> costs);
@@ -34,6 +35,7 @@ struct SimulatedMachine {
   // waits longer for memory.
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
+  double wake_seconds = 0;  // until workers other than the first one take tasks
 };
 
 struct RankMessage {

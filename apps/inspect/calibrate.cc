@@ -1,5 +1,6 @@
 // `weft calibrate` measures the costs of ops on this machine and writes them to a file. Then it compares estimates from
-// these costs with measured times of a training step. With --network, it measures messages between two ranks instead.
+// these costs with measured times of a training step. With --network, it measures messages between two ranks instead,
+// and with --threads what threads lose by sharing the machine.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -8,11 +9,14 @@
 #include <vector>
 
 #include "weft/apps/commands.h"
+#include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
+#include "weft/lab/machine/sharing.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/measure_network.h"
 #include "weft/lab/timed_step.h"
@@ -25,7 +29,7 @@ namespace {
 struct CalibrateFlags {
   ChoiceFlags choice;  // the step whose measured costs are compared with the estimates
   std::string out = "costs.json";
-  std::string imitate;
+  std::string imitate, threads;
   int64_t runs = 5;
   bool overwrite = false, network = false;
   GivenFlags given;
@@ -36,6 +40,11 @@ Hyperparameters Table(CalibrateFlags* flags) {
       {"out", "where to write the costs of ops on this machine; -: standard output", &flags->out, {.is_path = true}},
       {"overwrite", "replace the output file if it exists", &flags->overwrite},
       {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}},
+      {"threads",
+       "numbers of threads, separated by commas: measure what they lose by sharing the machine, instead of ops; adds "
+       "it "
+       "to the output file",
+       &flags->threads},
       {"network",
        "measure the network between two ranks instead of ops, under mpirun or with --imitate; adds it to the output "
        "file",
@@ -54,6 +63,14 @@ void Print(const EstimateErrors& errors, std::FILE* to) {
   for (const KindError& kind : errors.kinds) {
     std::fprintf(to, "%-28s %6d %12.3f %12.3f %6.2f %15.1f%%\n", kind.kind.c_str(), kind.calls, kind.seconds * 1e3,
                  kind.estimate * 1e3, kind.estimate / kind.seconds, kind.median_off * 100);
+  }
+}
+
+void PrintSharing(absl::Span<const SharingRow> rows, std::FILE* to) {
+  std::fprintf(to, "%7s %9s %8s %8s %12s\n", "threads", "f32_gflops", "copy_gb", "wake_us", "moved_us_mb");
+  for (const SharingRow& row : rows) {
+    std::fprintf(to, "%7d %10.1f %8.1f %8.1f %12.1f\n", row.threads, row.flops * 1e-9, row.bytes * 1e-9,
+                 row.wake_seconds * 1e6, row.moved_byte_seconds * 1e12);
   }
 }
 
@@ -93,8 +110,9 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
   return MeasureNetwork(messenger);
 }
 
-// Measures the network. Adds it to the file of --out if the file exists; otherwise writes a new file.
-absl::Status CalibrateNetwork(const CalibrateFlags& flags, Messenger* messenger) {
+// Measures the network, or the sharing of the machine. Adds it to the file of --out if the file exists; otherwise
+// writes a new file.
+absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger) {
   std::error_code error;
   const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);
   Calibration calibration;
@@ -102,6 +120,13 @@ absl::Status CalibrateNetwork(const CalibrateFlags& flags, Messenger* messenger)
     WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.out));
   }
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
+  if (!flags.network) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int> threads, ParseCounts("threads", flags.threads, Cores()));
+    calibration.set_sharing(MeasureSharing(threads));
+    WEFT_RETURN_IF_ERROR(WriteOut(flags.out, /*overwrite=*/true, calibration.ToJson()));
+    PrintSharing(calibration.sharing(), SummaryStream(flags.out));
+    return absl::OkStatus();
+  }
   WEFT_ASSIGN_OR_RETURN(const Network network, Measure(flags, messenger));
   if (messenger != nullptr && messenger->rank() > 0) return absl::OkStatus();
   calibration.set_network(network);
@@ -119,7 +144,13 @@ absl::Status Calibrate(CalibrateFlags flags) {
     status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
                              " ranks, between which --network measures");
   }
-  if (status.ok()) status = flags.network ? CalibrateNetwork(flags, messenger.get()) : CalibrateOps(flags);
+  if (status.ok() && flags.network && !flags.threads.empty()) {
+    status = InvalidArgument("--network and --threads measure different things: give one of them");
+  }
+  if (status.ok()) {
+    const bool adds = flags.network || !flags.threads.empty();
+    status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
+  }
   return PrintedByFirst(ranks, status);
 }
 
@@ -138,6 +169,8 @@ Command CalibrateCommand(CLI::App* weft) {
           {
               {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
               {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
+              {"Measures what threads lose by sharing the machine, for --costs of weft simulate.",
+               "weft calibrate --threads=1,2,4 --out=machine.json"},
               {"Measures an imitated network; mpirun -np 2 measures a real one.",
                "weft calibrate --network --imitate=25us,10Gbit --out=network.json"},
           },

@@ -94,7 +94,9 @@ Hyperparameters RankTable(RankFlags* flags) {
        &to->network,
        {.type = "LATENCY,BANDWIDTH[,TOPOLOGY]"}},
       {"costs",
-       "a file written by `weft calibrate`, whose costs and network are taken; default: costs are measured",
+       "a file written by `weft calibrate`, from which what workers lose by sharing a machine is taken and, with "
+       "--ranks, "
+       "costs of ops and the network; default: they are measured",
        &to->costs,
        {.is_path = true}},
       {"micro-batches-per-rank",

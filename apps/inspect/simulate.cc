@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/apps/commands.h"
@@ -15,6 +16,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/graph/speedup.h"
+#include "weft/lab/machine/sharing.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/options.h"
 
@@ -55,8 +57,8 @@ Hyperparameters Table(SimulateFlags* flags) {
        {"no-reuse", "simulate as if no two values shared bytes: more tasks can run at once, but they need more memory",
         &flags->no_reuse},
        {"bandwidth",
-        "memory bandwidth in GB/s, of all workers together and at most of one; 0: what this machine's cores reach, "
-        "scaled to the number of workers",
+        "memory bandwidth in GB/s, of all workers together and at most of one; 0: what --costs says or this machine's "
+        "cores reach, scaled to the number of workers",
         &flags->bandwidth,
         {.low = 0, .high = 1e6}},
        {"cache",
@@ -72,9 +74,28 @@ Hyperparameters Table(SimulateFlags* flags) {
   return table;
 }
 
+// Returns what workers lose by sharing: as --bandwidth or the file of --costs says, or as measured now.
+absl::StatusOr<std::vector<SharingRow>> SharingBy(const SimulateFlags& flags) {
+  const double bandwidth = flags.bandwidth * 1e9;
+  if (bandwidth > 0)
+    return std::vector<SharingRow>{{.threads = 1, .bytes = bandwidth}, {.threads = kMaxWorkers, .bytes = bandwidth}};
+  if (!flags.ranks.costs.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(flags.ranks.costs));
+    if (!calibration.sharing().empty()) return calibration.sharing();
+    if (flags.ranks.ranks.empty()) {
+      return InvalidArgument(
+          flags.ranks.costs,
+          " does not say what threads lose by sharing the machine: weft calibrate --threads=1,2,... --out=",
+          flags.ranks.costs, " adds it");
+    }
+  }
+  return MeasureSharing(Cores() > 1 ? std::vector<int>{1, Cores()} : std::vector<int>{1});
+}
+
 absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
   for (const Hyperparameter& row : RankTable(nullptr)) {
-    if (flags.given.count(row.flag) > 0) return InvalidArgument("--", row.flag, " is for predictions with --ranks");
+    if (row.flag != "costs" && flags.given.count(row.flag) > 0)
+      return InvalidArgument("--", row.flag, " is for predictions with --ranks");
   }
   if (!flags.tasks.empty()) {
     for (const char* other :
@@ -102,14 +123,13 @@ absl::Status CheckRankFlags(const SimulateFlags& flags, const std::vector<int>& 
   return CheckPredictRanks(flags.ranks, flags.validate, workers[0]);
 }
 
-RankScalingOptions ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers) {
+absl::StatusOr<RankScalingOptions> ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers) {
   RankScalingOptions options = {.graph = choice,
                                 .workers = workers,
                                 .runs = flags.runs,
                                 .cache_bytes = flags.cache * 1e6,
                                 .reuse = !flags.no_reuse};
-  const double given = flags.bandwidth * 1e9;
-  options.bandwidth = given > 0 ? MemoryBandwidth{.one_worker = given} : MeasureBandwidth();
+  WEFT_ASSIGN_OR_RETURN(options.sharing, SharingBy(flags));
   return options;
 }
 
@@ -185,20 +205,20 @@ absl::Status Simulate(SimulateFlags flags) {
     if (flags.given.count("workers") == 0) workers = {Cores()};
     WEFT_RETURN_IF_ERROR(CheckRankFlags(flags, workers));
     WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
-    return PredictRanks(flags.ranks, ScalingOf(flags, choice, workers[0]), flags.validate, flags.json);
+    WEFT_ASSIGN_OR_RETURN(RankScalingOptions options, ScalingOf(flags, choice, workers[0]));
+    return PredictRanks(flags.ranks, std::move(options), flags.validate, flags.json);
   }
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<SharingRow> sharing, SharingBy(flags));
   const bool load = !flags.tasks.empty();
   WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : UsageError(Measure(flags, choice, &cases)));
-  const MemoryBandwidth bandwidth =
-      flags.bandwidth > 0 ? MemoryBandwidth{.one_worker = flags.bandwidth * 1e9} : MeasureBandwidth();
   const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
   if (flags.save == kStandardOutput) return absl::OkStatus();  // it has the tasks alone
   if (!flags.json) PrintHeading(totals);
-  for (const Prediction& each : PredictAll(workload, cases, bandwidth)) {
+  for (const Prediction& each : PredictAll(workload, cases, sharing)) {
     flags.json ? PrintJson(totals, each) : PrintRow(each);
   }
   if (!flags.json && !load && workers.back() > kCheckedWorkers) {

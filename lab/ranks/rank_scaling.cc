@@ -78,7 +78,7 @@ std::vector<TaskCost> RankScaling::Costs(const Graph& graph) {
 }
 
 double RankScaling::Alone(const Graph& graph) {
-  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, options_.bandwidth.machine(options_.workers))
+  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, MachineOf(options_.sharing, options_.workers))
       .makespan;
 }
 
@@ -134,7 +134,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   prediction.seconds = slowest;
   for (const std::vector<SimulatedRank>& stage : stages) {
     const Simulation simulation =
-        SimulateRanks(stage, options_.network, kCriticalPath, options_.bandwidth.machine(options_.workers));
+        SimulateRanks(stage, options_.network, kCriticalPath, MachineOf(options_.sharing, options_.workers));
     prediction.seconds += simulation.makespan;
     prediction.communication += simulation.communication;
     prediction.hidden += simulation.hidden;

@@ -45,7 +45,7 @@ struct RankScalingOptions {
   // Number of ranks on each machine. This many ranks run at the same time while Measure measures, because they compete
   // for the machine's memory. Each needs a core of its own.
   int ranks_per_machine = 1;
-  MemoryBandwidth bandwidth = {};    // of each rank; zeros: no limit
+  std::vector<SharingRow> sharing;   // of the workers of each rank; empty: they lose nothing
   double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };

@@ -1,0 +1,106 @@
+// Rates are the best of several tries, and times are medians, because other programs only make a try slower.
+#include "weft/lab/machine/sharing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "weft/graph/schedule.h"
+#include "weft/graph/stealing_executor.h"
+#include "weft/lab/machine/measure.h"
+#include "weft/lab/machine/peak.h"
+#include "weft/lab/machine/team.h"
+
+namespace weft {
+namespace {
+
+constexpr int kTries = 101;
+
+// Each execution has a task for each worker. A task lasts until the other workers should have begun theirs.
+double WakeSeconds(int threads) {
+  constexpr double kTaskSeconds = 300e-6;
+  ScheduleBuilder builder;
+  for (int i = 0; i < threads; ++i) builder.AddTask(kTaskSeconds);
+  const Schedule schedule = std::move(builder).Build();
+  StealingExecutor executor(&schedule, threads);
+  std::vector<double> last;
+  for (int i = 0; i < kTries; ++i) {
+    std::vector<double> begun(static_cast<size_t>(threads));
+    const Clock::time_point start = Clock::now();
+    executor.Run([&](const TaskPart& part, int) {
+      begun[part.task] = SecondsSince(start);
+      while (SecondsSince(start) < begun[part.task] + kTaskSeconds) {
+      }
+    });
+    last.push_back(*std::max_element(begun.begin(), begun.end()));
+  }
+  return Median(std::move(last));
+}
+
+// The first thread writes an array, and the last one reads it twice: from the writer's cache, then from its own.
+double MovedByteSeconds(Team* team) {
+  constexpr size_t kBytes = size_t{256} << 10, kLine = 64;  // 256 KiB: the cache of a core holds them
+  std::vector<uint64_t> words(kBytes / sizeof(uint64_t));
+  constexpr size_t kStride = kLine / sizeof(uint64_t);  // one word of each cache line
+  uint64_t sum = 0;
+  const auto read = [&] {
+    const Clock::time_point start = Clock::now();
+    for (size_t i = 0; i < words.size(); i += kStride) sum += words[i];
+    return SecondsSince(start);
+  };
+  std::vector<double> moved;
+  for (int i = 0; i < kTries; ++i) {
+    team->Run([&](int thread) {
+      for (size_t w = 0; thread == 0 && w < words.size(); w += kStride) words[w] += w;
+    });
+    team->Run([&](int thread) {
+      if (thread + 1 != team->threads()) return;
+      const double first = read(), again = read();
+      moved.push_back((first - again) / kBytes);
+    });
+  }
+  [[maybe_unused]] volatile uint64_t kept = sum;
+  return std::max(0.0, Median(std::move(moved)));
+}
+
+double Between(double a, double b, double share) { return a + (b - a) * share; }
+
+}  // namespace
+
+std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads) {
+  constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
+  constexpr double kSeconds = 0.2;                   // of each rate
+  std::vector<SharingRow> rows;
+  for (const int count : threads) {
+    Team team(count);
+    SharingRow& row = rows.emplace_back(SharingRow{.threads = count});
+    row.flops = PeakF32(&team, kSeconds);
+    row.bytes = PeakBandwidth(&team, kArrayBytes, kSeconds).copy;
+    if (count == 1) continue;
+    row.wake_seconds = WakeSeconds(count);
+    row.moved_byte_seconds = MovedByteSeconds(&team);
+  }
+  return rows;
+}
+
+SharingRow SharingOf(absl::Span<const SharingRow> rows, int threads) {
+  const auto above =
+      std::find_if(rows.begin(), rows.end(), [&](const SharingRow& row) { return row.threads >= threads; });
+  SharingRow result = above == rows.end() ? rows.back() : *above;
+  if (above == rows.begin() || above == rows.end()) {
+    result.flops *= static_cast<double>(threads) / result.threads;
+    result.bytes *= static_cast<double>(threads) / result.threads;
+  } else {
+    const SharingRow& below = *(above - 1);
+    const double share = static_cast<double>(threads - below.threads) / (above->threads - below.threads);
+    result.flops = Between(below.flops, above->flops, share);
+    result.bytes = Between(below.bytes, above->bytes, share);
+    result.wake_seconds = Between(below.wake_seconds, above->wake_seconds, share);
+    result.moved_byte_seconds = Between(below.moved_byte_seconds, above->moved_byte_seconds, share);
+  }
+  result.threads = threads;
+  return result;
+}
+
+}  // namespace weft
