@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/help.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/option_names.h"
 #include "weft/core/status.h"
 
@@ -87,10 +88,11 @@ Hyperparameter WeightsRow(std::optional<DType>* weights) {
     return absl::OkStatus();
   };
   return {"weights",
-          "format in which weights are held: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes each; fewer bytes are "
-          "faster and less exact. Without this flag, the format that weft quantize wrote, or f32",
+          absl::StrCat("format in which weights are held: ", WeightFormatList(/*with_bytes=*/true),
+                       " bytes each; fewer bytes are faster and less exact. Without this flag, the format that weft "
+                       "quantize wrote, or f32"),
           Hyperparameter::Text{get, set},
-          {.choices = {"f32", "bf16", "q8_0", "q4_0"}, .group = "Run"}};
+          {.choices = WeightFormatNames(), .group = "Run"}};
 }
 
 Hyperparameter ThreadsRow(int64_t* threads) {

@@ -10,12 +10,14 @@
 #include <limits>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 
 namespace weft {
 namespace {
 
-constexpr int kHalf = kBlockElements / 2;
+constexpr int kElements = 32, kHalf = kElements / 2;  // of a block of Q8_0 or Q4_0
+constexpr int64_t kMaxBlock = 256;                    // elements of a block of any format
 
 // Rounds to the nearest integer, ties to even, as std::nearbyint does, for |x| < 2^22. The sum has no bits for
 // fractions. This form can be compiled to vector instructions.
@@ -27,7 +29,7 @@ float Round(float x) {
 // Returns the element with the largest magnitude, with its sign. Returns NaN if an element is not finite.
 float Extreme(const float* x) {
   float extreme = 0, sum = 0;
-  for (int i = 0; i < kBlockElements; ++i) {
+  for (int i = 0; i < kElements; ++i) {
     if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
     sum += x[i] * 0;  // 0, or NaN after an element that is not finite
   }
@@ -39,7 +41,7 @@ void EncodeQ8(const float* x, std::byte* out) {
   const uint16_t half = HalfBits(scale);
   std::memcpy(out, &half, sizeof(half));
   const float inverse = scale > 0 ? 1 / scale : 0;
-  for (int i = 0; i < kBlockElements; ++i) {
+  for (int i = 0; i < kElements; ++i) {
     const float q = std::isnan(scale) ? 0 : std::clamp(Round(x[i] * inverse), -127.0f, 127.0f);
     out[sizeof(half) + i] = static_cast<std::byte>(static_cast<int8_t>(q));
   }
@@ -48,8 +50,8 @@ void EncodeQ8(const float* x, std::byte* out) {
 // Returns the sum of term(i) over a block. Adds halves, so that the compiler can add vectors.
 template <class Term>
 float SumOverBlock(Term term) {
-  float sums[kBlockElements];
-  for (int i = 0; i < kBlockElements; ++i) sums[i] = term(i);
+  float sums[kElements];
+  for (int i = 0; i < kElements; ++i) sums[i] = term(i);
   for (int i = 0; i < 16; ++i) sums[i] += sums[i + 16];
   for (int i = 0; i < 8; ++i) sums[i] += sums[i + 8];
   for (int i = 0; i < 4; ++i) sums[i] += sums[i + 4];
@@ -58,7 +60,7 @@ float SumOverBlock(Term term) {
 
 // The integers and the scale of one block of Q4_0, and the sum of the squared errors.
 struct Q4Block {
-  float q[kBlockElements] = {};
+  float q[kElements] = {};
   uint16_t scale = 0;
   float error = std::numeric_limits<float>::infinity();
 };
@@ -66,7 +68,7 @@ struct Q4Block {
 Q4Block WithScale(const float* x, float scale) {
   Q4Block block;
   const float inverse = scale != 0 ? 1 / scale : 0;
-  for (int i = 0; i < kBlockElements; ++i) {
+  for (int i = 0; i < kElements; ++i) {
     const float q = Round(x[i] * inverse), below = q < 7 ? q : 7;
     block.q[i] = below > -8 ? below : -8;
   }
@@ -98,24 +100,73 @@ void EncodeQ4(const float* x, std::byte* out) {
   }
 }
 
-float Scale(const std::byte* block) {
-  uint16_t half;
-  std::memcpy(&half, block, sizeof(half));
-  return FromHalfBits(half);
-}
-
 void DecodeQ8(const std::byte* block, float* x) {
-  const float scale = Scale(block);
-  for (int i = 0; i < kBlockElements; ++i) x[i] = scale * static_cast<int8_t>(block[2 + i]);
+  const float scale = BlockScale(block);
+  for (int i = 0; i < kElements; ++i) x[i] = scale * static_cast<int8_t>(block[2 + i]);
 }
 
 void DecodeQ4(const std::byte* block, float* x) {
-  const float scale = Scale(block);
+  const float scale = BlockScale(block);
   for (int i = 0; i < kHalf; ++i) {
     const int byte = static_cast<int>(block[2 + i]);
     x[i] = scale * static_cast<float>((byte & 15) - 8);
     x[i + kHalf] = scale * static_cast<float>((byte >> 4) - 8);
   }
+}
+
+void EncodeF32(absl::Span<const float> values, std::byte* out) {
+  std::memcpy(out, values.data(), values.size() * sizeof(float));
+}
+void DecodeF32(const std::byte* bytes, absl::Span<float> values) {
+  std::memcpy(values.data(), bytes, values.size() * sizeof(float));
+}
+
+void EncodeBF16(absl::Span<const float> values, std::byte* out) {
+  for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<BF16*>(out)[i] = BF16(values[i]);
+}
+void DecodeBF16(const std::byte* bytes, absl::Span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] = reinterpret_cast<const BF16*>(bytes)[i];
+}
+
+// Encode and decode a row by functions of one block. Zeros fill the last block.
+template <DType dtype, void (*encode)(const float* x, std::byte* out)>
+void EncodeBlocks(absl::Span<const float> values, std::byte* out) {
+  constexpr size_t kBlock = static_cast<size_t>(RowOf(dtype).block);
+  static_assert(kMaxBlock % RowOf(dtype).block == 0);
+  for (size_t i = 0; i < values.size(); i += kBlock, out += RowOf(dtype).bytes) {
+    std::array<float, kBlock> block = {};
+    absl::c_copy(values.subspan(i, kBlock), block.begin());
+    encode(block.data(), out);
+  }
+}
+template <DType dtype, void (*decode)(const std::byte* block, float* x)>
+void DecodeBlocks(const std::byte* bytes, absl::Span<float> values) {
+  constexpr size_t kBlock = static_cast<size_t>(RowOf(dtype).block);
+  for (; values.size() >= kBlock; values.remove_prefix(kBlock), bytes += RowOf(dtype).bytes) {
+    decode(bytes, values.data());
+  }
+  if (values.empty()) return;
+  std::array<float, kBlock> last;
+  decode(bytes, last.data());
+  std::copy_n(last.begin(), values.size(), values.begin());
+}
+
+struct WeightFormat {
+  DType dtype;
+  void (*encode)(absl::Span<const float> values, std::byte* out);
+  void (*decode)(const std::byte* bytes, absl::Span<float> values);
+};
+constexpr WeightFormat kFormats[] = {
+    {kF32, EncodeF32, DecodeF32},
+    {kBF16, EncodeBF16, DecodeBF16},
+    {kQ8_0, EncodeBlocks<kQ8_0, EncodeQ8>, DecodeBlocks<kQ8_0, DecodeQ8>},
+    {kQ4_0, EncodeBlocks<kQ4_0, EncodeQ4>, DecodeBlocks<kQ4_0, DecodeQ4>},
+};
+
+const WeightFormat& FormatOf(DType dtype) {
+  const auto format = absl::c_find_if(kFormats, [&](const WeightFormat& f) { return f.dtype == dtype; });
+  WEFT_CHECK(format != std::end(kFormats));
+  return *format;
 }
 
 }  // namespace
@@ -143,39 +194,37 @@ float FromHalfBits(uint16_t bits) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
 }
 
+float BlockScale(const std::byte* block) {
+  uint16_t half;
+  std::memcpy(&half, block, sizeof(half));
+  return FromHalfBits(half);
+}
+
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
-  if (values.empty()) return;  // memcpy takes no null pointers
-  if (to == kF32) {
-    std::memcpy(out, values.data(), values.size() * sizeof(float));
-  } else if (to == kBF16) {
-    for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<BF16*>(out)[i] = BF16(values[i]);
-  } else {
-    WEFT_CHECK(IsBlockFormat(to));
-    for (size_t i = 0; i < values.size(); i += kBlockElements, out += BlockBytes(to)) {
-      std::array<float, kBlockElements> block = {};
-      absl::c_copy(values.subspan(i, block.size()), block.begin());
-      to == kQ8_0 ? EncodeQ8(block.data(), out) : EncodeQ4(block.data(), out);
-    }
-  }
+  if (!values.empty()) FormatOf(to).encode(values, out);  // memcpy takes no null pointers
 }
 
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) {
-  if (values.empty()) return;
-  if (from == kF32) {
-    std::memcpy(values.data(), bytes, values.size() * sizeof(float));
-  } else if (from == kBF16) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = reinterpret_cast<const BF16*>(bytes)[i];
-  } else {
-    WEFT_CHECK(IsBlockFormat(from));
-    const auto decode = from == kQ8_0 ? DecodeQ8 : DecodeQ4;
-    for (; values.size() >= kBlockElements; values.remove_prefix(kBlockElements), bytes += BlockBytes(from)) {
-      decode(bytes, values.data());
-    }
-    if (values.empty()) return;
-    std::array<float, kBlockElements> last;
-    decode(bytes, last.data());
-    std::copy_n(last.begin(), values.size(), values.begin());
+  if (!values.empty()) FormatOf(from).decode(bytes, values);
+}
+
+std::vector<std::string> WeightFormatNames() {
+  std::vector<std::string> names;
+  for (const WeightFormat& format : kFormats) names.emplace_back(Name(format.dtype));
+  return names;
+}
+
+std::string WeightFormatList(bool with_bytes) {
+  std::string list;
+  for (const auto& [dtype, encode, decode] : kFormats) {
+    const std::string bytes = absl::StrCat(std::round(BytesOfElement(dtype) * 100) / 100);
+    absl::StrAppend(&list,
+                    list.empty()                            ? ""
+                    : dtype == std::end(kFormats)[-1].dtype ? " or "
+                                                            : ", ",
+                    with_bytes ? absl::StrCat(bytes, " (", Name(dtype), ")") : std::string(Name(dtype)));
   }
+  return list;
 }
 
 void ConvertWeight(const Tensor& from, const Tensor& to) {
@@ -184,7 +233,7 @@ void ConvertWeight(const Tensor& from, const Tensor& to) {
     std::memcpy(to.data, from.data, from.type.bytes());
     return;
   }
-  std::array<float, 128 * kBlockElements> values;
+  std::array<float, 16 * kMaxBlock> values;
   const int64_t rows = from.type.shape.rows(), cols = from.type.shape.cols();
   const std::byte* row = from.data;
   std::byte* out = to.data;

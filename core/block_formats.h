@@ -1,10 +1,14 @@
-// A block format stores a weight in fewer bits. Each 32 consecutive elements of a row are a block: a scale d, in f16,
-// and an integer q for each element, which stands for d · q. Zeros fill the last block of a row. The formats and their
-// bytes are those of GGUF, whose rows are whole blocks.
+// Weights can be stored in f32, in bf16, and in block formats, which take fewer bytes. In a block format, some
+// consecutive elements of a row are a block (DTypeRow::block). It begins with a scale d, in f16, and has an integer q
+// for each element, which stands for d · q. Zeros fill the last block of a row. The formats and their bytes are those
+// of GGUF, whose rows are whole blocks.
 //
 //   Q8_0   34 bytes: d, then 32 bytes, each a q in -127 .. 127
 //   Q4_0   18 bytes: d, then 16 bytes. Byte i holds q + 8 of element i in its lower half, and of element i + 16 in its
 //          upper half, for q in -8 .. 7.
+//
+// A new format is a row of kDTypes (core/dtype.h), a row of the table in block_formats.cc, and a struct in
+// ops/kernels/weight_blocks-inl.h, where the products read it.
 //
 //   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
 //   DecodeWeight(kQ8_0, bytes, weights);   // and back
@@ -13,6 +17,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "weft/core/dtype.h"
@@ -33,8 +39,16 @@ void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 // Reads `values.size()` elements of a row of the dtype `from`: f32, bf16, or a block format.
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
 
+// Returns the scale of a block, the number d.
+float BlockScale(const std::byte* block);
+
 // Reports whether `dtype` is one that EncodeWeight writes.
 constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
+// Returns the names of these dtypes.
+std::vector<std::string> WeightFormatNames();
+// Returns them as "f32, bf16 or q8_0" or, with the bytes that a number takes, "4 (f32), 2 (bf16) or 1.06 (q8_0)".
+std::string WeightFormatList(bool with_bytes = false);
+
 // Copies a tensor of one of these dtypes to another of the same shape. Equal dtypes keep their bits.
 void ConvertWeight(const Tensor& from, const Tensor& to);
 

@@ -5,17 +5,30 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 
 #include "absl/strings/string_view.h"
 
 namespace weft {
 
-// Q8_0 and Q4_0 are the block formats of weights (core/block_formats.h): their elements have no addresses of their own.
+// Those after kBool are the block formats of weights (core/block_formats.h). Their elements have no addresses of their
+// own.
 enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool, kQ8_0, kQ4_0 };
 inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kBF16, kI32 = DType::kI32,
                        kBool = DType::kBool, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0;
-inline constexpr int kDTypeCount = 7;
+
+struct DTypeRow {
+  absl::string_view name;
+  int64_t block;  // elements that are stored together; 1: each has its own bytes
+  size_t bytes;   // of a block
+};
+// Indexed by DType.
+inline constexpr DTypeRow kDTypes[] = {
+    {"f32", 1, 4}, {"f64", 1, 8}, {"bf16", 1, 2}, {"i32", 1, 4}, {"bool", 1, 1}, {"q8_0", 32, 34}, {"q4_0", 32, 18},
+};
+inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
+constexpr const DTypeRow& RowOf(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
 
 // A bfloat16 is the upper half of an f32. Conversion rounds to nearest, ties to even; a NaN becomes a quiet NaN.
 struct BF16 {
@@ -35,18 +48,13 @@ template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
 constexpr DType ComputedIn(DType dtype) { return dtype == kBF16 ? kF32 : dtype; }
 
-template <class T>
-extern const DType kDTypeOf;  // defined for the five element types
-template <>
-inline constexpr DType kDTypeOf<float> = DType::kF32;
-template <>
-inline constexpr DType kDTypeOf<double> = DType::kF64;
-template <>
-inline constexpr DType kDTypeOf<BF16> = DType::kBF16;
-template <>
-inline constexpr DType kDTypeOf<int32_t> = DType::kI32;
-template <>
-inline constexpr DType kDTypeOf<bool> = DType::kBool;
+template <class T>  // one of the five element types; others do not compile
+inline constexpr DType kDTypeOf = std::is_same_v<T, float>     ? kF32
+                                  : std::is_same_v<T, double>  ? kF64
+                                  : std::is_same_v<T, BF16>    ? kBF16
+                                  : std::is_same_v<T, int32_t> ? kI32
+                                  : std::is_same_v<T, bool>    ? kBool
+                                                               : throw "no dtype";
 
 // Calls `f` with a zero of the C++ type of `dtype`, which is not a block format, and returns the result of `f`:
 //   Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... })
@@ -60,30 +68,27 @@ auto Dispatch(DType dtype, F&& f) {
 }
 
 // Returns the bytes of one element. `dtype` is not a block format.
-constexpr size_t SizeOf(DType dtype) {
-  constexpr size_t kSizes[] = {4, 8, 2, 4, 1};
-  return kSizes[static_cast<int>(dtype)];
-}
+constexpr size_t SizeOf(DType dtype) { return RowOf(dtype).bytes; }
 constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
-
-inline constexpr int64_t kBlockElements = 32;  // elements of a block of Q8_0 or Q4_0
-constexpr bool IsBlockFormat(DType dtype) { return dtype >= DType::kQ8_0; }
-// Returns the bytes of a block: an f16 scale and 8 or 4 bits for each element.
-constexpr size_t BlockBytes(DType dtype) { return dtype == DType::kQ8_0 ? 34 : 18; }
-// Returns the number of blocks of a row. Zeros fill the last block.
-constexpr int64_t BlocksOf(int64_t row_elements) { return (row_elements + kBlockElements - 1) / kBlockElements; }
-// Returns the bytes of a row of `elements` elements, in whole blocks if `dtype` is a block format.
+constexpr bool IsBlockFormat(DType dtype) { return RowOf(dtype).block > 1; }
+// Returns the number of blocks of a row. In a block format, zeros fill the last block.
+constexpr int64_t BlocksOf(DType dtype, int64_t row_elements) {
+  return (row_elements + RowOf(dtype).block - 1) / RowOf(dtype).block;
+}
+// Returns the bytes of a row of `elements` elements, which are whole blocks.
 constexpr size_t BytesOf(DType dtype, int64_t elements) {
-  if (IsBlockFormat(dtype)) return static_cast<size_t>(BlocksOf(elements)) * BlockBytes(dtype);
-  return static_cast<size_t>(elements) * SizeOf(dtype);
+  return static_cast<size_t>(BlocksOf(dtype, elements)) * RowOf(dtype).bytes;
+}
+// Returns the mean bytes of an element of a row of whole blocks. Fewer bytes are less precise.
+constexpr double BytesOfElement(DType dtype) {
+  return static_cast<double>(RowOf(dtype).bytes) / static_cast<double>(RowOf(dtype).block);
 }
 
-inline constexpr absl::string_view kDTypeNames[kDTypeCount] = {"f32", "f64", "bf16", "i32", "bool", "q8_0", "q4_0"};
-constexpr absl::string_view Name(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
+constexpr absl::string_view Name(DType dtype) { return RowOf(dtype).name; }
 // If a dtype is called `name`, sets `*dtype` to it and returns true. Otherwise returns false.
 inline bool ParseDType(absl::string_view name, DType* dtype) {
   for (int i = 0; i < kDTypeCount; ++i) {
-    if (kDTypeNames[i] != name) continue;
+    if (kDTypes[i].name != name) continue;
     *dtype = static_cast<DType>(i);
     return true;
   }

@@ -39,8 +39,8 @@ DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reas
   if (std::min(type.shape.dim(0), type.shape.dim(1)) < kMinAxis) {
     return because("it has fewer than 64 rows or columns", type.dtype);
   }
-  const auto bytes = [](DType dtype) { return BytesOf(dtype, kBlockElements); };
-  if (bytes(wanted) < bytes(spec.least)) return because("the model needs it more precisely", spec.least);
+  if (BytesOfElement(wanted) < BytesOfElement(spec.least))
+    return because("the model needs it more precisely", spec.least);
   return wanted;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/json.h"
@@ -21,8 +22,6 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
-// The format's names of dtypes, by DType.
-constexpr absl::string_view kNames[kDTypeCount] = {"F32", "F64", "BF16", "I32", "BOOL", "Q8_0", "Q4_0"};
 
 // How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32. No
 // kernel computes with the dtypes of kUnread, so their bytes are not read.
@@ -78,8 +77,9 @@ absl::StatusOr<Shape> ReadShape(const Json& sizes) {
 absl::Status ReadDType(const Json& name, Entry* entry) {
   if (!name.is_string()) return InvalidArgument("its dtype is not a string");
   const std::string& text = name.get_ref<const std::string&>();
-  if (const auto known = absl::c_find(kNames, text); known != std::end(kNames)) {
-    entry->type.dtype = static_cast<DType>(known - std::begin(kNames));
+  const auto is_called = [&](const DTypeRow& row) { return absl::AsciiStrToUpper(row.name) == text; };
+  if (const auto known = absl::c_find_if(kDTypes, is_called); known != std::end(kDTypes)) {
+    entry->type.dtype = static_cast<DType>(known - std::begin(kDTypes));
     return absl::OkStatus();
   }
   for (const OtherDType& other : kOtherDTypes) {
@@ -242,7 +242,7 @@ absl::StatusOr<std::string> MakeHeader(const std::string& path, absl::Span<const
       return InvalidArgument("cannot write ", path, ": '", name, "' occurs twice or is reserved");
     }
     const absl::Span<const int64_t> sizes = type.shape.dims();
-    header[name] = {{"dtype", std::string(kNames[static_cast<int>(type.dtype)])},
+    header[name] = {{"dtype", absl::AsciiStrToUpper(Name(type.dtype))},
                     {"shape", std::vector<int64_t>(sizes.begin(), sizes.end())},
                     {"data_offsets", {begin, end}}};
   }

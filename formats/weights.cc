@@ -93,9 +93,7 @@ int64_t FindNotFinite(const Part& part) {
     return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
   }
   for (int64_t i = part.begin; i < part.end; ++i) {
-    uint16_t scale;
-    std::memcpy(&scale, data + static_cast<size_t>(i) * BlockBytes(dtype), sizeof(scale));
-    if (!std::isfinite(FromHalfBits(scale))) return i;
+    if (!std::isfinite(BlockScale(data + static_cast<size_t>(i) * RowOf(dtype).bytes))) return i;
   }
   return part.end;
 }
@@ -132,8 +130,8 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
   if (first == parts.size()) return absl::OkStatus();
   const auto& [name, tensor] = *parts[first].named;
   const auto& [dtype, shape] = tensor.type;
-  const int64_t found = FindNotFinite(parts[first]), cols = shape.cols(), blocks = BlocksOf(cols);
-  const int64_t element = IsBlockFormat(dtype) ? found / blocks * cols + found % blocks * kBlockElements : found;
+  const int64_t found = FindNotFinite(parts[first]), cols = shape.cols(), blocks = BlocksOf(dtype, cols);
+  const int64_t element = found / blocks * cols + found % blocks * RowOf(dtype).block;
   float value;
   DecodeWeight(dtype, tensor.data + static_cast<size_t>(found) * BytesOf(dtype, 1), {&value, 1});
   return absl::DataLossError(absl::StrCat(path, ": element ", element, " of '", name, "' ", ToString(tensor.type),
@@ -243,7 +241,7 @@ DType Weights::dtype() const {
   DType least = kF32;
   for (const auto& [name, tensor] : tensors_) {
     const DType dtype = tensor.type.dtype;
-    if (IsWeightFormat(dtype) && BytesOf(dtype, kBlockElements) < BytesOf(least, kBlockElements)) least = dtype;
+    if (IsWeightFormat(dtype) && BytesOfElement(dtype) < BytesOfElement(least)) least = dtype;
   }
   return least;
 }

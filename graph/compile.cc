@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/graph/divide.h"
 #include "weft/graph/fuse.h"
@@ -38,8 +39,8 @@ absl::StatusOr<Rewrite> Begin(const Tape& tape, const CompileOptions& options) {
   if (options.precision != kF32 && options.precision != kBF16) {
     return InvalidArgument("compile: precision is ", Name(options.precision), ", wanted f32 or bf16");
   }
-  if (options.weights != kF32 && options.weights != kBF16 && !IsBlockFormat(options.weights)) {
-    return InvalidArgument("compile: weights is ", Name(options.weights), ", wanted f32, bf16, q8_0 or q4_0");
+  if (!IsWeightFormat(options.weights)) {
+    return InvalidArgument("compile: weights is ", Name(options.weights), ", wanted ", WeightFormatList());
   }
   Rewrite rewrite = {.program = tape.program(), .options = options};
   for (const VarList* roots : {&options.fetch, &options.update}) {

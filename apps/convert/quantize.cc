@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/printable.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
 #include "weft/core/program.h"
 #include "weft/core/status.h"
@@ -27,8 +29,9 @@ struct QuantizeFlags {
 Hyperparameters Table(QuantizeFlags* flags) {
   Hyperparameter weights = WeightsRow(&flags->weights);
   weights.help =
-      "format of matrices: 4 (f32), 2 (bf16), 1.06 (q8_0) or 0.56 (q4_0) bytes a number, more if rows aren't multiples "
-      "of 32; vectors, tables of positions and matrices of fewer than 64 rows or columns stay in f32";
+      absl::StrCat("format of matrices: ", WeightFormatList(/*with_bytes=*/true),
+                   " bytes a number, more if rows aren't multiples of 32; vectors, tables of positions and matrices of "
+                   "fewer than 64 rows or columns stay in f32");
   weights.rules.group = "";
   ConvertOptions& options = flags->options;
   Hyperparameters table = {

@@ -13,6 +13,7 @@
 
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
@@ -69,8 +70,7 @@ int Main(int argc, char** argv) {
   SetUp(&app);
   app.add_option("--batch", options.batch, "number of texts")->check(CLI::Range(1, 1 << 16));
   app.add_option("--length", options.length, "tokens of each text")->check(CLI::Range(1, 1 << 16));
-  app.add_option("--precision", options.precision, "format of the weights")
-      ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
+  app.add_option("--precision", options.precision, "format of the weights")->check(CLI::IsMember(WeightFormatNames()));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
   app.add_option("--repeats", options.repeats, "forward passes of which the median is taken")
       ->check(CLI::Range(1, 1000));

@@ -16,6 +16,7 @@
 
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/generate.h"
@@ -138,8 +139,7 @@ int Main(int argc, char** argv) {
   app.add_option("--layers", options.layers, "number of layers; 0: the model's own")->check(CLI::Range(0, 1 << 12));
   app.add_option("--window", options.window, "number of tokens that a token sees, itself included; 0: no limit")
       ->check(CLI::Range(0, 1 << 20));
-  app.add_option("--precision", options.precision, "format of the weights")
-      ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
+  app.add_option("--precision", options.precision, "format of the weights")->check(CLI::IsMember(WeightFormatNames()));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
   app.add_option("--repeats", options.repeats, "texts of which the median is taken")->check(CLI::Range(1, 1000));
   app.add_flag("--json", options.json, "print one JSON object");

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
@@ -85,8 +86,7 @@ int Main(int argc, char** argv) {
   app.add_option("--shortlist", options.shortlist, "file of weft lexicon, from which each sentence's words are taken");
   app.add_option("--beam", options.beam, "number of hypotheses; 1: greedy")->check(CLI::Range(1, 1024));
   app.add_option("--batch", options.batch, "maximum number of sentences at once")->check(CLI::Range(1, 4096));
-  app.add_option("--precision", options.precision, "format of the weights")
-      ->check(CLI::IsMember({"f32", "bf16", "q8_0", "q4_0"}));
+  app.add_option("--precision", options.precision, "format of the weights")->check(CLI::IsMember(WeightFormatNames()));
   app.add_option("--threads", options.threads, "number of threads; 0: the number of cores")->check(CLI::Range(0, 1024));
   app.add_option("--repeats", options.repeats, "translations of the file of which the median is taken")
       ->check(CLI::Range(1, 1000));

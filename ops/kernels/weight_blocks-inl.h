@@ -1,5 +1,6 @@
-// BlockFormat is the struct for weights in Q8_0 or Q4_0 that MultiplyWeightRows uses, as weight_formats-inl.h
-// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers.
+// BlockFormat is the struct for weights in a block format that MultiplyWeightRows uses, as weight_formats-inl.h
+// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers. Formats differ in the
+// struct that unpacks a block's integers, of which BlockFormats is the list.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_BLOCKS_INL_H_
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
@@ -19,6 +21,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
+
+constexpr int64_t kBlock = 32;  // elements of a block in all formats of this file
 
 // Returns the bits of the scale of a block of weights, an f16.
 HWY_INLINE uint16_t ScaleBits(const std::byte* block) {
@@ -43,7 +47,7 @@ struct QuantizedQuad {
   // Returns the block at a position of q. The function is its own inverse.
   static constexpr int64_t BlockAt(int64_t position) { return position % 2 * 2 + position / 2; }
 
-  alignas(32) int8_t q[kBlocks][kBlockElements];
+  alignas(32) int8_t q[kBlocks][kBlock];
   // The weights' bytes are unsigned, q + kOffset, so the sums of products begin with -kOffset times the sums of a's q.
   int32_t start[kBlocks];
   float scale[kBlocks];
@@ -77,8 +81,8 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, Quant
   };
   HWY_UNROLL(4)
   for (int64_t b = 0; b < 4; ++b) {
-    x[b] = load(b * kBlockElements);
-    y[b] = load(b * kBlockElements + 16);
+    x[b] = load(b * kBlock);
+    y[b] = load(b * kBlock + 16);
     magnitudes[b] =
         _mm512_max_epi32(_mm512_castps_si512(_mm512_abs_ps(x[b])), _mm512_castps_si512(_mm512_abs_ps(y[b])));
   }
@@ -103,34 +107,52 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, Quant
   _mm_store_si128(reinterpret_cast<__m128i*>(quad->start), _mm_mullo_epi32(sums, _mm_set1_epi32(-offset)));
 }
 
-// Q8_0 and Q4_0 with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
+// Returns two blocks side by side. `load` expands the bytes of one of them to 256 bits.
+template <class Load>
+HWY_INLINE __m512i BothOf(const std::byte* first, const std::byte* second, const Load& load) {
+  return _mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1);
+}
+
+// A format's struct: `Bytes` returns the elements of two blocks, plus kOffset, which makes them unsigned.
+struct Q8 {
+  static constexpr DType kDType = kQ8_0;
+  static constexpr int kOffset = 128;
+  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
+    const auto load = [](const std::byte* block)
+                          HWY_ATTR { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2)); };
+    return _mm512_xor_si512(BothOf(first, second, load), _mm512_set1_epi8(-128));
+  }
+};
+struct Q4 {
+  static constexpr DType kDType = kQ4_0;
+  static constexpr int kOffset = 8;
+  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
+    const auto load = [](const std::byte* block) HWY_ATTR {
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 2)));
+    };
+    const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
+    return _mm512_and_si512(_mm512_srlv_epi64(BothOf(first, second, load), shifts), _mm512_set1_epi8(15));
+  }
+};
+
+// Block formats with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
 // be the sum of the scaled products of blocks i, i + 4, i + 8, ... An element of y is (p(0) + p(2)) + (p(1) + p(3)).
-template <DType kFormat>
-struct BlockFormat : AnyFormat<kFormat> {
+template <class Stored>
+struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
+  using Stored::kDType, Stored::kOffset, Stored::Bytes;
   static constexpr int kMaxRows = 4;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
-  static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
-  static constexpr int kOffset = kFormat == kQ8_0 ? 128 : 8;
-  static int64_t Stride(int64_t inner) { return (BlocksOf(inner) + 3) / 4; }
-  static int64_t StepElements() { return 4 * kBlockElements; }
+  static constexpr int64_t kBytes = static_cast<int64_t>(RowOf(kDType).bytes);
+  static_assert(RowOf(kDType).block == kBlock);
+  static int64_t Stride(int64_t inner) { return (BlocksOf(kDType, inner) + 3) / 4; }
+  static int64_t StepElements() { return 4 * kBlock; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedQuad* to) {
     for (; inner >= StepElements(); inner -= StepElements(), a += StepElements()) {
       QuantizeQuad(a, StepElements(), kOffset, to++);
     }
     if (inner > 0) QuantizeQuad(a, inner, kOffset, to);
-  }
-  // Returns the elements of two blocks, plus kOffset.
-  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
-    const auto half = [](const std::byte* block) HWY_ATTR {
-      if constexpr (kFormat == kQ8_0) return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2));
-      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 2)));
-    };
-    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(half(first)), half(second), 1);
-    if constexpr (kFormat == kQ8_0) return _mm512_xor_si512(both, _mm512_set1_epi8(-128));
-    const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
-    return _mm512_and_si512(_mm512_srlv_epi64(both, shifts), _mm512_set1_epi8(15));
   }
   // Adds the products of `blocks` blocks, 1 to 4. Missing blocks repeat the elements of the last one, with scale 0.
   template <int kCols, int kRows>
@@ -163,7 +185,7 @@ struct BlockFormat : AnyFormat<kFormat> {
   template <int kCols, int kRows>
   static HWY_INLINE void Rest(const std::byte* const* w, const QuantizedQuad* a, int64_t stride, int64_t inner,
                               Sum (&sums)[kCols][kRows]) {
-    const int64_t blocks = inner / kBlockElements, rest = blocks % 4;
+    const int64_t blocks = inner / kBlock, rest = blocks % 4;
     if (rest > 0) Add<kCols, kRows>(w, blocks - rest, rest, a, stride, sums);
   }
 };
@@ -172,7 +194,7 @@ struct BlockFormat : AnyFormat<kFormat> {
 
 // A block of a row of a, in 8 bits: element k is scale · q[k].
 struct QuantizedBlock {
-  int16_t q[kBlockElements];
+  int16_t q[kBlock];
   float scale;
 };
 
@@ -192,49 +214,58 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const hn::RebindToSigned<D<float>> d32;
   auto maxima = hn::Zero(d32);
-  for (int64_t k = 0; k < kBlockElements; k += lanes) {
+  for (int64_t k = 0; k < kBlock; k += lanes) {
     maxima = hn::Max(maxima, hn::BitCast(d32, hn::Abs(hn::LoadU(d, a + k))));
   }
   const float largest = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(d32, maxima)));
   block->scale = largest / 127 + largest * 0;
   const V<float> inverse = hn::Set(d, largest > 0 ? 127 / largest : 0);
-  for (int64_t k = 0; k < kBlockElements; k += lanes) {
+  for (int64_t k = 0; k < kBlock; k += lanes) {
     hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, a + k), inverse))), d16, block->q + k);
   }
 }
 
-// Q8_0 and Q4_0 with products of 16-bit integers, which every instruction set has.
-template <DType kFormat>
-struct BlockFormat : AnyFormat<kFormat> {
+using D16 = hn::CappedTag<int16_t, 16>;
+
+// A format's struct: `Integers` returns the integers of elements i, i + 1, ...
+struct Q8 {
+  static constexpr DType kDType = kQ8_0;
+  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
+    const auto bytes = hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(block + 2) + i);
+    return hn::PromoteTo(D16(), bytes);
+  }
+};
+struct Q4 {
+  static constexpr DType kDType = kQ4_0;
+  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
+    const D16 d16;
+    const auto pairs = hn::LoadU(hn::Rebind<uint8_t, D16>(), reinterpret_cast<const uint8_t*>(block + 2) + i % 16);
+    const auto words = hn::PromoteTo(d16, pairs);
+    const auto bits = i < 16 ? hn::And(words, hn::Set(d16, 15)) : hn::ShiftRight<4>(words);
+    return hn::Sub(bits, hn::Set(d16, 8));
+  }
+};
+
+// Block formats with products of 16-bit integers, which every instruction set has.
+template <class Stored>
+struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
+  using Stored::kDType, Stored::Integers;
   static constexpr int kMaxRows = 2;
   using Prepared = QuantizedBlock;
-  using D16 = hn::CappedTag<int16_t, 16>;
   using D32 = hn::RepartitionToWide<D16>;
   using DSum = hn::Rebind<float, D32>;
   using Sum = hn::Vec<DSum>;
-  static constexpr int64_t kBytes = static_cast<int64_t>(BlockBytes(kFormat));
-  static int64_t Stride(int64_t inner) { return BlocksOf(inner); }
-  static int64_t StepElements() { return kBlockElements; }
+  static constexpr int64_t kBytes = static_cast<int64_t>(RowOf(kDType).bytes);
+  static_assert(RowOf(kDType).block == kBlock);
+  static int64_t Stride(int64_t inner) { return BlocksOf(kDType, inner); }
+  static int64_t StepElements() { return kBlock; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
-    for (; inner >= kBlockElements; inner -= kBlockElements, a += kBlockElements) QuantizeBlock(a, to++);
+    for (; inner >= kBlock; inner -= kBlock, a += kBlock) QuantizeBlock(a, to++);
     if (inner == 0) return;
-    float last[kBlockElements] = {};
+    float last[kBlock] = {};
     std::copy_n(a, inner, last);
     QuantizeBlock(last, to);
-  }
-  // Returns the integers of elements i, i + 1, ...
-  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
-    const D16 d16;
-    if constexpr (kFormat == kQ8_0) {
-      const auto bytes = hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(block + 2) + i);
-      return hn::PromoteTo(d16, bytes);
-    } else {
-      const auto pairs = hn::LoadU(hn::Rebind<uint8_t, D16>(), reinterpret_cast<const uint8_t*>(block + 2) + i % 16);
-      const auto words = hn::PromoteTo(d16, pairs);
-      const auto bits = i < 16 ? hn::And(words, hn::Set(d16, 15)) : hn::ShiftRight<4>(words);
-      return hn::Sub(bits, hn::Set(d16, 8));
-    }
   }
   template <int kCols, int kRows>
   static HWY_INLINE void Step(const std::byte* const* w, const QuantizedBlock* a, int64_t stride, int64_t step,
@@ -248,7 +279,7 @@ struct BlockFormat : AnyFormat<kFormat> {
       for (int r = 0; r < kRows; ++r) {
         const QuantizedBlock& x = a[r * stride + step];
         auto even = hn::Zero(d32), odd = hn::Zero(d32);
-        for (int64_t i = 0; i < kBlockElements; i += lanes) {
+        for (int64_t i = 0; i < kBlock; i += lanes) {
           even = hn::ReorderWidenMulAccumulate(d32, Integers(block, i), hn::LoadU(d16, x.q + i), even, odd);
         }
         const auto product = hn::ConvertTo(DSum(), hn::Add(even, odd));
@@ -259,6 +290,8 @@ struct BlockFormat : AnyFormat<kFormat> {
 };
 
 #endif
+
+using BlockFormats = std::tuple<BlockFormat<Q8>, BlockFormat<Q4>>;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft

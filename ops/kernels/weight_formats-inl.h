@@ -69,6 +69,7 @@ HWY_INLINE void Unrolled(const Function& function) {
 // Holds defaults. A format hides a default by a member of the same name. This Rest is for rows of whole steps.
 template <DType kFormat>
 struct AnyFormat {
+  static constexpr DType kDType = kFormat;
   static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance, kPrefetchDistanceOnIntel = kPrefetchDistance;
   static int64_t RowBytes(int64_t inner) { return static_cast<int64_t>(BytesOf(kFormat, inner)); }
   template <int kCols, int kRows, class... Arguments>

@@ -27,8 +27,8 @@ constexpr int64_t kMinPanelRows = 5;  // with fewer rows, copying costs more tha
 
 constexpr int kPanelVectors = 2;  // vectors of columns
 constexpr int64_t kPanelColumns = 16 * kPanelVectors;
-constexpr int kPanelRows = 6;               // rows of a for which the sums fit into registers
-constexpr int kWords = kBlockElements / 4;  // four elements of a block are a word
+constexpr int kPanelRows = 6;       // rows of a for which the sums fit into registers
+constexpr int kWords = kBlock / 4;  // four elements of a block are a word
 
 // One block of each column of a panel.
 struct PanelBlock {
@@ -70,10 +70,9 @@ struct Ahead {
 
 // Copies columns `first`, `first` + 1, ... to a panel. Columns from `last` on repeat column last - 1. The panel has the
 // blocks in the order in which they are multiplied.
-template <DType kFormat>
+template <class Format>
 void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* panel, Ahead& ahead) {
-  using Format = BlockFormat<kFormat>;
-  const int64_t blocks = w.inner / kBlockElements, bytes = Format::RowBytes(w.inner);
+  const int64_t blocks = w.inner / kBlock, bytes = Format::RowBytes(w.inner);
   PanelBlock* blocks_of[QuantizedQuad::kBlocks];
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
     const int64_t begin = QuantizedQuad::BlockAt(position);
@@ -187,21 +186,20 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const 
   return kRows;
 }
 
-size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>(BlocksOf(inner)) * sizeof(PanelBlock); }
+size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>((inner + kBlock - 1) / kBlock) * sizeof(PanelBlock); }
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch
 // the next panel.
-template <DType kFormat>
+template <class Format>
 void MultiplyPanels(const WeightRows& w, int64_t first, int64_t last, const QuantizedQuad* a, int64_t rows, float* y,
                     PanelBlock* panel) {
-  using Format = BlockFormat<kFormat>;
-  const int64_t blocks = w.inner / kBlockElements, stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
+  const int64_t blocks = w.inner / kBlock, stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
   const int64_t steps = std::max<int64_t>(1, (kPanelVectors + 1) * blocks);
   for (int64_t col = first; col < last; col += kPanelColumns) {
     PanelOutput out = {.y = y + col, .stride = w.cols, .cols = std::min(kPanelColumns, last - col)};
     const int64_t next = std::min(col + kPanelColumns, last), after = std::min(next + kPanelColumns, last);
     Ahead ahead = {w.data + next * bytes, ((after - next) * bytes / 64 + steps - 1) / steps};
-    PackPanel<kFormat>(w, col, last, panel, ahead);
+    PackPanel<Format>(w, col, last, panel, ahead);
     for (int64_t r = 0; r < rows;) {
       out.y = y + col + r * w.cols;
       // The remaining rows are divided among as few passes as possible. All passes have nearly the same number of rows.

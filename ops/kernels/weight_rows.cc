@@ -3,6 +3,7 @@
 #include "weft/ops/kernels/weight_rows.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "weft/core/arena.h"
 
@@ -35,7 +36,7 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 // Adds the two halves of a vector until four lanes are left.
 template <class V>
-HWY_INLINE hn::Vec<hn::CappedTag<float, kColumns>> FoldToFour(V v) {
+HWY_INLINE hn::Vec<hn::CappedTag<float, kColumns> > FoldToFour(V v) {
   const hn::DFromV<V> d;
   if constexpr (hn::MaxLanes(hn::DFromV<V>()) <= kColumns) {
     return v;
@@ -176,42 +177,59 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
   }
 }
 
-// Prepares rows of a at the beginning of the workspace.
+// Prepares rows of a at the beginning of the workspace. Returns them, or the rows themselves in f32.
 template <class Format>
-typename Format::Prepared* PrepareRows(const float* a, int64_t rows, int64_t inner, std::byte* workspace) {
-  auto* const prepared = reinterpret_cast<typename Format::Prepared*>(workspace);
-  for (int64_t r = 0; r < rows; ++r) Format::Prepare(a + r * inner, inner, prepared + r * Format::Stride(inner));
-  return prepared;
+const typename Format::Prepared* PrepareRows(const float* a, int64_t rows, int64_t inner, std::byte* workspace) {
+  if constexpr (Format::kDType == kF32) {
+    return a;
+  } else {
+    auto* const prepared = reinterpret_cast<typename Format::Prepared*>(workspace);
+    for (int64_t r = 0; r < rows; ++r) Format::Prepare(a + r * inner, inner, prepared + r * Format::Stride(inner));
+    return prepared;
+  }
 }
 
-template <DType kFormat>
-void MultiplyBlocks(WeightRows w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
-                    std::byte* workspace) {
-  using Format = BlockFormat<kFormat>;
+template <class Format>
+void MultiplyBy(WeightRows w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
+                std::byte* workspace) {
   const auto* const prepared = PrepareRows<Format>(a, rows, w.inner, workspace);
-  w.inner = BlocksOf(w.inner) * kBlockElements;  // the prepared rows end with zeros
+  w.inner = BlocksOf(w.dtype, w.inner) * RowOf(w.dtype).block;  // prepared rows end with zeros
 #if HWY_TARGET == HWY_AVX3_DL
-  if (rows >= kMinPanelRows) {
-    auto* const panel = reinterpret_cast<PanelBlock*>(workspace + PreparedBytes<Format>(rows, w.inner));
-    return MultiplyPanels<kFormat>(w, first, last, prepared, rows, y, panel);
+  if constexpr (IsBlockFormat(Format::kDType)) {
+    if (rows >= kMinPanelRows) {
+      auto* const panel = reinterpret_cast<PanelBlock*>(workspace + PreparedBytes<Format>(rows, w.inner));
+      return MultiplyPanels<Format>(w, first, last, prepared, rows, y, panel);
+    }
   }
 #endif
   AllColumns<Format>(w, first, last, prepared, rows, y);
 }
 
+// Calls f(format) for the struct of a dtype.
+template <class F, class... Formats>
+void WithFormat(DType dtype, const F& f, std::tuple<Formats...>) {
+  ((dtype == Formats::kDType ? f(Formats()) : void()), ...);
+}
+template <class F>
+void WithFormat(DType dtype, const F& f) {
+  WithFormat(dtype, f, std::tuple<F32Format, BF16Format>());
+  WithFormat(dtype, f, BlockFormats());
+}
+
 void Multiply(const WeightRows& w, int64_t first, int64_t last, const float* a, int64_t rows, float* y,
               std::byte* workspace) {
-  if (w.dtype == kF32) return AllColumns<F32Format>(w, first, last, a, rows, y);
-  if (w.dtype == kQ8_0) return MultiplyBlocks<kQ8_0>(w, first, last, a, rows, y, workspace);
-  if (w.dtype == kQ4_0) return MultiplyBlocks<kQ4_0>(w, first, last, a, rows, y, workspace);
-  AllColumns<BF16Format>(w, first, last, PrepareRows<BF16Format>(a, rows, w.inner, workspace), rows, y);
+  WithFormat(w.dtype, [&](auto format) { MultiplyBy<decltype(format)>(w, first, last, a, rows, y, workspace); });
 }
 
 bool HasByteDotProductsHere() { return HWY_TARGET == HWY_AVX3_DL; }
 size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
-  if (dtype == kF32) return 0;
-  if (dtype == kBF16) return PreparedBytes<BF16Format>(rows, inner);
-  return PreparedBytes<BlockFormat<kQ8_0>>(rows, inner) + PanelWorkspace(inner);
+  size_t bytes = 0;
+  WithFormat(dtype, [&](auto format) {
+    using Format = decltype(format);
+    if (dtype != kF32) bytes = PreparedBytes<Format>(rows, inner);
+    if (IsBlockFormat(dtype)) bytes += PanelWorkspace(inner);
+  });
+  return bytes;
 }
 
 }  // namespace HWY_NAMESPACE

@@ -11,6 +11,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/kernels/pack.h"
 #include "weft/ops/ops.h"
@@ -65,7 +66,8 @@ void PackKernel(const KernelArgs& a, Rect tile) {
              tile.row_begin / rows, tile.row_end / rows, a.outputs[0].data);
 }
 
-constexpr int64_t kSlice = 256;  // elements of a column that are decoded at once: a multiple of kBlockElements
+constexpr int64_t kSlice =
+    256;  // elements of a column that are decoded at once: a multiple of the blocks of all formats
 
 // Reports whether pairs of elements of a stored weight are already words of its panels.
 bool StoresWords(DType stored, const PanelShape& panels) {
@@ -283,18 +285,17 @@ constexpr OpExample kProductExamples[] = {
 
 }  // namespace
 
-constexpr OpDef kPack = {
-    .name = "pack",
-    .infer = InferPack,
-    .kernels = {PackKernel, PackKernelF64, PackStoredKernel, nullptr, nullptr, PackStoredKernel, PackStoredKernel},
-    .workspace = PackWorkspace,
-    .cut = Cut::kRows,
-    .quantum = PackQuantum,
-    .access = PackAccess,
-    .no_gradient = "it is recorded after gradients are expanded",
-    .reference = PackReference,
-    .attrs = AttrOpsOf<PackAttrs>(),
-    .examples = kPackExamples};
+constexpr OpDef kPack = {.name = "pack",
+                         .infer = InferPack,
+                         .kernels = WithBlockFormats({PackKernel, PackKernelF64, PackStoredKernel}, PackStoredKernel),
+                         .workspace = PackWorkspace,
+                         .cut = Cut::kRows,
+                         .quantum = PackQuantum,
+                         .access = PackAccess,
+                         .no_gradient = "it is recorded after gradients are expanded",
+                         .reference = PackReference,
+                         .attrs = AttrOpsOf<PackAttrs>(),
+                         .examples = kPackExamples};
 
 Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs::Of(PackAttrs{dtype, transposed})); }
 

@@ -33,7 +33,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (a.dtype != kF32 || a.shape.rank() < 1) return ShapeError("weight_matmul", "a must be f32 of rank >= 1", in);
   if (w.shape.rank() != 2) return ShapeError("weight_matmul", "w needs rank 2", in);
   if (!IsWeightFormat(w.dtype)) {
-    return ShapeError("weight_matmul", "w must be f32, bf16, q8_0 or q4_0", in);
+    return ShapeError("weight_matmul", absl::StrCat("w must be ", WeightFormatList()), in);
   }
   const int64_t inner = a.shape.dim(-1);
   if (inner != w.shape.dim(1)) {
