@@ -7,6 +7,7 @@
 // looks up a table, and a decoder, which also multiplies it.
 #include "weft/graph/passes/passes.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/index/embedding.h"
 #include "weft/ops/product/matmul.h"
 #include "weft/ops/product/weight_matmul.h"
 
@@ -19,7 +20,7 @@ bool IsWeightProduct(const Program& program, const Node& node) {
   const MatMulAttrs attrs = node.attrs.as<MatMulAttrs>();
   const TensorType &a = program.value(node.inputs[0]).type, &w = program.value(node.inputs[1]).type;
   const Node* source = &program.producer(node.inputs[1]);
-  if (source->op == &kEmbedding || source->op == &kWeightEmbedding) source = &program.producer(source->inputs[0]);
+  if (source->op == &kEmbedding) source = &program.producer(source->inputs[0]);
   return !attrs.transpose_a && attrs.transpose_b && a.dtype == kF32 && w.shape.rank() == 2 &&
          source->op == &kParameterOp;
 }
@@ -57,7 +58,7 @@ std::vector<bool> StoredWeights(const Rewrite& rewrite) {
 // Rewrite matmul(a, wᵀ) to weight_matmul(a, w), where a has few rows or w is stored
 // w is a parameter, or rows of a parameter that an embedding looks up
 //
-// Rewrite embedding(w, ids) to weight_embedding(w, ids), where w is stored
+// Rewrite embedding(w, ids) to embedding(w, ids) in f32, where w is stored
 absl::Status StoreWeights(Rewrite& rewrite) {
   Program& program = rewrite.program;
   const std::vector<bool> stored = StoredWeights(rewrite);
@@ -69,7 +70,7 @@ absl::Status StoreWeights(Rewrite& rewrite) {
       attrs.type.dtype = program.values[node.output(0)].type.dtype = spec.type.dtype;
       node.attrs = Attrs::Of(attrs);
     } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {
-      node.op = &kWeightEmbedding;
+      node.attrs = Attrs::Of(EmbeddingAttrs{.widened = true});
     } else if (IsWeightProduct(program, node) && (stored[node.inputs[1]] || FewRows(rewrite, node))) {
       node.op = &kWeightMatmul;
       node.attrs = {};

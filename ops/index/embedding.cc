@@ -1,8 +1,12 @@
 // These ops look up rows of a table by ids, and add up gradients of rows. table, dtable and x are [V, C], ids are i32
 // [...], and y of embedding and dy are [..., C]:
-//   embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1
+//   embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1. If `widened`, y of a table in
+//   bf16
+//     or a block format is f32.
 //   embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v
-//   embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v
+//   embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v. With a fourth input, rows i32
+//   [R],
+//     x and y are [R, C], and hold these rows of the table only: the condition is then ids[i] = rows[v].
 //
 // embedding_gradient_add may overwrite x. If a table has another gradient x, this op adds the rows of dy to x without a
 // second array [V, C]. Both gradient ops ignore an id outside 0 .. V-1. Every tile of a gradient op scans all ids in
@@ -11,14 +15,20 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/index/index_bounds.h"
+#include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
+
+constexpr EmbeddingAttrs kWidened = {.widened = true};
 
 struct EmbeddingGradientAttrs {
   int64_t rows = 1;  // number of rows of the table
@@ -31,19 +41,24 @@ TensorType RowsOf(DType dtype, Shape ids, int64_t features) {
   return {dtype, ids};
 }
 
-absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  const DType stored = in[0].dtype;
+  const bool widened = attrs.as<EmbeddingAttrs>().widened;
+  if (IsBlockFormat(stored) && !widened) {
+    return ShapeError("embedding", absl::StrCat("not defined for ", Name(stored)), in);
+  }
   if (in[0].shape.rank() != 2) return ShapeError("embedding", "the table must have rank 2", in);
   if (in[1].dtype != kI32) return ShapeError("embedding", "ids must be i32", in);
   if (in[0].shape.dim(0) == 0 && in[1].shape.elements() > 0) {
     return ShapeError("embedding", "the table has no rows", in);
   }
-  return Types{RowsOf(in[0].dtype, in[1].shape, in[0].shape.dim(1))};
+  return Types{RowsOf(widened && IsWeightFormat(stored) ? kF32 : stored, in[1].shape, in[0].shape.dim(1))};
 }
 
 // A tile reads all inputs as a whole, except the x of embedding_gradient_add: there it reads only its own rows.
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   const int inputs = static_cast<int>(args.inputs.size());
-  const bool is_x = inputs == 3 && operand == 0;
+  const bool is_x = inputs >= 3 && operand == 0;
   return is_x || operand == inputs ? tile : WholeRect(args.inputs[operand].shape);
 }
 
@@ -63,6 +78,26 @@ void Kernel(const KernelArgs& a, Rect tile) {
       std::fill_n(y + r * n, n, T{0});
     }
   }
+}
+
+// Decodes rows of a table that is stored in bf16 or a block format.
+void DecodeKernel(const KernelArgs& a, Rect tile) {
+  const DType stored = a.inputs[0].type.dtype;
+  const int64_t rows = a.input_shape(0).dim(0), n = a.input_shape(0).dim(1);
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    const int32_t id = a.input<int32_t>(1)[r];
+    float* const y = a.output<float>(0) + r * n;
+    if (id >= 0 && id < rows) {
+      const std::byte* const row = a.inputs[0].data + static_cast<size_t>(id) * BytesOf(stored, n);
+      DecodeWeight(stored, row, absl::MakeSpan(y, static_cast<size_t>(n)));
+    } else {
+      std::fill_n(y, n, 0.0f);
+    }
+  }
+}
+
+void KernelBF16(const KernelArgs& a, Rect tile) {
+  a.attrs.as<EmbeddingAttrs>().widened ? DecodeKernel(a, tile) : Kernel<BF16>(a, tile);
 }
 
 // The gradient by the table is embedding_gradient.
@@ -89,6 +124,8 @@ constexpr OpExample kExamples[] = {
     {.in = "[5,1] i32[37]", .below = 9},
     {.in = "[5,3] i32[7]", .record = Example, .below = 5},
     {.in = "[5,3] i32[0]", .out = "[0,3]"},
+    {.in = "bf16[5,3] i32[7]", .record = RecordWith<kEmbedding, kWidened>, .below = 7, .out = "f32[7,3]"},
+    {.in = "f32[257,17] i32[10,13]", .record = RecordWith<kEmbedding, kWidened>, .below = 257, .out = "f32[10,13,17]"},
     {.in = "[5] i32[7]", .error = "the table must have rank 2"},
     {.in = "[0,3] i32[2,0]", .record = Example, .out = "[2,0,3]"},
     {.in = "[0,3] i32[7]", .error = "the table has no rows"},
@@ -107,6 +144,9 @@ absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
 
 absl::StatusOr<Types> InferGradientAdd(const Attrs&, TypeSpan in) {
   if (in[2].dtype != kI32) return ShapeError("embedding_gradient_add", "ids must be i32", in);
+  if (in.size() > 3 && in[3] != TensorType{kI32, {in[0].shape.rows()}}) {
+    return ShapeError("embedding_gradient_add", "rows must be i32, one for each row of x", in);
+  }
   if (in[0].shape.rank() != 2) return ShapeError("embedding_gradient_add", "x must have rank 2", in);
   if (in[1] != RowsOf(in[0].dtype, in[2].shape, in[0].shape.dim(1))) {
     return ShapeError("embedding_gradient_add", "dy must have ids' shape, and x's columns as one axis more", in);
@@ -114,10 +154,10 @@ absl::StatusOr<Types> InferGradientAdd(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Adds each row of dy to the output row that its id names, if this row is in the tile. The last inputs are dy and ids.
+// Adds each row of dy to the output row that its id names, if this row is in the tile. Input `dy` is dy, and the next
+// input is ids.
 template <class T>
-void AddRows(const KernelArgs& a, Rect tile) {
-  const int dy = static_cast<int>(a.inputs.size()) - 2;
+void AddRows(const KernelArgs& a, Rect tile, int dy) {
   const int64_t n = a.output_shape(0).dim(1), count = a.input_shape(dy + 1).elements();
   const int32_t* const ids = a.input<int32_t>(dy + 1);
   for (int64_t i = 0; i < count; ++i) {
@@ -130,7 +170,7 @@ template <class T>
 void GradientKernel(const KernelArgs& a, Rect tile) {
   const int64_t n = a.output_shape(0).dim(1);
   std::fill_n(a.output<T>(0) + tile.row_begin * n, tile.rows() * n, T{0});
-  AddRows<T>(a, tile);
+  AddRows<T>(a, tile, 0);
 }
 
 template <class T>
@@ -139,14 +179,24 @@ void GradientAddKernel(const KernelArgs& a, Rect tile) {
   const T* const x = a.input<T>(0);
   T* const y = a.output<T>(0);
   if (x != y) std::copy_n(x + begin, tile.rows() * n, y + begin);
-  AddRows<T>(a, tile);
+  if (a.inputs.size() == 3) return AddRows<T>(a, tile, 1);
+  const int32_t *const ids = a.input<int32_t>(2), *const rows = a.input<int32_t>(3);
+  for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
+    for (int64_t i = 0; i < a.input_shape(2).elements(); ++i) {
+      if (ids[i] == rows[r]) Rows<T>().add_to(a.input<T>(1) + i * n, y + r * n, n);
+    }
+  }
 }
 
 // The gradient of embedding_gradient by dy is embedding(gradient of dtable, ids).
 VarList GradientOfGradient(const GradientArgs& a) { return {Record(kEmbedding, {a.grad(0), a.input(1)}), Var()}; }
 
 VarList ElementaryGradientAdd(const Attrs&, VarSpan in) {
-  return {in[0] + EmbeddingGradient(in[1], in[2], in[0].dim(0))};
+  const Var x = in[0], dy = in[1], ids = in[2];
+  if (in.size() == 3) return {x + EmbeddingGradient(dy, ids, x.dim(0))};
+  const int64_t count = ids.shape().elements();
+  const Var named = Equal(Reshape(in[3], {x.dim(0), 1}), Reshape(ids, {1, count}));
+  return {x + MatMul(Cast(named, x.dtype()), Reshape(dy, {count, x.dim(1)}))};
 }
 
 void ReferenceGradient(const ReferenceArgs& a) {
@@ -162,9 +212,14 @@ Cost CostOfGradient(const OpArgs& args) {
           .bytes = static_cast<double>(args.inputs[0].bytes() + args.outputs[0].bytes())};
 }
 
-// Assumes that the op runs in place: dy is read, and as many bytes of x are read and written.
+// Assumes that the op runs in place: dy is read, and as many bytes of x are read and written. With rows, each row of x
+// is compared with all ids, eight at a time.
 Cost CostOfGradientAdd(const OpArgs& args) {
-  return {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
+  Cost cost = {.flops = static_cast<double>(args.inputs[1].shape.elements()), .bytes = 3.0 * args.inputs[1].bytes()};
+  if (args.inputs.size() == 3) return cost;
+  cost.flops += static_cast<double>(args.inputs[2].shape.elements() * args.inputs[3].shape.elements()) / 8;
+  cost.bytes = 2.0 * static_cast<double>(args.inputs[0].bytes()) + static_cast<double>(args.inputs[1].bytes());
+  return cost;
 }
 
 template <int64_t rows>
@@ -191,6 +246,14 @@ constexpr OpExample kAddExamples[] = {
     {.in = "[257,17] [10,13,17] i32[10,13]", .below = 257, .out = "[257,17]"},
     {.in = "[5,3] [37,3] i32[37]", .below = 9},  // some ids outside the table
     {.in = "[5,3] [0,3] i32[0]"},
+    {.in = "[1,1] [1,1] i32[1] i32[1]", .below = 1, .out = "[1,1]"},
+    {.in = "[9,3] [7,3] i32[7] i32[9]", .below = 5},  // some rows are named several times, by rows and by ids
+    {.in = "[37,17] [10,13,17] i32[10,13] i32[37]", .below = 99, .out = "[37,17]"},
+    {.in = "[4,3] [3] i32[] i32[4]", .below = 3},
+    {.in = "[0,3] [2,3] i32[2] i32[0]"},
+    {.in = "[5,3] [0,3] i32[0] i32[5]"},
+    {.in = "[5,3] [7,3] i32[7] [5]", .error = "rows must be i32"},
+    {.in = "[5,3] [7,3] i32[7] i32[4]", .error = "rows must be i32, one for each row of x"},
     {.in = "[5,3] [7,3] [7]", .error = "ids must be i32"},
     {.in = "[5,1,3] [7,3] i32[7]", .error = "x must have rank 2"},
     {.in = "[5,3] [7,4] i32[7]", .error = "dy must have ids' shape, and x's columns"},
@@ -201,11 +264,12 @@ constexpr OpExample kAddExamples[] = {
 
 constexpr OpDef kEmbedding = {.name = "embedding",
                               .infer = Infer,
-                              .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
+                              .kernels = WithBlockFormats({Kernel<float>, Kernel<double>, KernelBF16}, DecodeKernel),
                               .cut = Cut::kRows,
                               .access = Access,
                               .gradient = Gradient,
                               .reference = Reference,
+                              .attrs = AttrOpsOf<EmbeddingAttrs>(),
                               .examples = kExamples};
 
 Var Embedding(Var table, Var ids) {
@@ -238,5 +302,7 @@ constexpr OpDef kEmbeddingGradientAdd = {.name = "embedding_gradient_add",
                                          .elementary = ElementaryGradientAdd,
                                          .cost = CostOfGradientAdd,
                                          .examples = kAddExamples};
+
+Var EmbeddingGradientAt(Var x, Var rows, Var dy, Var ids) { return Record(kEmbeddingGradientAdd, {x, dy, ids, rows}); }
 
 }  // namespace weft
