@@ -1,10 +1,12 @@
-// Declares the attributes that several ops share, or that the compiler's passes read or record.
+// Declares the attributes that several ops share, or that the compiler's passes read or record, and what all updates
+// check.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
 #include <array>
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "weft/core/op.h"
 #include "weft/core/tape.h"
 
@@ -70,6 +72,9 @@ struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
   auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
+
+// Checks the types of w, `states` states of w, grad, rate and grad_scale, which `in` begins with, and of a step.
+absl::Status CheckUpdateTypes(const char* op, TypeSpan in, size_t states);
 
 // Records `op` with the attributes `attrs`, for OpExample::record.
 template <const OpDef& op, const auto& attrs>

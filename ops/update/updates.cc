@@ -1,26 +1,37 @@
-// Defines one update of a weight for each optimizer. ops.h has the formulas. AdamW and SGD have kernels. AdamW's kernel
-// rounds as PyTorch's fused kernel does:
+// Defines the updates of a weight by AdamW and SGD, which have kernels. ops.h has the formulas. AdamW's kernel rounds
+// as PyTorch's fused kernel does:
 //   g = grad · grad_scale;  m ← m + (1-β1)·(g - m);  v ← β2·v + (1-β2)·g²
 //   w ← (1 - rate·decay)·w - rate / (1-β1^step) · m / (sqrt(v) / sqrt(1-β2^step) + ε)
-// Adagrad, Lion and Adam are composed of other ops. The compiler fuses these, so that an update is one pass over
-// memory.
 //
-// Inputs are w, its states and grad, all of one type; rate and grad_scale, f32 []; and, except for SGD and Lion, step,
-// i32 []. If grad_scale is not finite, nothing changes.
+// Inputs are w, its states and grad, all of one type; rate and grad_scale, f32 []; and, except for SGD, step, i32 [].
+// If grad_scale is not finite, nothing changes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/update/scaled_gradient.h"
 
 namespace weft {
+
+absl::Status CheckUpdateTypes(const char* op, TypeSpan in, size_t states) {
+  const TensorType scalar = {kF32, {}};
+  for (size_t i = 1; i < states + 2; ++i) {
+    if (in[i] != in[0]) return ShapeError(op, "w, its states and grad must have one type", in);
+  }
+  if (in[states + 2] != scalar || in[states + 3] != scalar) {
+    return ShapeError(op, "rate and grad_scale must be f32[]", in);
+  }
+  const bool has_step = in.size() > states + 4;
+  if (has_step && in[states + 4] != TensorType{kI32, {}}) return ShapeError(op, "step must be i32[]", in);
+  return absl::OkStatus();
+}
+
 namespace {
 
 // Calls update(begin, count) for each inner loop of `tile`. If grad_scale is not finite, copies the old state.
@@ -89,36 +100,39 @@ void AdamWReference(const ReferenceArgs& a) {
   }
 }
 
-VarList UpdateAdamW(VarSpan in, const AdamWOptions& options) {
-  return AdamWUpdate(in[0], in[1], in[2], in[3], in[4], in[5], in[6], options);
-}
-VarList AdamWExample(VarSpan in) { return UpdateAdamW(in, {}); }
+constexpr AdamWOptions kAdamW = {}, kLargeBeta = {.beta1 = 1}, kNegativeBeta = {.beta2 = -0.1};
+constexpr AdamWOptions kNegativeEpsilon = {.epsilon = -1e-8}, kNegativeDecay = {.weight_decay = -0.01};
 
 constexpr OpExample kAdamWExamples[] = {
-    {.in = "[] [] [] [] f32[] f32[] i32[]", .record = AdamWExample, .low = 0.1, .below = 10, .out = "[]"},
+    {.in = "[] [] [] [] f32[] f32[] i32[]", .record = RecordWith<kAdamw, kAdamW>, .low = 0.1, .below = 10, .out = "[]"},
     {.in = "[3,5] [3,5] [3,5] [3,5] f32[] f32[] i32[]",
-     .record = AdamWExample,
+     .record = RecordWith<kAdamw, kAdamW>,
      .low = 0.1,
      .below = 1000,
      .out = "[3,5]"},
-    {.in = "[130,17] [130,17] [130,17] [130,17] f32[] f32[] i32[]", .record = AdamWExample, .low = 0.001, .below = 2},
-    {.in = "[0,3] [0,3] [0,3] [0,3] f32[] f32[] i32[]", .record = AdamWExample},
+    {.in = "[130,17] [130,17] [130,17] [130,17] f32[] f32[] i32[]",
+     .record = RecordWith<kAdamw, kAdamW>,
+     .low = 0.001,
+     .below = 2},
+    {.in = "[0,3] [0,3] [0,3] [0,3] f32[] f32[] i32[]", .record = RecordWith<kAdamw, kAdamW>},
     {.in = "[3] [3] [3] [2] f32[] f32[] i32[]",
-     .record = AdamWExample,
+     .record = RecordWith<kAdamw, kAdamW>,
      .error = "w, its states and grad must have one type"},
-    {.in = "[3] [3] [3] [3] f32[1] f32[] i32[]", .record = AdamWExample, .error = "rate and grad_scale must be f32[]"},
-    {.in = "[3] [3] [3] [3] f32[] f32[] f32[]", .record = AdamWExample, .error = "step must be i32[]"},
+    {.in = "[3] [3] [3] [3] f32[1] f32[] i32[]",
+     .record = RecordWith<kAdamw, kAdamW>,
+     .error = "rate and grad_scale must be f32[]"},
+    {.in = "[3] [3] [3] [3] f32[] f32[] f32[]", .record = RecordWith<kAdamw, kAdamW>, .error = "step must be i32[]"},
     {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
-     .record = [](VarSpan in) { return UpdateAdamW(in, {.beta1 = 1}); },
+     .record = RecordWith<kAdamw, kLargeBeta>,
      .error = "beta1 = 1, beta2 = 0.999, wanted in [0, 1)"},
     {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
-     .record = [](VarSpan in) { return UpdateAdamW(in, {.beta2 = -0.1}); },
+     .record = RecordWith<kAdamw, kNegativeBeta>,
      .error = "beta2 = -0.1, wanted in [0, 1)"},
     {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
-     .record = [](VarSpan in) { return UpdateAdamW(in, {.epsilon = -1e-8}); },
+     .record = RecordWith<kAdamw, kNegativeEpsilon>,
      .error = "epsilon = -1e-08, wanted >= 0"},
     {.in = "[3] [3] [3] [3] f32[] f32[] i32[]",
-     .record = [](VarSpan in) { return UpdateAdamW(in, {.weight_decay = -0.01}); },
+     .record = RecordWith<kAdamw, kNegativeDecay>,
      .error = "weight_decay = -0.01, wanted >= 0"},
 };
 
@@ -155,25 +169,27 @@ void SgdReference(const ReferenceArgs& a) {
   }
 }
 
-VarList UpdateSgd(VarSpan in, const SgdOptions& options) {
-  return SgdUpdate(in[0], in[1], in[2], in[3], in[4], options);
-}
-VarList SgdExample(VarSpan in) { return UpdateSgd(in, {.momentum = 0.9, .weight_decay = 0.01}); }
-VarList NesterovExample(VarSpan in) { return UpdateSgd(in, {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true}); }
+constexpr SgdOptions kMomentum = {.momentum = 0.9, .weight_decay = 0.01}, kNegativeMomentum = {.momentum = -0.9};
+constexpr SgdOptions kNesterov = {.momentum = 0.9, .weight_decay = 0.01, .nesterov = true};
+constexpr SgdOptions kNegativeSgdDecay = {.weight_decay = -0.01};
 
 constexpr OpExample kSgdExamples[] = {
-    {.in = "[] [] [] f32[] f32[]", .record = SgdExample, .out = "[]"},
-    {.in = "[3,5] [3,5] [3,5] f32[] f32[]", .record = SgdExample, .out = "[3,5]"},
-    {.in = "[130,17] [130,17] [130,17] f32[] f32[]", .record = SgdExample},
-    {.in = "[130,17] [130,17] [130,17] f32[] f32[]", .record = NesterovExample},
-    {.in = "[0,3] [0,3] [0,3] f32[] f32[]", .record = SgdExample},
-    {.in = "[3] [3] [2] f32[] f32[]", .record = SgdExample, .error = "w, its states and grad must have one type"},
-    {.in = "[3] [3] [3] f32[] f32[1]", .record = SgdExample, .error = "rate and grad_scale must be f32[]"},
+    {.in = "[] [] [] f32[] f32[]", .record = RecordWith<kSgd, kMomentum>, .out = "[]"},
+    {.in = "[3,5] [3,5] [3,5] f32[] f32[]", .record = RecordWith<kSgd, kMomentum>, .out = "[3,5]"},
+    {.in = "[130,17] [130,17] [130,17] f32[] f32[]", .record = RecordWith<kSgd, kMomentum>},
+    {.in = "[130,17] [130,17] [130,17] f32[] f32[]", .record = RecordWith<kSgd, kNesterov>},
+    {.in = "[0,3] [0,3] [0,3] f32[] f32[]", .record = RecordWith<kSgd, kMomentum>},
+    {.in = "[3] [3] [2] f32[] f32[]",
+     .record = RecordWith<kSgd, kMomentum>,
+     .error = "w, its states and grad must have one type"},
+    {.in = "[3] [3] [3] f32[] f32[1]",
+     .record = RecordWith<kSgd, kMomentum>,
+     .error = "rate and grad_scale must be f32[]"},
     {.in = "[3] [3] [3] f32[] f32[]",
-     .record = [](VarSpan in) { return UpdateSgd(in, {.momentum = -0.9}); },
+     .record = RecordWith<kSgd, kNegativeMomentum>,
      .error = "momentum = -0.9, wanted >= 0"},
     {.in = "[3] [3] [3] f32[] f32[]",
-     .record = [](VarSpan in) { return UpdateSgd(in, {.weight_decay = -0.01}); },
+     .record = RecordWith<kSgd, kNegativeSgdDecay>,
      .error = "weight_decay = -0.01, wanted >= 0"},
 };
 
@@ -209,49 +225,6 @@ constexpr OpDef kSgd = {.name = "sgd",
 
 VarList SgdUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const SgdOptions& options) {
   return RecordAll(kSgd, {w, m, grad, rate, grad_scale}, Attrs::Of(options));
-}
-
-VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var step, const AdagradOptions& options) {
-  const VarList in = {w, sum, grad, rate, grad_scale, step};
-  return CompositeAll("adagrad", in, 2, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled, ScaleGradient("adagrad", in, 1,
-                                                                     {{"epsilon", options.epsilon},
-                                                                      {"weight_decay", options.weight_decay},
-                                                                      {"rate_decay", options.rate_decay}}));
-    const Var g = scaled.gradient + Scale(w, options.weight_decay);
-    const Var next_sum = sum + MaskFill(Square(g), scaled.skip, 0);
-    const Var done = Cast(step - 1, w.dtype());
-    const Var change = scaled.rate / (1 + Scale(done, options.rate_decay)) * g / (Sqrt(next_sum) + options.epsilon);
-    return VarList{Assign(w, w - MaskFill(change, scaled.skip, 0)), Assign(sum, next_sum)};
-  });
-}
-
-VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionOptions& options) {
-  const VarList in = {w, m, grad, rate, grad_scale};
-  return CompositeAll("lion", in, 2, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled, ScaleGradient("lion", in, 1,
-                                                                     {{"beta1", options.beta1, 1},
-                                                                      {"beta2", options.beta2, 1},
-                                                                      {"weight_decay", options.weight_decay}}));
-    const Var gradient = scaled.gradient;
-    const Var ahead = m + Scale(gradient - m, 1 - options.beta1);
-    const Var next_m = m + MaskFill(Scale(gradient - m, 1 - options.beta2), scaled.skip, 0);
-    const Var change = scaled.rate * (Sign(ahead) + Scale(w, options.weight_decay));
-    return VarList{Assign(w, w - MaskFill(change, scaled.skip, 0)), Assign(m, next_m)};
-  });
-}
-
-// Adam is AdamW without decay, applied to the gradient grad · grad_scale + decay · w.
-VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var step, const AdamWOptions& options) {
-  const VarList in = {w, m, v, grad, rate, grad_scale, step};
-  return CompositeAll("adam", in, 3, [&]() -> absl::StatusOr<VarList> {
-    WEFT_ASSIGN_OR_RETURN(const ScaledGradient scaled,
-                          ScaleGradient("adam", in, 2, {{"weight_decay", options.weight_decay}}));
-    AdamWOptions plain = options;
-    plain.weight_decay = 0;
-    const Var one = MaskFill(FillLike(grad_scale, 1), scaled.skip, std::numeric_limits<double>::quiet_NaN());
-    return AdamWUpdate(w, m, v, scaled.gradient + Scale(w, options.weight_decay), rate, one, step, plain);
-  });
 }
 
 }  // namespace weft
