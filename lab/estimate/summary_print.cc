@@ -61,13 +61,42 @@ std::string PartText(const SummaryPart& part, size_t indent) {
   return absl::StrCat(text, Wrap(shapes, indent + 4));
 }
 
-std::string Figure(const std::string& name, const std::string& value, const std::string& note) {
-  return absl::StrFormat("%-20s %14s  %s\n", name, value, note);
-}
-
 std::string Megabytes(double bytes) { return absl::StrFormat("%.1f MB", bytes * 1e-6); }
+std::string Megaflops(double flops) { return absl::StrFormat("%.4g MFLOP", flops * 1e-6); }
 
 double Bytes(int64_t values) { return kBytes * static_cast<double>(values); }
+
+// A figure of the summary: its key and value in JSON, and its line in the text, which has none if `name` is empty.
+struct Figure {
+  const char* key;
+  nlohmann::ordered_json value;
+  std::string name = "", text = "", note = "";
+};
+
+std::vector<Figure> Figures(const ModelSummary& summary, const TrainedParameters& trained) {
+  std::string kinds = absl::StrCat(Commas(trained.trained), " trained, ", Commas(trained.frozen), " frozen");
+  if (trained.statistics > 0) absl::StrAppend(&kinds, ", ", Commas(trained.statistics), " statistics");
+  const double weights = Bytes(trained.all()), gradients = Bytes(trained.trained);
+  const double optimizer = kOptimizerValues * gradients;
+  const double cache = static_cast<double>(summary.cache_bytes) * static_cast<double>(summary.context);
+  return {
+      {"parameters", trained.all(), "parameters", Commas(trained.all()), kinds},
+      {"trained", trained.trained},
+      {"frozen", trained.frozen},
+      {"statistics", trained.statistics},
+      {"context", summary.context},
+      {"forward_flops_per_token", summary.forward_flops, "forward pass", Megaflops(summary.forward_flops),
+       absl::StrCat("a token, products only, ", summary.context, " tokens")},
+      {"training_flops_per_token", summary.training_flops(), "training", Megaflops(summary.training_flops()),
+       "a token"},
+      {"weight_bytes", weights, "weights", Megabytes(weights), "f32"},
+      {"gradient_bytes", gradients, "gradients", Megabytes(gradients), "in training"},
+      {"optimizer_bytes", optimizer, "optimizer state", Megabytes(optimizer), "in training, AdamW"},
+      {"cache_bytes_per_token", summary.cache_bytes, summary.cache_bytes > 0 ? "keys and values" : "",
+       absl::StrCat(Commas(summary.cache_bytes), " B"),
+       absl::StrCat("a token generated; ", Megabytes(cache), " for ", summary.context, " tokens")},
+  };
+}
 
 }  // namespace
 
@@ -87,23 +116,9 @@ std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& t
     }
     for (const SummaryPart& part : group.parts) absl::StrAppend(&text, PartText(part, block ? 2 : 0));
   }
-  std::string kinds = absl::StrCat(Commas(trained.trained), " trained, ", Commas(trained.frozen), " frozen");
-  if (trained.statistics > 0) absl::StrAppend(&kinds, ", ", Commas(trained.statistics), " statistics");
-  absl::StrAppend(&text, "\n", Figure("parameters", Commas(trained.all()), kinds));
-  absl::StrAppend(
-      &text,
-      Figure("forward pass", absl::StrFormat("%.4g MFLOP", summary.forward_flops * 1e-6),
-             absl::StrCat("a token, products only, ", summary.context, " tokens")),
-      Figure("training", absl::StrFormat("%.4g MFLOP", summary.training_flops() * 1e-6), "a token"),
-      Figure("weights", Megabytes(Bytes(trained.all())), "f32"),
-      Figure("gradients", Megabytes(Bytes(trained.trained)), "in training"),
-      Figure("optimizer state", Megabytes(kOptimizerValues * Bytes(trained.trained)), "in training, AdamW"));
-  if (summary.cache_bytes > 0) {
-    const auto bytes = static_cast<double>(summary.cache_bytes);
-    absl::StrAppend(&text,
-                    Figure("keys and values", absl::StrCat(Commas(summary.cache_bytes), " B"),
-                           absl::StrCat("a token generated; ", Megabytes(bytes * static_cast<double>(summary.context)),
-                                        " for ", summary.context, " tokens")));
+  text += "\n";
+  for (const Figure& each : Figures(summary, trained)) {
+    if (!each.name.empty()) absl::StrAppendFormat(&text, "%-20s %14s  %s\n", each.name, each.text, each.note);
   }
   if (step != nullptr) absl::StrAppend(&text, "\na training step by the cost model: ", PrintSpeedup(*step));
   return text;
@@ -119,20 +134,8 @@ std::string PrintSummaryJson(const ModelSummary& summary, const TrainedParameter
     }
     groups.push_back({{"first", group.first}, {"last", group.last}, {"copies", group.copies}, {"parts", parts}});
   }
-  nlohmann::ordered_json json = {{"model", summary.kind},
-                                 {"sizes", sizes},
-                                 {"groups", groups},
-                                 {"parameters", trained.all()},
-                                 {"trained", trained.trained},
-                                 {"frozen", trained.frozen},
-                                 {"statistics", trained.statistics},
-                                 {"context", summary.context},
-                                 {"forward_flops_per_token", summary.forward_flops},
-                                 {"training_flops_per_token", summary.training_flops()},
-                                 {"weight_bytes", Bytes(trained.all())},
-                                 {"gradient_bytes", Bytes(trained.trained)},
-                                 {"optimizer_bytes", kOptimizerValues * Bytes(trained.trained)},
-                                 {"cache_bytes_per_token", summary.cache_bytes}};
+  nlohmann::ordered_json json = {{"model", summary.kind}, {"sizes", sizes}, {"groups", groups}};
+  for (const Figure& each : Figures(summary, trained)) json[each.key] = each.value;
   if (step != nullptr) {
     const GraphSpeedup speedup = SpeedupOf(*step);
     json["step"] = {{"work_seconds", speedup.work}, {"path_seconds", speedup.path}, {"speedup", speedup.ratio()}};

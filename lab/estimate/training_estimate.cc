@@ -1,3 +1,6 @@
+// A step's cost is the sum over its graphs. The ratio of measured time to cost is a median for each program, because
+// long batches use the processor in another way than short ones.
+//
 // If a step takes long by the cost model, or more memory than there is, a smaller batch is measured. The cost model
 // tells how its time compares with that of the whole batch.
 #include "weft/lab/estimate/training_estimate.h"
@@ -12,17 +15,164 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
-#include "weft/train/options.h"
-#include "weft/train/trainer.h"
+#include "weft/graph/runner.h"
+#include "weft/lab/estimate/available_memory.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
 
+constexpr double kLearningRate = 1e-4;
+constexpr int64_t kTokenSteps = 32;        // steps whose tokens are counted
+constexpr int64_t kMaxDrawn = 20'000'000;  // weights: to draw more takes longer than the measurement
+constexpr double kEvaluationPart = 0.25;   // of the measurement
+
+// Runs steps and keeps the ratio of time to cost of each.
+class StepMeter {
+ public:
+  StepMeter(TrainingJob* job, TrainingStep* step, const TrainingCosts& costs) : job_(job), step_(step), costs_(costs) {}
+
+  // Runs steps from step 0 on until `seconds` have passed.
+  absl::Status Run(double seconds, int64_t steps) {
+    const Clock::time_point begin = Clock::now();
+    for (int64_t s = 0; s < steps && (s == 0 || SecondsSince(begin) < seconds); ++s) {
+      const double all = seconds - SecondsSince(begin);
+      WEFT_ASSIGN_OR_RETURN(const bool known, RunStep(s, /*long_enough=*/all / 2));
+      if (!known) WEFT_RETURN_IF_ERROR(RunStep(s, all / 2).status());
+    }
+    return absl::OkStatus();
+  }
+
+  MachineSpeed speed() const {
+    MachineSpeed speed;
+    std::vector<double> all;
+    for (const auto& [program, ratios] : ratios_) {
+      speed.programs[program] = Median(ratios);
+      all.insert(all.end(), ratios.begin(), ratios.end());
+    }
+    speed.training = Median(all);
+    speed.steps = static_cast<int64_t>(all.size());
+    return speed;
+  }
+  // Returns whether each program has run, up to the last that has.
+  const std::vector<bool>& seen() const { return seen_; }
+
+ private:
+  // Runs a step. Returns whether its time counts: no program was new, or it took `long_enough` seconds.
+  absl::StatusOr<bool> RunStep(int64_t step, double long_enough) {
+    double cost = costs_.others;
+    bool is_new = false;
+    size_t first = 0;
+    const Clock::time_point begin = Clock::now();
+    const auto next = [&](MicroBatch micro_batch) -> absl::StatusOr<TrainingBatch> {
+      WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, job_->Train(step, micro_batch));
+      if (batch.targets > 0) cost += costs_.training[batch.program];
+      if (micro_batch.index == 0) first = batch.program;
+      if (batch.program >= seen_.size()) seen_.resize(batch.program + 1);
+      is_new = is_new || !seen_[batch.program];
+      seen_[batch.program] = true;
+      return batch;
+    };
+    WEFT_RETURN_IF_ERROR(step_->Run(step, kLearningRate, next).status());
+    const double seconds = SecondsSince(begin);
+    if (is_new && seconds < long_enough) return false;
+    ratios_[first].push_back(seconds / cost);
+    return true;
+  }
+
+  TrainingJob* job_;
+  TrainingStep* step_;
+  const TrainingCosts& costs_;
+  std::vector<bool> seen_;                        // programs that have run
+  std::map<size_t, std::vector<double>> ratios_;  // by the program of the first micro-batch
+};
+
+// Returns the ratio of time to cost of validation batches.
+absl::StatusOr<double> MeasureEvaluation(TrainingJob* job, const TrainingPlan& plan, Parameters* parameters,
+                                         double seconds) {
+  std::vector<std::unique_ptr<Runner>> runners(plan.evaluations.size());
+  std::vector<double> ratios;
+  const Clock::time_point begin = Clock::now();
+  for (int64_t i = 0; i < job->validation_batches() && (ratios.empty() || SecondsSince(begin) < seconds); ++i) {
+    for (bool counts = false; !counts;) {
+      const Clock::time_point start = Clock::now();
+      WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, job->Validate(0, i));
+      if (batch.targets == 0) break;
+      std::unique_ptr<Runner>& runner = runners[batch.program];
+      counts = runner != nullptr;
+      if (!counts) {
+        runner = std::make_unique<Runner>(*plan.evaluations[batch.program], parameters,
+                                          RunnerOptions{.threads = static_cast<int>(plan.options.threads)});
+      }
+      WEFT_RETURN_IF_ERROR(runner->Run(batch.feeds).status());
+      if (counts) ratios.push_back(SecondsSince(start) / plan.costs.evaluation[batch.program]);
+    }
+  }
+  return ratios.empty() ? 1 : Median(ratios);
+}
+
+// Allocates the step of `plan`, runs it, and then destroys it. Runs training steps and validation batches of `job` for
+// about `seconds` seconds. The first step of each program is not measured, because it touches memory for the first
+// time, unless it is long.
+absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, double seconds) {
+  const Clock::time_point begin = Clock::now();
+  int64_t weights = 0;
+  for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
+    weights += spec.type.shape.elements();
+  }
+  auto parameters =
+      std::make_unique<Parameters>(Parameters::Options{.seed = job->training().seed, .draw = weights <= kMaxDrawn});
+  const uint64_t before = ReadResidentMemory().now;
+  WEFT_RETURN_IF_ERROR(plan->step->Allocate(parameters.get()));
+  StepMeter meter(job, plan->step.get(), plan->costs);
+  const bool evaluates = plan->evaluated > 0;
+  WEFT_RETURN_IF_ERROR(
+      meter.Run(seconds * (evaluates ? 1 - kEvaluationPart : 1), std::max<int64_t>(1, plan->options.steps)));
+  MachineSpeed speed = meter.speed();
+  const TrainingMemory& memory = plan->memory;
+  uint64_t touched = memory.allocated() - memory.evaluation;  // what evaluations allocate is free again
+  for (size_t i = 0; i < plan->counts.training.size(); ++i) {
+    const bool seen = i < meter.seen().size() && meter.seen()[i];
+    if (plan->counts.training[i] > 0 && !seen) touched -= plan->step->graphs()[i].graph.compiled().memory.planned;
+  }
+  if (evaluates) {
+    WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, parameters.get(), seconds * kEvaluationPart));
+  }
+  const uint64_t after = ReadResidentMemory().now;
+  speed.code = after - std::min(after, before + touched);
+  plan->step.reset();  // before the parameters
+  speed.seconds = SecondsSince(begin);
+  return speed;
+}
+
+absl::StatusOr<TrainingTime> EstimateTime(TrainingJob* job, const TrainingPlan& plan, const MachineSpeed& speed) {
+  const TrainingCosts& costs = plan.costs;
+  TrainingTime time = {.steps = plan.options.steps, .evaluations = plan.evaluated};
+  const auto steps = static_cast<double>(std::max<int64_t>(1, time.steps));
+  time.step_seconds = costs.others * speed.training;
+  for (size_t i = 0; i < costs.training.size(); ++i) {
+    const auto own = speed.programs.find(i);
+    const double ratio = own != speed.programs.end() ? own->second : speed.training;
+    time.step_seconds += ratio * costs.training[i] * static_cast<double>(plan.counts.training[i]) / steps;
+    time.evaluation_seconds += speed.evaluation * costs.evaluation[i] * static_cast<double>(plan.counts.evaluation[i]);
+  }
+  double tokens = 0;
+  const int64_t counted = std::min(kTokenSteps, time.steps), micro_batches = plan.options.micro_batches;
+  for (int64_t step = 0; step < counted; ++step) {
+    for (int64_t i = 0; i < micro_batches; ++i) {
+      WEFT_ASSIGN_OR_RETURN(const TrainingBatch batch, job->Train(step, {i, micro_batches}));
+      tokens += static_cast<double>(batch.tokens);
+    }
+  }
+  if (counted > 0) tokens /= static_cast<double>(counted);
+  time.tokens_per_second = tokens / time.step_seconds;
+  return time;
+}
+
 constexpr uint64_t kSavingBytes = 1'000'000;  // 1 MB: code and buffers of saving, which a measurement does not run
 constexpr double kLongStep = 0.4;             // seconds of the cost model as a fraction of the measurement's
-
-constexpr int64_t kMaxMicroBatches = 64;  // more of them are hardly ever wanted
+constexpr int64_t kMaxMicroBatches = 64;      // more of them are hardly ever wanted
 
 int64_t BatchOf(TrainingJob* job) {
   for (const Hyperparameter& row : job->Table()) {
@@ -47,17 +197,6 @@ absl::StatusOr<PlannedJob> PlanJob(JobFactory make, const OptionTexts& changes) 
   return planned;
 }
 
-// Returns the bytes that the training would allocate. Only the steps are planned, not the evaluations.
-absl::StatusOr<uint64_t> AllocatedBytes(JobFactory make, const OptionTexts& changes) {
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingJob> job, make(changes));
-  Parameters parameters({.seed = job->training().seed});
-  WEFT_RETURN_IF_ERROR(job->Prepare(&parameters));
-  const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
-                        TrainingStep::Plan(job->programs(), trainer.optimizer, trainer));
-  return step->allocated_bytes();
-}
-
 // Returns the number of examples of a batch that is fast and small enough to measure.
 int64_t MeasuredBatch(const TrainingPlan& plan, int64_t batch, const EstimateOptions& options) {
   double fraction = std::min(1.0, kLongStep * options.seconds / plan.costs.step);
@@ -77,10 +216,11 @@ std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limi
   std::vector<SmallerTraining> found;
   // Adds the training with the change if it fits. Returns whether it could be planned, and then its bytes.
   const auto try_change = [&](const std::string& flag, const std::string& text) -> std::optional<uint64_t> {
-    const absl::StatusOr<uint64_t> bytes = AllocatedBytes(make, {{flag, text}});
-    if (!bytes.ok()) return std::nullopt;
-    if (*bytes <= limit) found.push_back({flag, text, *bytes});
-    return *bytes;
+    const absl::StatusOr<PlannedJob> changed = PlanJob(make, {{flag, text}});
+    if (!changed.ok()) return std::nullopt;
+    const uint64_t bytes = changed->plan.step->allocated_bytes();
+    if (bytes <= limit) found.push_back({flag, text, bytes});
+    return bytes;
   };
   const absl::StatusOr<std::unique_ptr<TrainingJob>> job = make({});
   if (!job.ok()) return found;

@@ -1,4 +1,5 @@
-// EstimateTraining tells the memory and the time that a training will take.
+// EstimateTraining tells the memory and the time that a training will take. The cost model (graph/cost.h) tells how the
+// graphs of different batches compare, and a short measurement tells how fast this machine is.
 //
 //   const auto make = [](const OptionTexts& changes) -> absl::StatusOr<std::unique_ptr<TrainingJob>> { ... };
 //   WEFT_ASSIGN_OR_RETURN(const TrainingEstimate estimate, EstimateTraining(make, {.seconds = 3}));
@@ -6,6 +7,7 @@
 #ifndef WEFT_LAB_ESTIMATE_TRAINING_ESTIMATE_H_
 #define WEFT_LAB_ESTIMATE_TRAINING_ESTIMATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,7 +17,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "weft/lab/estimate/training_plan.h"
-#include "weft/lab/estimate/training_time.h"
 #include "weft/train/jobs/job.h"
 
 namespace weft {
@@ -27,6 +28,28 @@ using JobFactory = absl::FunctionRef<absl::StatusOr<std::unique_ptr<TrainingJob>
 struct EstimateOptions {
   double seconds = 3;      // duration of the measurement; 0: none, so that times are those of the cost model
   uint64_t available = 0;  // bytes that the measurement may allocate; 0: no limit
+};
+
+// Ratios of measured seconds to the seconds of the cost model. All are 1 without a measurement.
+struct MachineSpeed {
+  double training = 1, evaluation = 1;
+  // By program, for steps of each program. Programs without an entry have the ratio `training`.
+  std::map<size_t, double> programs;
+  // Resident bytes that appeared in the measurement beside what TrainingMemory::allocated counts: pages of code, and
+  // code that is generated for the shapes of products.
+  uint64_t code = 0;
+  int64_t steps = 0;   // number of measured steps
+  double seconds = 0;  // duration of the measurement
+};
+
+struct TrainingTime {
+  int64_t steps = 0, evaluations = 0;
+  double step_seconds = 0;        // the mean over the run
+  double evaluation_seconds = 0;  // of one evaluation
+  double tokens_per_second = 0;   // in training steps
+  double run_seconds() const {
+    return static_cast<double>(steps) * step_seconds + static_cast<double>(evaluations) * evaluation_seconds;
+  }
 };
 
 struct TrainingEstimate {
