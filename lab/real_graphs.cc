@@ -1,20 +1,30 @@
-// Records each graph with random tokens and the learning rate, ready to compile and run.
+// Records each graph with a batch and the learning rate, ready to compile and run. The tape of a run's step belongs to
+// its job, which the graph keeps.
 #include "weft/lab/real_graphs.h"
 
 #include <iterator>
+#include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "weft/core/hyperparameters.h"
+#include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/lab/models.h"
 #include "weft/models/recurrent.h"
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
+#include "weft/train/jobs/job_list.h"
+#include "weft/train/options.h"
+#include "weft/train/trainer.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kBatch = 16, kLength = 64, kWidth = 256, kVocabulary = 256;  // sizes of the LSTM and the encoder
+constexpr float kLearningRate = 1e-4f;
 
 Var Weight(Tape* tape, const std::string& name, const Shape& shape, float deviation = 0.05f) {
   return tape->Parameter(name, {kF32, shape}, Gaussian(deviation));
@@ -103,11 +113,6 @@ constexpr Row kRows[] = {
      }},
 };
 
-const Row* Find(absl::string_view name) {
-  const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == name; });
-  return row == std::end(kRows) ? nullptr : row;
-}
-
 std::vector<std::string> Names(unsigned list) {
   std::vector<std::string> names;
   for (const Row& row : kRows) {
@@ -137,7 +142,7 @@ void AddFeeds(RealGraph* graph, std::vector<std::vector<int32_t>>* tokens) {
     const InputSpec& input = program.inputs[node.attrs.as<SourceAttrs>().index];
     const Var var = {graph->tape, node.output(0)};
     if (input.type.dtype == kF32) {
-      graph->batch.feeds.push_back({var, 1e-4f});
+      graph->batch.feeds.push_back({var, kLearningRate});
       continue;
     }
     const uint32_t stream = static_cast<uint32_t>(tokens->size());
@@ -147,19 +152,17 @@ void AddFeeds(RealGraph* graph, std::vector<std::vector<int32_t>>* tokens) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> RealGraphNames() { return Names(kNamed); }
-std::vector<std::string> CalibrationGraphNames() { return Names(kCalibrates); }
-bool IsRealGraph(absl::string_view name) { return Find(name) != nullptr; }
-
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch, bool updates) {
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRow(const Row& row, const GraphChoice& choice, bool updates) {
   struct Memory {
     Tape tape;
     std::vector<std::vector<int32_t>> tokens;
   };
-  const Row& row = *Find(name);
-  if (batch > 0 && row.loss != nullptr) return InvalidArgument("batch: the graph ", name, " has a batch of fixed size");
+  if (!choice.options.empty() || choice.step > 0) {
+    return InvalidArgument("options and steps are those of a run, but ", choice.name, " is a graph of its own");
+  }
+  if (choice.batch > 0 && row.loss != nullptr) {
+    return InvalidArgument("batch: the graph ", choice.name, " has a batch of fixed size");
+  }
   const auto memory = std::make_shared<Memory>();
   auto graph = std::make_unique<RealGraph>();
   graph->owner = memory;
@@ -167,7 +170,7 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& na
   if (row.loss != nullptr) {
     graph->loss = row.loss(graph->tape);
   } else {
-    RecordBenchModel(name, batch, graph.get());
+    RecordBenchModel(choice.name, choice.batch, graph.get());
   }
   if (graph->loss) graph->optimizer = row.loss == TowersLoss ? Sgd({}) : BenchOptimizer();
   if (graph->loss && updates) {
@@ -175,6 +178,63 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& na
     graph->options = {.fetch = {graph->loss}, .update = {graph->optimizer->Minimize(graph->loss, rate).update}};
   }
   AddFeeds(graph.get(), &memory->tokens);
+  return graph;
+}
+
+// What the feeds of a run's step refer to.
+struct RunOfGraph {
+  std::unique_ptr<TrainingJob> job;
+  Parameters parameters;  // for a job that needs weights to make a batch
+
+  explicit RunOfGraph(std::unique_ptr<TrainingJob> j) : job(std::move(j)), parameters({.seed = job->training().seed}) {}
+};
+
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice, bool updates) {
+  std::map<std::string, std::string> changes = choice.options;
+  if (choice.batch > 0) changes["batch"] = absl::StrCat(choice.batch);
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingJob> made, ReadRun(choice.name, changes));
+  auto run = std::make_shared<RunOfGraph>(std::move(made));
+  TrainingJob* const job = run->job.get();
+  WEFT_RETURN_IF_ERROR(job->Prepare(&run->parameters));
+  const TrainerOptions trainer = ToTrainerOptions(job->training(), job->batches_per_epoch());
+  auto graph = std::make_unique<RealGraph>();
+  graph->owner = run;
+  graph->optimizer = trainer.optimizer;
+  graph->step = trainer;
+  graph->step.micro_batches = 1;
+  WEFT_ASSIGN_OR_RETURN(graph->batch, job->Train(choice.step, {0, trainer.micro_batches}));
+  const TrainingProgram& program = job->programs()[graph->batch.program];
+  graph->batch.program = 0;
+  graph->tape = program.tape;
+  graph->loss = program.loss;
+  if (updates) {
+    const RecordedUpdate update =
+        RecordUpdate(program.loss, trainer.optimizer, {.all_or_none = true, .average_decay = graph->step.ema});
+    graph->options = {.fetch = {program.loss, update.gradient_norm},
+                      .update = {update.update},
+                      .memory_budget = graph->step.memory_budget};
+    graph->batch.feeds.push_back({update.rate, kLearningRate});
+  }
+  return graph;
+}
+
+}  // namespace
+
+std::vector<std::string> RealGraphNames() { return Names(kNamed); }
+std::vector<std::string> CalibrationGraphNames() { return Names(kCalibrates); }
+
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates) {
+  const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == choice.name; });
+  const bool is_run = row == std::end(kRows);
+  if (is_run && !HoldsRun(choice.name)) {
+    return absl::NotFoundError(absl::StrCat(NameAndNearest(choice.name, RealGraphNames()),
+                                            ": there is no such run folder, and no such graph among ",
+                                            absl::StrJoin(RealGraphNames(), ", ")));
+  }
+  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<RealGraph> graph,
+                        is_run ? RecordRun(choice, updates) : RecordRow(*row, choice, updates));
+  WEFT_RETURN_IF_ERROR(graph->tape->status());
+  graph->step.precision = graph->options.precision = choice.precision.value_or(graph->step.precision);
   return graph;
 }
 

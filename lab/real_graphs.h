@@ -1,5 +1,6 @@
-// Real graphs are named training steps and one forward pass. The scheduling commands and benchmarks run, measure
-// and draw them:
+// RecordGraph records the graph that a user names: a training step of a run, with the run's model, batch and data, or a
+// real graph. Real graphs are named training steps and one forward pass. The scheduling commands and benchmarks run,
+// measure and draw them:
 //
 //   gpt2, bert, babygpt, charcpu   the models of lab/models.h
 //   minilm-forward                 the forward pass of the MiniLM-sized model of lab/models.h
@@ -13,19 +14,20 @@
 //   transformer-big   the published big encoder-decoder Transformer: 6 + 6 layers of width 1024, feed-forward layers of
 //                     width 4096, 16 heads, one table of 37,000 tokens; on 8 pairs of 64 tokens
 //
-//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> graph, RecordRealGraph("gpt2"));
+//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> graph, RecordGraph({.name = "runs/gpt-1", .batch = 4}));
 //   absl::StatusOr<Graph> compiled = Compile(*graph->tape, graph->options);
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
 #define WEFT_LAB_REAL_GRAPHS_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "weft/core/dtype.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
 #include "weft/train/optimizer.h"
@@ -45,17 +47,24 @@ struct RealGraph {
   CompileOptions options;              // what the step fetches and updates; empty if no update was recorded
 };
 
+struct GraphChoice {
+  std::string name = "gpt2";            // of a real graph, or the folder of a run
+  std::optional<DType> precision = {};  // of products and of the values between them; unset: f32, or that of the run
+  int64_t batch = 0;                    // examples in a batch; 0: as many as the graph or the run has
+  int64_t step = 0;                     // of a run: the training step, counted from 0, whose batch is taken
+  std::map<std::string, std::string> options = {};  // of a run: texts of options to change, by flag
+};
+
+// Records the graph with its options and a batch. Of a run with several micro-batches, the graph is that of a step on
+// one of them, and the batch is the first one. If `updates` is false, the graph has no gradients and no update. Returns
+// InvalidArgument or NotFound if there is no such graph or run, if an option can't be changed, if the run's data can't
+// be read, or if `batch` changes a real graph that is not in lab/models.h.
+absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates = true);
+
 std::vector<std::string> RealGraphNames();
 // Returns the names of the graphs that calibration measures. Of these, gpt2, bert and babygpt are cut to two layers
 // with nodes of full size. The others are in RealGraphNames(), too.
 std::vector<std::string> CalibrationGraphNames();
-// Reports whether `name` is that of a graph: in one of these lists, or only for predictions.
-bool IsRealGraph(absl::string_view name);
-// Records the graph called `name`, for which IsRealGraph must be true. `batch`: rows of tokens; 0: the graph's own
-// number. If `updates` is false, the graph has no gradients and no update. Returns InvalidArgument if `batch` changes a
-// graph that is not in lab/models.h.
-absl::StatusOr<std::unique_ptr<RealGraph>> RecordRealGraph(const std::string& name, int64_t batch = 0,
-                                                           bool updates = true);
 
 }  // namespace weft
 

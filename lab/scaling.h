@@ -15,9 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/lab/graph_choice.h"
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/measured.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
 #include "weft/lab/task_file.h"
 

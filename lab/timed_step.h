@@ -1,4 +1,4 @@
-// A TimedStep compiles a graph of lab/graph_choice.h, runs it, and measures the time of every tile.
+// A TimedStep compiles a graph of lab/real_graphs.h, runs it, and measures the time of every tile.
 //
 //   WEFT_ASSIGN_OR_RETURN(TimedStep step, TimedStep::Create({.graph = {"gpt2"}, .threads = 2}));
 //   WEFT_RETURN_IF_ERROR(step.Run(/*runs=*/3));
@@ -18,7 +18,6 @@
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/lab/calibration.h"
-#include "weft/lab/graph_choice.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"
 

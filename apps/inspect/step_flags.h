@@ -13,7 +13,7 @@
 #include "weft/apps/flags.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/lab/calibration.h"
-#include "weft/lab/graph_choice.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/lab/timed_step.h"
 
 namespace CLI {

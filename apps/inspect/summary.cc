@@ -13,7 +13,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
-#include "weft/lab/graph_choice.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/train/jobs/job_list.h"
 
 namespace weft {

@@ -22,10 +22,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/distributed/all_reduce.h"
-#include "weft/lab/graph_choice.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/group_costs.h"
 #include "weft/lab/ranks/rank_step.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/step_options.h"
 

@@ -20,7 +20,7 @@
 #include "weft/graph/graph.h"
 #include "weft/graph/runner.h"
 #include "weft/graph/transport.h"
-#include "weft/lab/graph_choice.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/train/training_step.h"
 
 namespace weft {

@@ -30,7 +30,7 @@ TEST(SpeedupTest, TheMaximumSpeedupOfEachGraphHolds) {
       {"towers", 6.8, 6.8, 6.8, 6.8}, {"lstm", 16, 9.5, 12.7, 14.6},          {"encoder", 26, 12.7, 19.8, 23.8}};
   ASSERT_EQ(RealGraphNames().size(), std::size(rows));
   for (const auto& [name, ratio, on_16, on_32, on_64] : rows) {
-    const absl::StatusOr<std::unique_ptr<RealGraph>> real = RecordRealGraph(name);
+    const absl::StatusOr<std::unique_ptr<RealGraph>> real = RecordGraph({.name = name});
     ASSERT_TRUE(real.ok()) << real.status();
     const absl::StatusOr<Graph> graph = Compile(*(*real)->tape, (*real)->options);
     ASSERT_TRUE(graph.ok()) << graph.status();

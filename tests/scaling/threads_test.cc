@@ -45,7 +45,7 @@ class ThreadsTest : public testing::TestWithParam<std::tuple<std::string, DType>
 
 TEST_P(ThreadsTest, NeitherThreadsNorPolicyChangeABit) {
   const auto& [name, precision] = GetParam();
-  absl::StatusOr<std::unique_ptr<RealGraph>> real = RecordRealGraph(name);
+  absl::StatusOr<std::unique_ptr<RealGraph>> real = RecordGraph({.name = name});
   ASSERT_TRUE(real.ok()) << real.status();
   (*real)->options.precision = precision;
   const absl::StatusOr<Graph> graph = Compile(*(*real)->tape, (*real)->options);
