@@ -68,7 +68,6 @@ Hyperparameters Table(AttentionFlags* flags) {
 }
 
 absl::Status Attention(AttentionFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.model.empty()) return InvalidArgument("--model=MODEL is missing");
   if (flags.json && !flags.out.empty()) return InvalidArgument("--json and --out exclude each other");
   const bool pair = flags.given.contains("pair"), translation = flags.given.contains("translation");
@@ -104,25 +103,22 @@ absl::Status Attention(AttentionFlags flags) {
 
 Command AttentionCommand(CLI::App* weft) {
   auto flags = std::make_shared<AttentionFlags>();
-  CLI::App* app =
-      AddCommand(weft, "attention",
-                 "Shows which tokens each token attends to, in every head of every layer: as text, as a page "
-                 "for a browser, or as JSON.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddWords(app, "text", "the text; for a ViT, the file of pictures. Without it, a line of standard input",
+  Command command = MakeCommand(
+      weft,
+      {"attention",
+       "Shows which tokens each token attends to, in every head of every layer: as text, as a page for a browser, or "
+       "as "
+       "JSON.",
+       "shows which tokens attend to which, in each head",
+       {{"Prints the measures of each head and a map of the last layer.",
+         "weft attention --model=runs/gpt-1 In the beginning"},
+        {"Writes a page with all heads.", "weft attention --model=minilm --out=attention.html the cat sat on the mat"},
+        {"Prints the weights with which a translation is made.",
+         "weft attention --model=runs/translate-1 --json ein Haus"}}},
+      flags, Table, Attention);
+  AddWords(command.app, "text", "the text; for a ViT, the file of pictures. Without it, a line of standard input",
            &flags->words);
-  return {"weft attention",
-          app,
-          [flags] { return Attention(*flags); },
-          "shows which tokens attend to which, in each head",
-          {
-              {"Prints the measures of each head and a map of the last layer.",
-               "weft attention --model=runs/gpt-1 In the beginning"},
-              {"Writes a page with all heads.",
-               "weft attention --model=minilm --out=attention.html the cat sat on the mat"},
-              {"Prints the weights with which a translation is made.",
-               "weft attention --model=runs/translate-1 --json ein Haus"},
-          }};
+  return command;
 }
 
 }  // namespace weft

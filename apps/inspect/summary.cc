@@ -44,8 +44,7 @@ TrainedParameters CountTrained(const ModelSummary& summary, const RealGraph* ste
   return counts.frozen > 0 ? counts : all;  // only adapters freeze weights
 }
 
-absl::Status Summary(SummaryFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+absl::Status Summary(const SummaryFlags& flags) {
   const std::string& path = flags.argument.empty() ? flags.model : flags.argument;
   if (path.empty()) return InvalidArgument("no model was named, as in `weft summary runs/gpt-1`");
   if (!flags.argument.empty() && !flags.model.empty()) {
@@ -65,15 +64,15 @@ absl::Status Summary(SummaryFlags flags) {
 
 Command SummaryCommand(CLI::App* weft) {
   auto flags = std::make_shared<SummaryFlags>();
-  CLI::App* app = AddCommand(weft, "summary", "Lists the layers of a model with their parameters, FLOPs and memory.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  app->add_option("model_argument", flags->argument, "a run, a published folder or a file")->type_name("MODEL");
-  return {"weft summary",
-          app,
-          [flags] { return Summary(*flags); },
-          "lists a model's layers, parameters, FLOPs and memory",
-          {{"Lists the layers of a run's model.", "weft summary runs/gpt-1"},
-           {"Prints a JSON object.", "weft summary --model=minilm --json"}}};
+  Command command = MakeCommand(weft,
+                                {"summary",
+                                 "Lists the layers of a model with their parameters, FLOPs and memory.",
+                                 "lists a model's layers, parameters, FLOPs and memory",
+                                 {{"Lists the layers of a run's model.", "weft summary runs/gpt-1"},
+                                  {"Prints a JSON object.", "weft summary --model=minilm --json"}}},
+                                flags, Table, Summary);
+  command.app->add_option("model_argument", flags->argument, "a run, a published folder or a file")->type_name("MODEL");
+  return command;
 }
 
 }  // namespace weft
