@@ -17,7 +17,6 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/lab/page.h"
-#include "weft/lab/reports/run_layers.h"
 #include "weft/lab/reports/run_page.h"
 
 namespace weft {
@@ -30,7 +29,10 @@ constexpr size_t kMaxPointsOfCurve = 4'000;  // more than twice the pixels of a 
 constexpr size_t kMaxFigures = 40;           // of a run; a training of Weft has fewer than 20
 constexpr size_t kMaxClockPoints = 400;      // the page interpolates tokens and seconds between them
 constexpr size_t kMaxSamples = 40, kMaxSampleBytes = 2'000;
-constexpr size_t kMaxValueBytes = 300;  // of a value of a configuration
+constexpr size_t kMaxValueBytes = 300;    // of a value of a configuration
+constexpr size_t kMaxCells = 6'000;       // histograms of weights in a page: at most 150 bytes each
+constexpr size_t kMaxEvaluations = 40;    // of a run
+constexpr size_t kFewestEvaluations = 8;  // weights are left out before fewer evaluations are shown
 
 // The running mean of the training loss is of a fiftieth of the longest run, so that it is smooth in each chart.
 constexpr size_t kMinMeanSteps = 5, kMeansOfRun = 50;
@@ -107,6 +109,71 @@ Json Samples(absl::Span<const nlohmann::json> evaluations) {
                        Shortened((*line)["sample"].get_ref<const std::string&>(), kMaxSampleBytes, " ...")});
   }
   return {{"texts", std::move(samples)}, {"of", with_sample.size()}};
+}
+
+Json Rounded(const nlohmann::json& line, const char* key, double digits) {
+  const auto found = line.find(key);
+  if (found == line.end() || !found->is_number()) return nullptr;
+  const double value = found->get<double>(), scale = std::pow(10, digits);
+  return std::isfinite(value) ? Json(std::round(value * scale) / scale) : Json();
+}
+
+// Returns [low, high, [counts]], or null if the weight has no finite value.
+Json Histogram(const nlohmann::json& weight) {
+  const auto low = weight.find("low"), high = weight.find("high"), counts = weight.find("counts");
+  if (counts == weight.end() || !counts->is_array() || low == weight.end() || high == weight.end()) return nullptr;
+  Json rounded = Json::array();
+  for (const nlohmann::json& count : *counts) {
+    if (!count.is_number()) return nullptr;
+    rounded.push_back(Json(count));
+  }
+  return {Rounded(weight, "low", 5), Rounded(weight, "high", 5), std::move(rounded)};
+}
+
+// Calls `take` with the name of each weight that a line of insights.jsonl has, and with its figures.
+template <class Take>
+void ForEachWeight(const nlohmann::json& line, Take take) {
+  for (const nlohmann::json& weight : line["weights"]) {
+    if (!weight.is_object() || !weight.contains("name") || !weight["name"].is_string()) continue;
+    take(weight["name"].get<std::string>(), weight);
+  }
+}
+
+// Returns {"names": [...], "steps": [...], "updates": [...], "histograms": [...], "of": N, "of_names": M}: histograms
+// of a run's weights, and how fast the weights change. Element [layer][evaluation] of "updates" is log10 of the
+// update's RMS divided by the weight's RMS, or null; that of "histograms" is [lowest, highest, [counts]], or null.
+// `evaluations`: the lines of insights.jsonl, which docs/commands.md describes. `runs`: the number of runs that share
+// the page. Many evaluations are thinned out evenly, and "of" is their number before that. Likewise "of_names" for the
+// weights, of which the first remain.
+Json Layers(absl::Span<const nlohmann::json> evaluations, size_t runs) {
+  std::vector<const nlohmann::json*> lines;
+  std::map<std::string, size_t> rows;
+  Json names = Json::array();
+  for (const nlohmann::json& line : evaluations) {
+    if (!line.contains("weights") || !line["weights"].is_array()) continue;
+    lines.push_back(&line);
+    ForEachWeight(line, [&](const std::string& name, const nlohmann::json&) {
+      if (rows.try_emplace(name, rows.size()).second) names.push_back(name);
+    });
+  }
+  const size_t of = lines.size(), of_names = names.size(), cells = kMaxCells / std::max<size_t>(runs, 1);
+  const size_t most = std::clamp(cells / std::max<size_t>(of_names, 1), kFewestEvaluations, kMaxEvaluations);
+  lines = TakeEvenly(lines, most);
+  const size_t kept = std::min(of_names, std::max<size_t>(1, cells / std::max<size_t>(lines.size(), 1)));
+  names.get_ref<Json::array_t&>().resize(kept);
+  Json updates(kept, Json(lines.size(), nullptr)), histograms = updates, steps = Json::array();
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const auto step = lines[i]->find("step");
+    steps.push_back(step != lines[i]->end() && step->is_number() ? Json(*step) : Json());
+    ForEachWeight(*lines[i], [&](const std::string& name, const nlohmann::json& weight) {
+      const size_t row = rows[name];
+      if (row >= kept) return;
+      updates[row][i] = Rounded(weight, "log10_update", 2);
+      histograms[row][i] = Histogram(weight);
+    });
+  }
+  return {{"names", std::move(names)},     {"steps", std::move(steps)},           {"of", of},
+          {"updates", std::move(updates)}, {"histograms", std::move(histograms)}, {"of_names", of_names}};
 }
 
 }  // namespace
@@ -237,7 +304,7 @@ std::string RunReport::Page(int reload_seconds) const {
                     {"seconds", ToJson(TakeEvenly(run.seconds, kMaxClockPoints))},
                     {"figures", std::move(figures)},
                     {"samples", Samples(run.evaluations)},
-                    {"layers", LayersOfRun(run.evaluations, runs_.size())}});
+                    {"layers", Layers(run.evaluations, runs_.size())}});
     if (run.attention) runs.back()["attention"] = run.attention->ToJson();
   }
   const Json data = {{"runs", std::move(runs)},
