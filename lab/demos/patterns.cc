@@ -35,33 +35,25 @@ std::vector<Pattern> Patterns(const PatternsOptions& o) {
 }
 
 // Returns the smallest number of layers after which every target depends on all sources before it, or 0 if no number of
-// layers suffices. `weights`: [T, T], not 0 where a target sees a source.
+// layers suffices. `weights`: [T, T], not 0 where a target sees a source. The number of layers from a source to a target
+// is the length of the shortest path of such steps (Floyd and Warshall).
 int64_t LayersToSeeAll(const Numbers& weights, int64_t tokens) {
-  std::vector<bool> seen(weights.size());
-  std::transform(weights.begin(), weights.end(), seen.begin(), [](double w) { return w != 0; });
-  std::vector<bool> reached = seen;
-  const auto complete = [&] {
+  std::vector<int64_t> layers(weights.size());
+  std::transform(weights.begin(), weights.end(), layers.begin(), [&](double w) { return w != 0 ? 1 : tokens + 1; });
+  for (int64_t between = 0; between < tokens; ++between) {
     for (int64_t target = 0; target < tokens; ++target) {
-      for (int64_t source = 0; source <= target; ++source) {
-        if (!reached[target * tokens + source]) return false;
+      for (int64_t source = 0; source < tokens; ++source) {
+        int64_t& least = layers[target * tokens + source];
+        least = std::min(least, layers[target * tokens + between] + layers[between * tokens + source]);
       }
     }
-    return true;
-  };
-  for (int64_t layers = 1; layers <= tokens; ++layers) {
-    if (complete()) return layers;
-    std::vector<bool> next = reached;
-    for (int64_t target = 0; target < tokens; ++target) {
-      for (int64_t between = 0; between < tokens; ++between) {
-        if (!seen[target * tokens + between]) continue;
-        for (int64_t source = 0; source < tokens; ++source) {
-          if (reached[between * tokens + source]) next[target * tokens + source] = true;
-        }
-      }
-    }
-    reached = std::move(next);
   }
-  return 0;
+  int64_t most = 1;
+  for (int64_t target = 0; target < tokens; ++target) {
+    const auto row = layers.begin() + target * tokens;
+    most = std::max(most, *std::max_element(row, row + target + 1));
+  }
+  return most <= tokens ? most : 0;
 }
 
 // Returns a table with the work of one head's scores, for each score function.
