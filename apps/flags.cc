@@ -164,7 +164,8 @@ absl::Status CheckNoExtras(const CLI::App& app) {
     for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
       known.push_back(sub->get_name());
     }
-    return InvalidArgument(known.empty() ? "unexpected argument " : "unknown command ", NameAndNearest(word, known));
+    return InvalidArgument(known.empty() ? "unexpected argument '" : "unknown command '", word, "'",
+                           DidYouMean(word, known));
   }
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_lnames().empty()) known.push_back(option->get_lnames().front());

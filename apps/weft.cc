@@ -112,7 +112,7 @@ absl::Status CheckCommand(absl::Span<const std::string> words, const CLI::App& a
     if (command->get_name() == words.front()) return CheckCommand(words.subspan(1), *command);
     known.push_back(command->get_name());
   }
-  return InvalidArgument("unknown command ", NameAndNearest(words.front(), known));
+  return InvalidArgument("unknown command '", words.front(), "'", DidYouMean(words.front(), known));
 }
 
 // Commands with subcommands, and what the help says of them.

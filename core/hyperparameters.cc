@@ -268,8 +268,4 @@ nlohmann::ordered_json ToJson(const Hyperparameters& table) {
   return json;
 }
 
-std::string NameAndNearest(const std::string& word, const std::vector<std::string>& known) {
-  return absl::StrCat("'", word, "'", DidYouMean(word, known));
-}
-
 }  // namespace weft

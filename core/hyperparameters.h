@@ -120,9 +120,6 @@ absl::Status SetFromJson(const nlohmann::ordered_json& json, const Hyperparamete
 // Returns an object with the values of all options, except those that are null.
 nlohmann::ordered_json ToJson(const Hyperparameters& table);
 
-// Returns `word` in quotes. If a word of `known` is near, adds a suggestion: "'widht', did you mean 'width'?".
-std::string NameAndNearest(const std::string& word, const std::vector<std::string>& known);
-
 }  // namespace weft
 
 #endif  // WEFT_CORE_HYPERPARAMETERS_H_

@@ -12,7 +12,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/edit_distance.h"
-#include "weft/core/option_table.h"
 
 namespace weft {
 namespace {

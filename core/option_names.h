@@ -1,4 +1,4 @@
-// Other programs have other names for the options of Weft. The tables of option_table.h list those of Hugging Face,
+// Other programs have other names for the options of Weft. The tables of option_table.cc list those of Hugging Face,
 // nanoGPT, llama.cpp, Marian, fairseq, OpenNMT and CTranslate2. An alias means the same as an option of Weft, and is
 // accepted in its place. A foreign name has a related meaning, and leads to a suggestion only.
 //
@@ -7,7 +7,7 @@
 //   Suggestion("block-sizes", options, NameStyle::kFlag);             // ", did you mean '--context'?"
 //   Suggestion("accumulation_steps", options, NameStyle::kKey);       // ", did you mean 'micro_batches'?"
 //
-// Names are flags without "--", where '_' stands for '-'.
+// Names are flags without "--", where '_' stands for '-'. A new name is a word of a row of a table, or a row.
 #ifndef WEFT_CORE_OPTION_NAMES_H_
 #define WEFT_CORE_OPTION_NAMES_H_
 
@@ -19,6 +19,22 @@
 #include "absl/types/span.h"
 
 namespace weft {
+
+// Names that are accepted in place of the option's, because they mean the same.
+struct OptionAliases {
+  const char* option;   // "batch"
+  const char* aliases;  // "batch-size mini-batch", names with spaces between them; a single letter is a short flag
+};
+// No alias is the name of an option.
+absl::Span<const OptionAliases> AllOptionAliases();
+
+// Names of other programs that mean something else than any option here, or whose values differ.
+struct ForeignNames {
+  const char* names;    // "workspace max-memory"
+  const char* options;  // options with a related meaning; the first that a command has is suggested
+  const char* hint;     // follows the suggestion, with options in angle brackets: "<batch> counts examples"; or ""
+};
+absl::Span<const ForeignNames> AllForeignNames();
 
 // Returns the aliases of `option`, without short flags. Returns none if the table does not have the option.
 std::vector<std::string> Aliases(absl::string_view option);

@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include "weft/core/option_table.h"
-
 namespace weft {
 namespace {
 

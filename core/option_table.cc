@@ -1,4 +1,5 @@
-#include "weft/core/option_table.h"
+// The names that other programs have for options: aliases, and foreign names.
+#include "weft/core/option_names.h"
 
 namespace weft {
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
 #include "weft/lab/models.h"
@@ -227,7 +226,7 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice
   const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == choice.name; });
   const bool is_run = row == std::end(kRows);
   if (is_run && !HoldsRun(choice.name)) {
-    return absl::NotFoundError(absl::StrCat(NameAndNearest(choice.name, RealGraphNames()),
+    return absl::NotFoundError(absl::StrCat("'", choice.name, "'", DidYouMean(choice.name, RealGraphNames()),
                                             ": there is no such run folder, and no such graph among ",
                                             absl::StrJoin(RealGraphNames(), ", ")));
   }

@@ -10,7 +10,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/option_names.h"
-#include "weft/core/option_table.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -35,8 +35,8 @@ std::vector<Pattern> Patterns(const PatternsOptions& o) {
 }
 
 // Returns the smallest number of layers after which every target depends on all sources before it, or 0 if no number of
-// layers suffices. `weights`: [T, T], not 0 where a target sees a source. The number of layers from a source to a target
-// is the length of the shortest path of such steps (Floyd and Warshall).
+// layers suffices. `weights`: [T, T], not 0 where a target sees a source. The number of layers from a source to a
+// target is the length of the shortest path of such steps (Floyd and Warshall).
 int64_t LayersToSeeAll(const Numbers& weights, int64_t tokens) {
   std::vector<int64_t> layers(weights.size());
   std::transform(weights.begin(), weights.end(), layers.begin(), [&](double w) { return w != 0 ? 1 : tokens + 1; });
