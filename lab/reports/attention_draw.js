@@ -1,64 +1,16 @@
-// Draws the page of attention weights. AttentionMapsForPage in attention_report.h describes `data.maps`.
-'use strict';
-const data = JSON.parse(document.getElementById('data').textContent);
-const byId = id => document.getElementById(id);
-const add = (parent, tag, text, attributes = {}) => {
-  const element = document.createElement(tag);
-  if (text !== undefined) element.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  parent.append(element);
-  return element;
-};
-const bytesOf = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
-for (const maps of data.maps) maps.bytes = bytesOf(maps.weights);
+// Draws the page of attention weights: a grid of all heads, and one head enlarged.
 const state = {kind: data.maps.length - 1, layer: 0, head: 0, lines: false, target: 0, source: 0};
-const MEAN = -1;  // as a head: the mean of all heads
-
 const maps = () => data.maps[state.kind];
-// Tokens may be white space or have control characters: these are shown as symbols.
-const shown = token => token.replace(/[\u0000-\u001f]/g, c => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-    .replace(/\u007f/g, '\u2421').replace(/[\u0080-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, '\ufffd')
-    .replace(/ /g, '\u2423');
-const square = byte => (byte / 255) ** 2;
+const high = () => `rgb(${color('--high')})`;  // the colour of the weight 1
 
-function weight(m, layer, head, target, source) {
-  const T = m.targets.length, S = m.sources.length;
-  const at = h => square(m.bytes[((layer * m.heads + h) * T + target) * S + source]);
-  if (head !== MEAN) return at(head);
-  let sum = 0;
-  for (let h = 0; h < m.heads; ++h) sum += at(h);
-  return sum / m.heads;
+function add(parent, tag, text, attributes) {
+  const child = element(tag, text, attributes);
+  parent.append(child);
+  return child;
 }
-
-const rgb = name => getComputedStyle(document.documentElement).getPropertyValue(name).split(',').map(Number);
-function colours() {
-  const low = rgb('--low'), high = rgb('--high');
-  return w => low.map((l, i) => Math.round(l + (high[i] - l) * Math.sqrt(w)));
-}
-
-function drawPixels(canvas, m, layer, head) {
-  const T = m.targets.length, S = m.sources.length, colour = colours();
-  canvas.width = S;
-  canvas.height = T;
-  const image = new ImageData(S, T);
-  for (let t = 0; t < T; ++t) {
-    for (let s = 0; s < S; ++s) {
-      const [r, g, b] = colour(weight(m, layer, head, t, s)), at = 4 * (t * S + s);
-      image.data.set([r, g, b, 255], at);
-    }
-  }
-  canvas.getContext('2d').putImageData(image, 0, 0);
-}
-
-const measuresOf = (m, layer, head) => m.measures[layer * m.heads + head];
-const describe = (m, layer, head) => {
-  const [entropy, distance, low, high] = measuresOf(m, layer, head);
-  return `entropy ${entropy.toFixed(2)} bits, mean distance ${distance.toFixed(2)} tokens, sums of rows ` +
-      (low === high ? low.toFixed(3) : `${low.toFixed(3)} to ${high.toFixed(3)}`);
-};
 
 function drawGrid() {
-  const m = maps(), grid = byId('grid');
+  const m = maps(), grid = $('grid');
   grid.replaceChildren();
   grid.style.gridTemplateColumns = `max-content repeat(${m.heads}, minmax(30px, 110px))`;
   add(grid, 'span', '');
@@ -67,11 +19,13 @@ function drawGrid() {
     add(grid, 'span', `layer ${l + 1}`);
     for (let h = 0; h < m.heads; ++h) {
       const text = `layer ${l + 1}, head ${h + 1}: ${describe(m, l, h)}`;
-      const button = add(grid, 'button', undefined, {'aria-label': text, 'title': text, 'data-at': `${l},${h}`});
-      drawPixels(add(button, 'canvas', undefined, {'aria-hidden': 'true'}), m, l, h);
+      const button = add(grid, 'button', '', {'aria-label': text, 'title': text, 'data-at': `${l},${h}`});
+      const pixels = pixelsOf(m, l, h, high());
+      pixels.setAttribute('aria-hidden', 'true');
+      button.append(pixels);
       button.onclick = () => {
         choose(l, h);
-        byId('chosen').scrollIntoView({behavior: 'smooth', block: 'start'});
+        $('chosen').scrollIntoView({behavior: 'smooth', block: 'start'});
       };
     }
   }
@@ -86,42 +40,24 @@ function layout(context) {
   return {cell, left: width(m.targets), top: width(m.sources)};
 }
 
-function drawMap() {
-  const m = maps(), canvas = byId('map'), T = m.targets.length, S = m.sources.length;
+function drawChosenMap() {
+  const m = maps(), canvas = $('map'), T = m.targets.length, S = m.sources.length;
   const context = canvas.getContext('2d'), {cell, left, top} = layout(context), scale = devicePixelRatio || 1;
   canvas.width = (left + S * cell + 2) * scale;
   canvas.height = (top + T * cell + 2) * scale;
   canvas.style.width = `${left + S * cell + 2}px`;
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  const style = getComputedStyle(document.body), colour = colours();
-  const ink = style.color, mark = style.getPropertyValue('--other');
+  context.fillStyle = `rgb(${color('--low')})`;
+  context.fillRect(left, top, S * cell, T * cell);
   context.font = `${Math.min(13, cell + 1)}px system-ui, "DejaVu Sans", sans-serif`;
-  context.textBaseline = 'middle';
-  for (let t = 0; t < T; ++t) {
-    for (let s = 0; s < S; ++s) {
-      context.fillStyle = `rgb(${colour(weight(m, state.layer, state.head, t, s))})`;
-      context.fillRect(left + s * cell, top + t * cell, cell, cell);
-    }
-    context.fillStyle = t === state.target ? mark : ink;
-    context.textAlign = 'right';
-    context.fillText(shown(m.targets[t]), left - 6, top + (t + .5) * cell, left - 8);
-  }
-  context.textAlign = 'left';
-  for (let s = 0; s < S; ++s) {
-    context.save();
-    context.translate(left + (s + .5) * cell, top - 6);
-    context.rotate(-Math.PI / 2);
-    context.fillStyle = s === state.source ? mark : ink;
-    context.fillText(shown(m.sources[s]), 0, 0, top - 8);
-    context.restore();
-  }
-  context.strokeStyle = mark;
+  drawMap(context, m, state.layer, state.head, high(), {left, top, wide: cell, high: cell}, state.target, state.source);
+  context.strokeStyle = color('--other');
   context.lineWidth = 2;
   context.strokeRect(left + state.source * cell, top + state.target * cell, cell, cell);
 }
 
 function drawLines() {
-  const m = maps(), svg = byId('lines'), gap = 22, far = 200, left = 190;
+  const m = maps(), svg = $('lines'), gap = 22, far = 200, left = 190;
   const create = (tag, attributes, text) => {
     const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -156,10 +92,10 @@ function drawLines() {
 
 function drawPicture() {
   const picture = data.picture, m = maps();
-  byId('beside').hidden = !picture;
+  $('beside').hidden = !picture;
   if (!picture) return;
   picture.bytes ??= bytesOf(picture.pixels);
-  const canvas = byId('picture'), factor = Math.max(1, Math.round(280 / picture.width));
+  const canvas = $('picture'), factor = Math.max(1, Math.round(280 / picture.width));
   canvas.width = picture.width * factor;
   canvas.height = picture.height * factor;
   const context = canvas.getContext('2d'), columns = picture.width / picture.patch, size = picture.patch * factor;
@@ -181,58 +117,43 @@ function drawPicture() {
     context.lineWidth = 2;
     context.strokeRect(x + 1, y + 1, size - 2, size - 2);
   }
-  byId('patch').textContent = `Orange: the patches from which ${state.target === 0 ? 'the class token' :
+  $('patch').textContent = `Orange: the patches from which ${state.target === 0 ? 'the class token' :
       `patch ${m.targets[state.target]}`} takes. The strongest has the weight ${most.toFixed(3)}. Choose a patch, or ` +
       'press Escape for the class token.';
 }
 
 function drawAlignment() {
   const m = maps();
-  byId('alignment').hidden = m.kind !== 'cross';
+  $('alignment').hidden = m.kind !== 'cross';
   if (m.kind !== 'cross') return;
-  const table = byId('pairs');
-  table.replaceChildren();
-  const head = add(table, 'tr');
-  for (const name of ['translation', 'source', 'weight']) add(head, 'th', name, {scope: 'col'});
-  data.produced.forEach((token, t) => {
-    const row = add(table, 'tr'), source = m.strongest[state.layer][t];
-    add(row, 'td', shown(token));
-    add(row, 'td', source < m.sources.length ? shown(m.sources[source]) : `source ${source + 1}, not shown`);
-    add(row, 'td', source < m.sources.length ? weight(m, state.layer, MEAN, t, source).toFixed(3) : '', {'class': 'n'});
-  });
+  fill($('pairs'), ['translation', 'source', '#weight'], data.produced.map((token, t) => {
+    const source = m.strongest[state.layer][t], seen = source < m.sources.length;
+    return [shown(token), seen ? shown(m.sources[source]) : `source ${source + 1}, not shown`,
+            seen ? weight(m, state.layer, MEAN, t, source).toFixed(3) : ''];
+  }));
 }
 
 function drawTable() {
-  const m = maps(), table = byId('table');
-  table.replaceChildren();
-  const head = add(table, 'tr');
-  for (const name of ['layer', 'head', 'entropy (bits)', 'mean distance (tokens)', 'smallest sum', 'greatest sum']) {
-    add(head, 'th', name, {scope: 'col', 'class': 'n'});
-  }
-  for (let l = 0; l < m.layers; ++l) {
-    for (let h = 0; h < m.heads; ++h) {
-      const row = add(table, 'tr');
-      for (const value of [l + 1, h + 1]) add(row, 'td', value, {'class': 'n'});
-      for (const value of measuresOf(m, l, h)) add(row, 'td', value.toFixed(4), {'class': 'n'});
-    }
-  }
+  const m = maps(), headings = ['layer', 'head', 'entropy (bits)', 'mean distance (tokens)', 'smallest sum', 'greatest sum'];
+  fill($('table'), headings.map(text => '#' + text), m.measures.map((measures, i) =>
+      [Math.floor(i / m.heads) + 1, i % m.heads + 1, ...measures.map(value => value.toFixed(4))]));
 }
 
 // Marks the cell of `target` and `source`, and says its weight.
 function point(target, source) {
   const m = maps();
-  state.target = Math.max(0, Math.min(m.targets.length - 1, target));
-  state.source = Math.max(0, Math.min(m.sources.length - 1, source));
+  state.target = within(target, m.targets.length);
+  state.source = within(source, m.sources.length);
   const w = weight(m, state.layer, state.head, state.target, state.source);
-  byId('reading').textContent = `“${shown(m.targets[state.target])}” (${state.target + 1}) takes ` +
+  $('reading').textContent = `“${shown(m.targets[state.target])}” (${state.target + 1}) takes ` +
       `${w.toFixed(3)} from “${shown(m.sources[state.source])}” (${state.source + 1}).`;
   drawChosen();
 }
 
 function drawChosen() {
-  byId('map').hidden = state.lines;
-  byId('lines').toggleAttribute('hidden', !state.lines);
-  if (state.lines) drawLines(); else drawMap();
+  $('map').hidden = state.lines;
+  $('lines').toggleAttribute('hidden', !state.lines);
+  if (state.lines) drawLines(); else drawChosenMap();
   drawPicture();
 }
 
@@ -240,12 +161,12 @@ function choose(layer, head) {
   const m = maps();
   state.layer = Math.min(layer, m.layers - 1);
   state.head = Math.min(head, m.heads - 1);
-  byId('layer').value = state.layer;
-  byId('head').value = state.head;
-  byId('chosen').textContent = `Layer ${state.layer + 1}, ` +
+  $('layer').value = state.layer;
+  $('head').value = state.head;
+  $('chosen').textContent = `Layer ${state.layer + 1}, ` +
       (state.head === MEAN ? 'mean of the heads' : `head ${state.head + 1}`);
-  byId('measures').textContent = state.head === MEAN ? '' : describe(m, state.layer, state.head);
-  for (const button of byId('grid').querySelectorAll('button')) {
+  $('measures').textContent = state.head === MEAN ? '' : describe(m, state.layer, state.head);
+  for (const button of $('grid').querySelectorAll('button')) {
     button.setAttribute('aria-pressed', button.dataset.at === `${state.layer},${state.head}`);
   }
   drawAlignment();
@@ -255,16 +176,16 @@ function choose(layer, head) {
 function chooseKind(kind) {
   state.kind = kind;
   state.target = state.source = 0;
-  for (const [i, button] of [...byId('kinds').children].entries()) button.setAttribute('aria-pressed', i === kind);
+  for (const [i, button] of [...$('kinds').children].entries()) button.setAttribute('aria-pressed', i === kind);
   const m = maps(), fill = (select, count, extra) => {
     select.replaceChildren();
     if (extra) add(select, 'option', extra, {value: MEAN});
     for (let i = 0; i < count; ++i) add(select, 'option', i + 1, {value: i});
   };
-  fill(byId('layer'), m.layers);
-  fill(byId('head'), m.heads, 'mean');
+  fill($('layer'), m.layers);
+  fill($('head'), m.heads, 'mean');
   const cut = m.targets.length < m.allTargets || m.sources.length < m.allSources;
-  byId('left').textContent = cut ? `The maps show the first ${m.targets.length} of ${m.allTargets} targets and the ` +
+  $('left').textContent = cut ? `The maps show the first ${m.targets.length} of ${m.allTargets} targets and the ` +
       `first ${m.sources.length} of ${m.allSources} sources. The measures are of all.` : '';
   drawGrid();
   drawTable();
@@ -272,58 +193,50 @@ function chooseKind(kind) {
 }
 
 const FAMILIES = {gpt: 'a GPT', bert: 'a BERT', transformer: 'an encoder-decoder', vit: 'a Vision Transformer'};
-byId('title').textContent = shown(data.title).replace(/\u2423/g, ' ');
+$('title').textContent = shown(data.title).replace(/\u2423/g, ' ');
 document.title = `Attention: ${data.title}`;
-byId('subtitle').textContent = `Attention weights of ${FAMILIES[data.family] || data.family} with ` +
+$('subtitle').textContent = `Attention weights of ${FAMILIES[data.family] || data.family} with ` +
     `${data.maps[0].layers} layers and ${data.maps[0].heads} heads`;
 if (data.maps.length > 1) {
   const names = {encoder: 'encoder', decoder: 'decoder', cross: 'decoder to encoder'};
   data.maps.forEach((m, i) => {
-    add(byId('kinds'), 'button', names[m.kind] || m.kind).onclick = () => chooseKind(i);
+    add($('kinds'), 'button', names[m.kind] || m.kind).onclick = () => chooseKind(i);
   });
 }
-byId('layer').onchange = event => choose(Number(event.target.value), state.head);
-byId('head').onchange = event => choose(state.layer, Number(event.target.value));
+$('layer').onchange = event => choose(Number(event.target.value), state.head);
+$('head').onchange = event => choose(state.layer, Number(event.target.value));
 for (const [id, lines] of [['as-map', false], ['as-lines', true]]) {
-  byId(id).onclick = () => {
+  $(id).onclick = () => {
     state.lines = lines;
-    byId('as-map').setAttribute('aria-pressed', !lines);
-    byId('as-lines').setAttribute('aria-pressed', lines);
+    $('as-map').setAttribute('aria-pressed', !lines);
+    $('as-lines').setAttribute('aria-pressed', lines);
     drawChosen();
   };
 }
-const MOVES = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
-byId('map').onkeydown = event => {
-  const move = MOVES[event.key];
-  if (!move) return;
-  event.preventDefault();
-  point(state.target + move[0], state.source + move[1]);
-};
-byId('map').onpointermove = byId('map').onclick = event => {
-  const {cell, left, top} = layout(byId('map').getContext('2d'));
+onArrows($('map'), (down, right) => point(state.target + down, state.source + right));
+$('map').onpointermove = $('map').onclick = event => {
+  const {cell, left, top} = layout($('map').getContext('2d'));
   const target = Math.floor((event.offsetY - top) / cell), source = Math.floor((event.offsetX - left) / cell);
   if (target < 0 || source < 0 || (target === state.target && source === state.source)) return;
   point(target, source);
 };
-byId('lines').onkeydown = event => {
-  const move = MOVES[event.key];
-  if (!move || move[0] === 0) return;
-  event.preventDefault();
+onArrows($('lines'), down => {
+  if (down === 0) return;
   state.focus = true;
-  point(state.target + move[0], state.source);
+  point(state.target + down, state.source);
   state.focus = false;
-};
-byId('picture').onclick = event => {
-  const {width, patch} = data.picture, factor = width / byId('picture').clientWidth;
+});
+$('picture').onclick = event => {
+  const {width, patch} = data.picture, factor = width / $('picture').clientWidth;
   const column = Math.floor(event.offsetX * factor / patch), row = Math.floor(event.offsetY * factor / patch);
   point(1 + row * (width / patch) + column, state.source);
 };
-byId('picture').onkeydown = event => {
-  const move = MOVES[event.key], columns = data.picture.width / data.picture.patch;
+onArrows($('picture'), (down, right) => {
+  const columns = data.picture.width / data.picture.patch;
+  point(Math.max(1, state.target + down * columns + right), state.source);
+});
+$('picture').onkeydown = event => {
   if (event.key === 'Escape') point(0, state.source);
-  if (!move) return;
-  event.preventDefault();
-  point(Math.max(1, state.target + move[0] * columns + move[1]), state.source);
 };
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => chooseKind(state.kind));
+dark.addEventListener('change', () => chooseKind(state.kind));
 chooseKind(state.kind);

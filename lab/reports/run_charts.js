@@ -1,20 +1,4 @@
-// Small functions, and Chart: curves on a canvas with a cursor, a line that reads the values, and a table of them.
-const data = JSON.parse(document.getElementById('data').textContent);
-const $ = id => document.getElementById(id);
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const color = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// Makes characters visible that a browser would not show, or that turn the direction of text. Of a text with several
-// lines, keeps the ends of lines.
-const visible = (text, lines) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    c => lines && (c === '\n' || c === '\t') ? c : '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
-
-function element(tag, text, attributes = {}) {
-  const made = document.createElement(tag);
-  made.textContent = visible(text, tag === 'pre');
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
+// Chart: curves on a canvas with a cursor, a line that reads the values, and a table of them.
 
 // Prints a number in few characters.
 function short(x) {
@@ -31,18 +15,6 @@ function duration(seconds) {
   if (seconds < 60) return +seconds.toFixed(seconds < 10 ? 1 : 0) + ' s';
   const s = Math.round(seconds), two = n => String(n).padStart(2, '0');
   return s < 3600 ? Math.floor(s / 60) + ':' + two(s % 60) + ' min' : Math.floor(s / 3600) + ':' + two(Math.floor(s / 60) % 60) + ' h';
-}
-
-// Fills a table. A heading that begins with '#' is of a column of numbers. null is a missing value.
-function fill(table, headings, rows) {
-  const head = element('tr', '');
-  for (const text of headings) head.append(element('th', text.replace(/^#/, ''), {scope: 'col', class: text[0] === '#' ? 'n' : ''}));
-  table.replaceChildren(head, ...rows.map(row => {
-    const line = element('tr', '');
-    row.forEach((text, i) => line.append(element('td', text === null ? '—' : text,
-        {class: (headings[i][0] === '#' ? 'n ' : '') + (text === null ? 'missing' : '')})));
-    return line;
-  }));
 }
 
 function region(label, table) {
@@ -77,10 +49,8 @@ const placeText = {steps: short, tokens: short, seconds: duration};
 
 // Returns at most about `count` round numbers from `low` to `high`.
 function ticks(low, high, count) {
-  const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
-  const interval = [1, 2, 5, 10].map(m => m * power).find(s => s >= rough);
-  const marks = [];
-  for (let i = Math.ceil(low / interval - 1e-9); i * interval <= high + interval * 1e-9 && marks.length < 100; ++i) marks.push(i * interval);
+  const apart = interval(high - low, count), marks = [];
+  for (let i = Math.ceil(low / apart - 1e-9); i * apart <= high + apart * 1e-9 && marks.length < 100; ++i) marks.push(i * apart);
   return marks;
 }
 
@@ -165,17 +135,12 @@ class Chart {
     if (this.options.zero && !log && low > 0 && low < high * 0.6) low = 0;
     const margin = (high - low) * 0.04;
     this.y = low === 0 ? [0, high + margin] : [low - margin, high + margin];
-    const height = this.options.wide ? 320 : 190, width = this.canvas.clientWidth, scale = devicePixelRatio || 1;
-    Object.assign(this.canvas, {width: width * scale, height: height * scale});
-    this.canvas.style.height = height + 'px';
-    const context = this.canvas.getContext('2d');
-    context.scale(scale, scale);
-    context.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    const height = this.options.wide ? 320 : 190;
+    const [context, width] = prepare(this.canvas, height);
     const px = x => left + (x - this.x[0]) / (this.x[1] - this.x[0]) * (width - left - right);
     const py = v => height - bottom - (toY(v) - this.y[0]) / (this.y[1] - this.y[0]) * (height - bottom - top_);
     context.lineWidth = 1;
     context.strokeStyle = color('--line');
-    context.fillStyle = color('--quiet');
     const line = (x0, y0, x1, y1) => { context.beginPath(); context.moveTo(x0, y0); context.lineTo(x1, y1); context.stroke(); };
     context.textAlign = 'right';
     const marks = log ? logTicks(...this.y) : ticks(...this.y, height / 45).map(t => [t, t]);

@@ -52,16 +52,11 @@ class Layers {
         names.map((name, i) => [name, ...run.layers.updates[i]]));
     this.box.append(element('p', run.name + (left.length ? `; left out: ${left.join(' and ')}` : '')), this.canvas, this.readout, this.select, this.histogram, details);
     this.canvas.addEventListener('pointerdown', event => this.choose(Math.floor(event.offsetY / this.cell), Math.floor(event.offsetX / this.canvas.clientWidth * steps.length)));
-    this.canvas.addEventListener('keydown', event => {
-      const move = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]}[event.key];
-      if (!move) return;
-      event.preventDefault();
-      this.choose(this.row + move[0], this.column + move[1]);
-    });
+    onArrows(this.canvas, (down, right) => this.choose(this.row + down, this.column + right));
   }
 
   choose(row, column) {
-    const {names, steps} = this.run.layers, within = (x, n) => Math.min(Math.max(x, 0), n - 1);
+    const {names, steps} = this.run.layers;
     this.row = within(row, names.length);
     this.column = within(column, steps.length);
     this.draw();
@@ -123,17 +118,6 @@ class Layers {
     context.fillText(short(high), width - 8, height - 6);
     this.histogram.setAttribute('aria-label', visible(`Histogram of ${this.run.layers.names[this.row]} after step ${this.run.layers.steps[this.column]}: from ${short(chosen[0])} to ${short(chosen[1])}`));
   }
-}
-
-function prepare(canvas, height) {
-  const width = canvas.clientWidth, scale = devicePixelRatio || 1;
-  Object.assign(canvas, {width: width * scale, height: height * scale});
-  canvas.style.height = height + 'px';
-  const context = canvas.getContext('2d');
-  context.scale(scale, scale);
-  context.font = '11px system-ui, "DejaVu Sans", sans-serif';
-  context.fillStyle = color('--quiet');
-  return [context, width];
 }
 
 function showLayers() {
