@@ -15,39 +15,42 @@ constexpr int32_t kNoToken = -1;  // the end token of a search without stop toke
 
 }  // namespace
 
-BeamGenerator::BeamGenerator(const GptConfig& config, const BeamGeneratorOptions& options)
-    : config_(config), options_(options), end_(options.stop.empty() ? kNoToken : options.stop[0]) {}
+BeamGenerator::BeamGenerator(const GptConfig& config, const BeamSearchOptions& search, const GenerateOptions& options)
+    : config_(config),
+      options_(options),
+      search_({.beam = search.beam,
+               .n_best = search.n_best,
+               .length_penalty = search.length_penalty,
+               .end = {options.stop.empty() ? kNoToken : options.stop[0]}}) {}
 
 absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptConfig& config, Parameters* parameters,
-                                                                     const BeamGeneratorOptions& options) {
+                                                                     const BeamSearchOptions& search,
+                                                                     const GenerateOptions& options,
+                                                                     const RuntimeOptions& runtime) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  const auto [beam, n_best, length] = std::tuple(options.beam, options.n_best, options.length);
+  const auto [beam, n_best, length] = std::tuple(search.beam, search.n_best, options.length);
   if (beam < 1 || beam > CachedGpt::kStepRows || n_best < 1 || n_best > beam || length < 0) {
     return InvalidArgument("generate: beam ", beam, ", n_best ", n_best, " and length ", length,
                            "; wanted 1 <= n_best <= beam <= ", CachedGpt::kStepRows, " and a length of at least 0");
   }
-  auto generator = std::unique_ptr<BeamGenerator>(new BeamGenerator(config, options));
+  auto generator = std::unique_ptr<BeamGenerator>(new BeamGenerator(config, search, options));
   const int64_t pages = config.context + beam * std::min(length, config.context);
-  WEFT_ASSIGN_OR_RETURN(
-      generator->gpt_,
-      CachedGpt::Create(config, parameters, {.pages = pages, .page_size = 1, .runtime = options.runtime}));
+  WEFT_ASSIGN_OR_RETURN(generator->gpt_,
+                        CachedGpt::Create(config, parameters, {.pages = pages, .page_size = 1, .runtime = runtime}));
   return generator;
 }
 
 // Returns the logits of the token after the prompt.
 absl::StatusOr<const float*> BeamGenerator::ReadPrompt(absl::Span<const int32_t> prompt) {
-  PageTable table;
-  table.pages.resize(prompt.size());
-  std::iota(table.pages.begin(), table.pages.end(), 0);
-  const bool chunk = prompt.size() > static_cast<size_t>(CachedGpt::kStepRows);
-  const float* logits = nullptr;
-  for (size_t begin = 0; begin < prompt.size(); begin += CachedGpt::kMaxChunk) {
-    const size_t end = std::min(begin + CachedGpt::kMaxChunk, prompt.size());
-    CachedGpt::Rows rows = {.last = {static_cast<int32_t>(end - begin - 1)}, .chunk = chunk};
-    for (size_t i = begin; i < end; ++i) rows.Add(prompt[i], i, &table);
-    WEFT_ASSIGN_OR_RETURN(logits, gpt_->Run(rows));
+  CachedText text = {.tokens = {prompt.begin(), prompt.end()}};
+  text.table.pages.resize(prompt.size());
+  std::iota(text.table.pages.begin(), text.table.pages.end(), 0);
+  while (true) {
+    CachedGpt::Rows rows = {.chunk = prompt.size() > static_cast<size_t>(CachedGpt::kStepRows)};
+    const bool complete = rows.Read(CachedGpt::kMaxChunk, &text);
+    WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
+    if (complete) return logits;
   }
-  return logits;
 }
 
 // Reads the newest token of each live hypothesis. Returns the logits of the tokens after them.
@@ -61,7 +64,7 @@ absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const Beam
     pages.resize(prompt);
     std::iota(pages.begin(), pages.end(), 0);
     // The prompt takes the place of the position 0. The search's first token is at position 1.
-    search.AppendPages(k, /*begin=*/1, static_cast<int32_t>(prompt) - static_cast<int32_t>(options_.beam), &pages);
+    search.AppendPages(k, /*begin=*/1, static_cast<int32_t>(prompt) - static_cast<int32_t>(search_.beam), &pages);
     rows.Add(live[k].tokens.back(), prompt + newest, &tables[k]);
     rows.last.push_back(static_cast<int32_t>(k));
   }
@@ -71,7 +74,7 @@ absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const Beam
 void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
   const auto vocabulary = static_cast<size_t>(config_.vocabulary);
   const size_t known = options_.vocabulary > 0 ? static_cast<size_t>(options_.vocabulary) : vocabulary;
-  const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates({.beam = options_.beam})), known);
+  const size_t each = std::min(static_cast<size_t>(BeamSearch::Candidates(search_)), known);
   std::vector<float> logprobs;
   std::vector<int32_t> tokens;
   for (size_t k = 0; k < search->live().size(); ++k, logits += vocabulary) {
@@ -79,7 +82,7 @@ void BeamGenerator::Extend(const float* logits, BeamSearch* search) const {
     for (size_t i = 1; i < likeliest.size(); ++i) {  // the first is that of token 0
       const auto& [token, logprob] = likeliest[i];
       const bool stops = std::find(options_.stop.begin(), options_.stop.end(), token) != options_.stop.end();
-      tokens.push_back(stops ? end_ : token);
+      tokens.push_back(stops ? search_.end[0] : token);
       logprobs.push_back(logprob);
     }
   }
@@ -91,9 +94,7 @@ absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const
   // The last token that is added need not be read, so one more than the context fits.
   const int64_t most = options_.max_length > 0 ? options_.max_length : config_.context + 1;
   const int64_t room = std::min(most, config_.context + 1) - static_cast<int64_t>(prompt.size());
-  BeamSearch search(
-      {.beam = options_.beam, .n_best = options_.n_best, .length_penalty = options_.length_penalty, .end = {end_}},
-      std::clamp<int64_t>(room, 0, options_.length));
+  BeamSearch search(search_, std::clamp<int64_t>(room, 0, options_.length));
   if (search.done()) return std::vector<Hypothesis>{{}};
   WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));
   Extend(logits, &search);

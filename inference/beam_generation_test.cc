@@ -18,9 +18,9 @@ GptConfig Small(int64_t context = 60) {
   return {.vocabulary = 7, .context = context, .layers = 2, .heads = 2, .width = 16};
 }
 
-std::unique_ptr<BeamGenerator> Make(const GptConfig& config, Parameters* parameters,
-                                    const BeamGeneratorOptions& options) {
-  auto generator = BeamGenerator::Create(config, parameters, options);
+std::unique_ptr<BeamGenerator> Make(const GptConfig& config, Parameters* parameters, const BeamSearchOptions& search,
+                                    const GenerateOptions& options = {}) {
+  auto generator = BeamGenerator::Create(config, parameters, search, options);
   EXPECT_TRUE(generator.ok()) << generator.status();
   for (const std::string& name : parameters->Names()) {  // so that some tokens are likelier than others
     const Tensor tensor = *parameters->Find(name);
@@ -65,7 +65,7 @@ TEST(BeamGenerationTest, FindsTheLikeliestText) {
       if (sum > most) most = sum, best = text;
     }
     Parameters parameters({.seed = 3});
-    const auto generator = Make(Small(), &parameters, {.beam = 48, .n_best = 5, .length = 2});
+    const auto generator = Make(Small(), &parameters, {.beam = 48, .n_best = 5}, {.length = 2});
     const auto found = generator->Generate(prompt);
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ((*found)[0].tokens, best);
@@ -78,7 +78,7 @@ TEST(BeamGenerationTest, FindsTheLikeliestText) {
 // Hypotheses share pages of the cache. Their log-probabilities must be those of the same texts without shared pages.
 TEST(BeamGenerationTest, HypothesesShareTheirCache) {
   Parameters parameters({.seed = 3});
-  const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5, .length = 20});
+  const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5}, {.length = 20});
   for (const Tokens& prompt : {Tokens{1}, Tokens{2, 3, 4}}) {
     const auto found = generator->Generate(prompt);
     ASSERT_TRUE(found.ok()) << found.status();
@@ -92,7 +92,7 @@ TEST(BeamGenerationTest, HypothesesShareTheirCache) {
 
 TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
   Parameters parameters({.seed = 3}), same({.seed = 3}), stopped({.seed = 3});
-  const auto one = Make(Small(12), &parameters, {.beam = 1, .length = 100});
+  const auto one = Make(Small(12), &parameters, {.beam = 1}, {.length = 100});
   const auto texts = one->Generate({{1, 2}});
   ASSERT_TRUE(texts.ok()) << texts.status();
   Make(Small(12), &same, {});
@@ -100,7 +100,7 @@ TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
   ASSERT_TRUE(greedy.ok());
   EXPECT_EQ((*texts)[0].tokens, (*greedy)->Generate({{1, 2}}, {.sampling = {.temperature = 0}, .length = 11})->at(0));
   const int32_t stop = (*texts)[0].tokens[3];
-  const auto stops = Make(Small(12), &stopped, {.beam = 1, .length = 100, .stop = {100, stop}});
+  const auto stops = Make(Small(12), &stopped, {.beam = 1}, {.length = 100, .stop = {100, stop}});
   const Tokens& whole = (*texts)[0].tokens;
   EXPECT_EQ(stops->Generate({{1, 2}})->at(0).tokens,
             Tokens(whole.begin(), std::find(whole.begin(), whole.end(), stop)));
@@ -108,13 +108,13 @@ TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
 
 TEST(BeamGenerationTest, SaysWhatDoesNotFit) {
   Parameters parameters;
-  const auto error = [&](const BeamGeneratorOptions& options) {
-    return std::string(BeamGenerator::Create(Small(), &parameters, options).status().message());
+  const auto error = [&](const BeamSearchOptions& search) {
+    return std::string(BeamGenerator::Create(Small(), &parameters, search, {}).status().message());
   };
   EXPECT_THAT(error({.beam = 0}), HasSubstr("beam 0"));
   EXPECT_THAT(error({.beam = 49}), HasSubstr("beam <= 48"));
   EXPECT_THAT(error({.beam = 2, .n_best = 3}), HasSubstr("n_best 3"));
-  const auto generator = Make(Small(), &parameters, {.length = 0});
+  const auto generator = Make(Small(), &parameters, {}, {.length = 0});
   EXPECT_TRUE(generator->Generate({{1}})->at(0).tokens.empty());
   EXPECT_THAT(std::string(generator->Generate({}).status().message()), HasSubstr("no tokens"));
   EXPECT_THAT(std::string(generator->Generate({{7}}).status().message()), HasSubstr("7"));

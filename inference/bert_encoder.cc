@@ -13,9 +13,19 @@
 
 namespace weft {
 
-// A Bucket has the graph for `rows` texts of at most `length` tokens. All graphs share the weights.
+// All graphs share the weights.
 struct BertEncoder::Bucket : EvalGraph {
   Var tokens, lengths, segments, result;
+
+  absl::Status Record(const BucketSize& size, BertEncoder& encoder) {
+    const auto [rows, length] = size;
+    const BertConfig& config = encoder.config_;
+    tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
+    lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
+    if (encoder.options_.pairs) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
+    result = encoder.record_(Bert(config), tokens, {.segments = segments, .lengths = lengths});
+    return Compile({.fetch = {result}}, encoder.runtime_, &encoder.parameters_);
+  }
 };
 
 BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
@@ -83,7 +93,8 @@ absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, Take ta
     const BucketBatch batch = batches[i];
     const size_t length = static_cast<size_t>(buckets[batch.bucket]);
     const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.runtime.batch));
-    WEFT_ASSIGN_OR_RETURN(Bucket* const bucket, BucketOf(static_cast<int64_t>(rows), buckets[batch.bucket]));
+    WEFT_ASSIGN_OR_RETURN(Bucket* const bucket,
+                          buckets_.Get({static_cast<int64_t>(rows), buckets[batch.bucket]}, *this));
     tokens.assign(rows * length, 0);
     segments.assign(rows * length, 0);
     token_counts.assign(rows, 1);  // a mean over no token would be NaN in the rows that are not used
@@ -123,19 +134,6 @@ int64_t BertEncoder::BucketLength(int64_t tokens) const {
   constexpr uint64_t kMinLength = 16;
   const uint64_t rounded = std::bit_ceil(std::max(kMinLength, static_cast<uint64_t>(tokens)));
   return std::min(static_cast<int64_t>(rounded), config_.context);
-}
-
-absl::StatusOr<BertEncoder::Bucket*> BertEncoder::BucketOf(int64_t rows, int64_t length) {
-  return buckets_.Get({rows, length}, [&](Bucket* bucket) {
-    Tape& tape = bucket->tape;
-    bucket->tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config_.vocabulary});
-    bucket->lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-    if (options_.pairs) {
-      bucket->segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config_.segments});
-    }
-    bucket->result = record_(Bert(config_), bucket->tokens, {.segments = bucket->segments, .lengths = bucket->lengths});
-    return bucket->Compile({.fetch = {bucket->result}}, runtime_, &parameters_);
-  });
 }
 
 size_t TokensBefore(const Tokenizer& tokenizer) {

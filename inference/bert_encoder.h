@@ -76,10 +76,10 @@ class BertEncoder {
   Parameters* parameters() { return &parameters_; }  // all weights of the model
 
  private:
+  using BucketSize = std::pair<int64_t, int64_t>;  // number of texts, and the length of the longest
   struct Bucket;
 
   BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record);
-  absl::StatusOr<Bucket*> BucketOf(int64_t rows, int64_t length);
   int64_t BucketLength(int64_t tokens) const;
 
   const BertEncoderOptions options_;
@@ -89,7 +89,7 @@ class BertEncoder {
   const size_t before_;  // number of special tokens before a text
   BertConfig config_;    // its layers are those of the options
   Parameters parameters_{{.draw = false}};
-  GraphCache<std::pair<int64_t, int64_t>, Bucket> buckets_;  // by rows and length
+  GraphCache<BucketSize, Bucket> buckets_;
 };
 
 // Returns the number of special tokens that the tokenizer's format puts before a text.

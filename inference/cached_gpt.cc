@@ -15,6 +15,22 @@ struct CachedGpt::Part : EvalGraph {
   Var pages;            // i32 [rows, P]
   Var last;             // i32 [L]: the rows whose logits are computed
   Var logits;           // f32 [L, V]
+
+  absl::Status Record(const Sizes& sizes, const GptConfig& config, const Options& options, Parameters* parameters) {
+    const auto [rows, ends] = sizes;
+    token = tape.Input("token", {kI32, {rows, 1}}, {.below = config.vocabulary});
+    position = tape.Input("position", {kI32, {rows, 1}}, {.below = config.context, .ignored = -1});
+    const int64_t width = (config.context + options.page_size - 1) / options.page_size;
+    pages = tape.Input("pages", {kI32, {rows, width}}, {.below = options.pages});
+    last = tape.Input("last", {kI32, {ends}}, {.below = rows});
+    const AttentionCache cache = {.prefix = absl::StrCat("generate.", options.pages, "x", options.page_size),
+                                  .positions = position,
+                                  .pages = pages,
+                                  .page_count = options.pages,
+                                  .page_size = options.page_size};
+    logits = Cast(Gpt(config).LogitsOf(last, token, &cache), kF32);
+    return Compile({.fetch = {logits}}, options.runtime, parameters);
+  }
 };
 
 CachedGpt::CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options)
@@ -28,36 +44,27 @@ void CachedGpt::Rows::Add(int32_t token, size_t position, const PageTable* table
   tables.push_back(table);
 }
 
+bool CachedGpt::Rows::Read(size_t limit, CachedText* text) {
+  const size_t end = text->kept + std::min(limit, text->unread());
+  for (; text->kept < end; ++text->kept) Add(text->tokens[text->kept], text->kept, &text->table);
+  if (text->unread() > 0) return false;
+  last.push_back(static_cast<int32_t>(tokens.size() - 1));
+  return true;
+}
+
 absl::StatusOr<std::unique_ptr<CachedGpt>> CachedGpt::Create(const GptConfig& config, Parameters* parameters,
                                                              const Options& options) {
   auto gpt = std::unique_ptr<CachedGpt>(new CachedGpt(config, parameters, options));
-  WEFT_RETURN_IF_ERROR(gpt->PartOf(1, 1).status());
+  WEFT_RETURN_IF_ERROR(gpt->parts_.Get({1, 1}, config, options, parameters).status());
   return gpt;
-}
-
-absl::StatusOr<CachedGpt::Part*> CachedGpt::PartOf(int64_t rows, int64_t ends) {
-  return parts_.Get({rows, ends}, [&](Part* part) {
-    const int64_t pages = (config_.context + options_.page_size - 1) / options_.page_size;
-    Tape& tape = part->tape;
-    part->token = tape.Input("token", {kI32, {rows, 1}}, {.below = config_.vocabulary});
-    part->position = tape.Input("position", {kI32, {rows, 1}}, {.below = config_.context, .ignored = -1});
-    part->pages = tape.Input("pages", {kI32, {rows, pages}}, {.below = options_.pages});
-    part->last = tape.Input("last", {kI32, {ends}}, {.below = rows});
-    const AttentionCache cache = {.prefix = absl::StrCat("generate.", options_.pages, "x", options_.page_size),
-                                  .positions = part->position,
-                                  .pages = part->pages,
-                                  .page_count = options_.pages,
-                                  .page_size = options_.page_size};
-    part->logits = Cast(Gpt(config_).LogitsOf(part->last, part->token, &cache), kF32);
-    return part->Compile({.fetch = {part->logits}}, options_.runtime, parameters_);
-  });
 }
 
 absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
   const size_t wanted = std::bit_ceil(rows.tokens.size());
   const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
   const size_t ends = !rows.chunk ? count : rows.last.size() <= 1 ? 1 : kChunkEnds;
-  WEFT_ASSIGN_OR_RETURN(Part* const part, PartOf(static_cast<int64_t>(count), static_cast<int64_t>(ends)));
+  WEFT_ASSIGN_OR_RETURN(Part* const part, parts_.Get({static_cast<int64_t>(count), static_cast<int64_t>(ends)}, config_,
+                                                     options_, parameters_));
   std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
   tokens.resize(count);
   positions.resize(count, -1);

@@ -27,6 +27,15 @@
 
 namespace weft {
 
+// A text whose first `kept` tokens are in the cache.
+struct CachedText {
+  std::vector<int32_t> tokens;  // the tokens in the context, newest last
+  size_t kept = 0;
+  PageTable table = {};
+
+  size_t unread() const { return tokens.size() - kept; }
+};
+
 class CachedGpt {
  public:
   static constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
@@ -48,6 +57,9 @@ class CachedGpt {
     bool chunk = false;                    // whether the rows are a chunk; otherwise there are at most kStepRows
 
     void Add(int32_t token, size_t position, const PageTable* table);
+    // Adds the next unread tokens of `text`, at most `limit`, and counts them as kept. If all tokens are then read,
+    // wants the logits of the last one and returns true.
+    bool Read(size_t limit, CachedText* text);
   };
 
   // Adds missing weights and caches to `parameters`, which must outlive the result.
@@ -59,15 +71,14 @@ class CachedGpt {
   absl::StatusOr<const float*> Run(const Rows& rows);
 
  private:
+  using Sizes = std::pair<int64_t, int64_t>;  // numbers of rows, and of rows with logits
   struct Part;
 
   CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options);
-  absl::StatusOr<Part*> PartOf(int64_t rows, int64_t ends);
-
   const GptConfig config_;
   Parameters* const parameters_;
   const Options options_;
-  GraphCache<std::pair<int64_t, int64_t>, Part> parts_;  // by rows, and rows with logits
+  GraphCache<Sizes, Part> parts_;
 };
 
 // Returns the number of pages that `tokens` tokens of a text take.

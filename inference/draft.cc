@@ -78,20 +78,15 @@ ModelDraft::Text* ModelDraft::TextOf(const DraftRequest& request, absl::Span<con
 
 // Reads tokens in one execution, and adds a guess to each text whose tokens are then all read.
 absl::Status ModelDraft::Read(const std::vector<Text*>& texts) {
-  const auto left = [](const Text* text) { return text->tokens.size() - text->kept; };
   CachedGpt::Rows rows;
   rows.chunk =
-      std::any_of(texts.begin(), texts.end(), [&](const Text* text) { return left(text) > CachedGpt::kStepRows; });
+      std::any_of(texts.begin(), texts.end(), [](const Text* text) { return text->unread() > CachedGpt::kStepRows; });
   const size_t limit = rows.chunk ? CachedGpt::kMaxChunk : CachedGpt::kStepRows;
   const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : CachedGpt::kStepRows;
   std::vector<Text*> complete;
   for (Text* const text : texts) {
     if (text->tokens.size() == text->wanted || complete.size() == ends) continue;
-    const size_t end = text->kept + std::min(left(text), limit - rows.tokens.size());
-    for (; text->kept < end; ++text->kept) rows.Add(text->tokens[text->kept], text->kept, &text->table);
-    if (end < text->tokens.size()) continue;
-    rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
-    complete.push_back(text);
+    if (rows.Read(limit - rows.tokens.size(), text)) complete.push_back(text);
   }
   WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
   for (Text* const text : complete) {

@@ -56,11 +56,9 @@ class ModelDraft : public Drafter {
   absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests) override;
 
  private:
-  struct Text {
-    std::vector<int32_t> tokens;  // the end of the text that fits the context, and guesses
-    size_t kept = 0;              // number of these tokens that are in the cache
-    size_t wanted = 0;            // number of tokens that `tokens` should have
-    PageTable table;
+  // Its tokens are the end of the text that fits the context, and guesses.
+  struct Text : CachedText {
+    size_t wanted = 0;  // number of tokens that `tokens` should have
   };
 
   ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,19 +24,20 @@ constexpr int64_t kLongText = 2048;
 
 }  // namespace
 
-struct Generator::Text {
-  std::vector<int32_t> tokens;  // tokens in the context, newest last
-  size_t kept = 0;              // number of these tokens that are in the cache
-  size_t chunked = 0;           // number of tokens that are read in chunks
-  PageTable table;
+// A text reads its prompt in chunks if it is long, and then one token at a time, until it ends. Whenever it fills the
+// context, it may slide: it waits to be admitted again and reads its newer half like a prompt.
+enum class Generator::State : uint8_t { kReadsChunks, kReadsTokens, kSlid, kEnded };
+
+struct Generator::Text : CachedText {
+  State state = State::kReadsTokens;
   size_t shared = 0;          // number of its first pages that another text fills
   std::vector<int32_t> seen;  // distinct tokens of prompt and continuation, for a repetition penalty
   std::vector<int32_t> continuation;
   std::vector<int32_t> draft;  // guesses of its next tokens
   size_t prompt = 0;           // the index of the prompt
   int64_t length = 0;          // maximum number of tokens of its continuation
-  bool rereads = false;        // true: its older half was dropped, so nothing that is in the cache is of use
-  bool done = false;
+
+  int64_t left() const { return length - static_cast<int64_t>(continuation.size()); }
 };
 
 // A text whose newest token is read, and after it guesses of its next tokens.
@@ -98,14 +100,33 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
   return absl::OkStatus();
 }
 
-// Admits a text whose tokens are all unread and which may grow to `length` tokens. Returns false if the cache has too
-// few pages left.
-bool Generator::Admit(Text* text, int64_t length) {
+// Returns the text of prompt `index`.
+std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> prompt, size_t index,
+                                                   const GenerateOptions& options) const {
+  auto text = std::make_unique<Text>();
+  text->prompt = index;
+  text->length = options.length;
+  if (options.max_length > 0) {
+    text->length = std::min(text->length, options.max_length - static_cast<int64_t>(prompt.size()));
+  }
+  const absl::Span<const int32_t> end = prompt.last(std::min(prompt.size(), static_cast<size_t>(config_.context)));
+  text->tokens.assign(end.begin(), end.end());
+  if (options.sampling.repetition_penalty != 1) {
+    const std::set<int32_t> distinct(end.begin(), end.end());
+    text->seen.assign(distinct.begin(), distinct.end());
+  }
+  return text;
+}
+
+// Admits a text, of which no token is in the cache. Returns false if the cache has too few pages left.
+bool Generator::Admit(Text* text) {
   const size_t page = pool_.page_size(), size = text->tokens.size();
+  const int64_t length = std::min(text->left(), config_.context) + static_cast<int64_t>(size);
   const size_t longest = static_cast<size_t>(std::min(length, config_.context));
-  text->chunked = static_cast<int64_t>(size) > kStepRows && options_.chunk >= CachedGpt::kMinChunk ? size : 0;
+  const bool chunks = static_cast<int64_t>(size) > kStepRows && options_.chunk >= CachedGpt::kMinChunk;
+  text->state = chunks ? State::kReadsChunks : State::kReadsTokens;
   // Only pages that are read in chunks are shared. The newest token is never shared, because its logits are needed.
-  const size_t whole = text->chunked > 0 ? (size - 1) / page : 0;
+  const size_t whole = chunks ? (size - 1) / page : 0;
   if (!pool_.Admit(text->tokens, whole, pool_.PagesOf(std::max(longest, size)), &text->table)) return false;
   text->shared = text->table.pages.size();
   text->kept = text->shared * page;
@@ -118,8 +139,7 @@ bool Generator::Admit(Text* text, int64_t length) {
 // Returns the maximum number of tokens to guess after the newest token of `text`.
 size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) const {
   const int64_t size = static_cast<int64_t>(text.tokens.size()), texts = static_cast<int64_t>(texts_.size());
-  const int64_t left = text.length - static_cast<int64_t>(text.continuation.size());
-  const int64_t limit = std::min({options.draft, kStepRows / texts - 1, left - 1, config_.context - size});
+  const int64_t limit = std::min({options.draft, kStepRows / texts - 1, text.left() - 1, config_.context - size});
   return static_cast<size_t>(std::max<int64_t>(limit, 0));
 }
 
@@ -131,8 +151,8 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
   std::vector<DraftRequest> requests;
   for (const std::unique_ptr<Text>& text : texts_) {
     text->draft.clear();
-    if (text->kept < text->chunked) return absl::OkStatus();
-    const size_t count = text->kept + 1 == text->tokens.size() ? DraftLimit(*text, options) : 0;
+    if (text->state == State::kReadsChunks) return absl::OkStatus();
+    const size_t count = text->unread() == 1 ? DraftLimit(*text, options) : 0;
     if (count == 0) continue;
     texts.push_back(text.get());
     requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = count});
@@ -159,27 +179,24 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
 Generator::Step Generator::Collect() {
   Step step;
   CachedGpt::Rows& rows = step.rows;
-  rows.chunk = std::any_of(texts_.begin(), texts_.end(), [](const auto& text) { return text->kept < text->chunked; });
+  const auto reads_chunks = [](const auto& text) { return text->state == State::kReadsChunks; };
+  rows.chunk = std::any_of(texts_.begin(), texts_.end(), reads_chunks);
   const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
   const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : kStepRows, page = pool_.page_size();
   std::vector<bool> served;
   for (const std::unique_ptr<Text>& text : texts_) {
-    const size_t size = text->tokens.size();
-    bool reads = rows.chunk ? text->kept < text->chunked : text->kept < size;
+    bool reads = reads_chunks(text) == rows.chunk;
     for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
     const size_t room = step.newest.size() < ends ? limit - rows.tokens.size() : 0;
-    const size_t end = reads ? text->kept + std::min(room, size - text->kept) : text->kept;
-    served.push_back(end > text->kept || !reads);
-    if (end == text->kept) continue;
+    const size_t begin = text->kept, end = reads ? begin + std::min(room, text->unread()) : begin;
+    served.push_back(end > begin || !reads);
+    if (end == begin) continue;
     Newest newest = {.text = text.get(), .draft = std::exchange(text->draft, {})};
-    newest.draft.resize(std::min(newest.draft.size(), room - (end - text->kept)));
+    newest.draft.resize(std::min(newest.draft.size(), room - (end - begin)));
     while (text->table.pages.size() < pool_.PagesOf(end + newest.draft.size())) pool_.Add(&text->table);
-    for (; text->kept < end; ++text->kept) {
-      rows.Add(text->tokens[text->kept], text->kept, &text->table);
-      ++pool_.filled(text->table.pages[text->kept / page]);
-    }
-    if (end < size) continue;
-    rows.last.push_back(static_cast<int32_t>(rows.tokens.size() - 1));
+    for (size_t i = begin; i < end; ++i) ++pool_.filled(text->table.pages[i / page]);
+    if (!rows.Read(end - begin, text.get())) continue;
+    text->state = State::kReadsTokens;
     for (const int32_t guess : newest.draft) {
       rows.last.push_back(static_cast<int32_t>(rows.tokens.size()));
       rows.Add(guess, text->kept++, &text->table);
@@ -216,96 +233,49 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
   const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
   const auto tokens = static_cast<size_t>(options.vocabulary > 0 ? options.vocabulary : config_.vocabulary);
   const int32_t token = SampleToken(logits.first(tokens), sampling, random.Uniform(text->continuation.size()));
-  text->done = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
-  if (text->done) return;
+  if (std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end()) {
+    text->state = State::kEnded;
+    return;
+  }
   text->continuation.push_back(token);
   GeneratedToken generated = {.prompt = text->prompt, .token = token};
   if (options.logprobs >= 0) {
     generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs), tokens);
   }
-  const bool more = sink(generated);
-  text->done = !more || static_cast<int64_t>(text->continuation.size()) == text->length;
+  const bool ends = !sink(generated) || text->left() == 0;
+  if (ends) text->state = State::kEnded;
   if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
     text->seen.push_back(token);
   }
   const size_t context = static_cast<size_t>(config_.context);
-  if (text->tokens.size() == context && !options.slide) {
-    if (!std::exchange(text->done, true)) ++counts_.full;
-    return;
-  }
-  if (text->tokens.size() == context) {
+  if (!ends && text->tokens.size() == context) {
+    text->state = options.slide ? State::kSlid : State::kEnded;
     text->tokens.erase(text->tokens.begin(), text->tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
-    text->rereads = true;
+    counts_.full += options.slide ? 0 : 1;
   }
   text->tokens.push_back(token);
 }
 
-absl::Status Generator::GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
-                                    TokenSink sink, std::vector<std::vector<int32_t>>* continuations) {
-  const size_t batch = static_cast<size_t>(options_.runtime.batch),
-               vocabulary = static_cast<size_t>(config_.vocabulary);
-  std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
-  size_t next = 0;                            // the next prompt
-  while (true) {
-    while (texts_.size() < batch) {
-      if (waiting.empty() && next < prompts.size()) {
-        auto text = std::make_unique<Text>();
-        const std::vector<int32_t>& prompt = prompts[next];
-        text->length = options.length;
-        if (options.max_length > 0) {
-          text->length = std::min(text->length, options.max_length - static_cast<int64_t>(prompt.size()));
-        }
-        const size_t size = std::min(prompt.size(), static_cast<size_t>(config_.context));
-        text->tokens.assign(prompt.end() - static_cast<std::ptrdiff_t>(size), prompt.end());
-        text->prompt = next++;
-        if (text->length <= 0) continue;
-        if (options.sampling.repetition_penalty != 1) {
-          text->seen = text->tokens;
-          std::sort(text->seen.begin(), text->seen.end());
-          text->seen.erase(std::unique(text->seen.begin(), text->seen.end()), text->seen.end());
-        }
-        waiting.push_back(std::move(text));
-      }
-      if (waiting.empty()) break;
-      Text& text = *waiting.front();
-      const int64_t left = text.length - static_cast<int64_t>(text.continuation.size());
-      const int64_t longest = std::min(left, config_.context) + static_cast<int64_t>(text.tokens.size());
-      if (!Admit(&text, longest)) break;
-      texts_.push_back(std::move(waiting.front()));
-      waiting.pop_front();
+// Executes the model once for the admitted texts, and draws tokens.
+absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) {
+  WEFT_RETURN_IF_ERROR(Guess(options));
+  const Step step = Collect();
+  ++counts_.executions;
+  WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(step.rows));
+  const size_t vocabulary = static_cast<size_t>(config_.vocabulary);
+  for (const auto& [text, draft] : step.newest) {
+    // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
+    size_t right = 0;
+    Draw({logits, vocabulary}, options, sink, text);
+    while (right < draft.size() && text->state == State::kReadsTokens && text->tokens.back() == draft[right]) {
+      Draw({logits + ++right * vocabulary, vocabulary}, options, sink, text);
     }
-    if (texts_.empty()) return absl::OkStatus();
-    WEFT_RETURN_IF_ERROR(Guess(options));
-    const Step step = Collect();
-    ++counts_.executions;
-    WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(step.rows));
-    for (const auto& [text, draft] : step.newest) {
-      // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
-      size_t right = 0;
-      Draw({logits, vocabulary}, options, sink, text);
-      while (right < draft.size() && !text->done && !text->rereads && text->tokens.back() == draft[right]) {
-        Draw({logits + ++right * vocabulary, vocabulary}, options, sink, text);
-      }
-      text->kept = text->tokens.size() - 1;
-      logits += (draft.size() + 1) * vocabulary;
-      counts_.drafted += static_cast<int64_t>(draft.size());
-      counts_.accepted += static_cast<int64_t>(right);
-    }
-    for (auto text = texts_.begin(); text != texts_.end();) {
-      if (!(*text)->done && !(*text)->rereads) {
-        ++text;
-        continue;
-      }
-      pool_.Release(&(*text)->table);
-      if ((*text)->done) {
-        (*continuations)[(*text)->prompt] = std::move((*text)->continuation);
-      } else {
-        (*text)->rereads = false;
-        waiting.push_back(std::move(*text));
-      }
-      text = texts_.erase(text);
-    }
+    text->kept = text->tokens.size() - 1;
+    logits += (draft.size() + 1) * vocabulary;
+    counts_.drafted += static_cast<int64_t>(draft.size());
+    counts_.accepted += static_cast<int64_t>(right);
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
@@ -313,8 +283,32 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations(prompts.size());
   if (options.length == 0) return continuations;
-  if (!options_.keep) pool_.Forget();  // the weights may have changed
-  const absl::Status status = GenerateAll(prompts, options, sink, &continuations);
+  if (!options_.keep) pool_.Forget();         // the weights may have changed
+  std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
+  size_t next = 0;                            // the next prompt
+  const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Text>> {
+    if (static_cast<int64_t>(texts_.size()) == options_.runtime.batch) return nullptr;
+    for (; waiting.empty() && next < prompts.size(); ++next) {
+      auto text = TextOf(prompts[next], next, options);
+      if (text->length > 0) waiting.push_back(std::move(text));
+    }
+    if (waiting.empty() || !Admit(waiting.front().get())) return nullptr;
+    auto admitted = std::move(waiting.front());
+    waiting.pop_front();
+    return admitted;
+  };
+  const auto leaves = [&](std::unique_ptr<Text>& text) -> absl::StatusOr<bool> {
+    if (text->state == State::kReadsChunks || text->state == State::kReadsTokens) return false;
+    pool_.Release(&text->table);
+    if (text->state == State::kSlid) {
+      waiting.push_back(std::move(text));
+    } else {
+      continuations[text->prompt] = std::move(text->continuation);
+    }
+    return true;
+  };
+  const absl::Status status = RunContinuously(
+      &texts_, admit, [&] { return Execute(options, sink); }, leaves);
   for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
   texts_.clear();
   WEFT_RETURN_IF_ERROR(status);

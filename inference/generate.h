@@ -96,19 +96,20 @@ class Generator {
   const Counts& counts() const { return counts_; }
 
  private:
+  enum class State : uint8_t;
   struct Text;
   struct Newest;
   struct Step;
 
   Generator(const GptConfig& config, const GeneratorOptions& options, size_t pages);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
-  bool Admit(Text* text, int64_t length);
+  std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, size_t index, const GenerateOptions& options) const;
+  bool Admit(Text* text);
   size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
   absl::Status Guess(const GenerateOptions& options);
   Step Collect();
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);
-  absl::Status GenerateAll(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
-                           TokenSink sink, std::vector<std::vector<int32_t>>* continuations);
+  absl::Status Execute(const GenerateOptions& options, TokenSink sink);
 
   const GptConfig config_;
   const GeneratorOptions options_;

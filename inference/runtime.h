@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -81,13 +82,13 @@ class EvalGraph {
 template <class Sizes, class Graph>
 class GraphCache {
  public:
-  // Returns the graph for `sizes`. If there is none yet, `compile` records and compiles it: absl::Status(Graph*).
-  template <class Compile>
-  absl::StatusOr<Graph*> Get(const Sizes& sizes, Compile compile) {
+  // Returns the graph for `sizes`. If there is none yet, its function Record(sizes, model...) records and compiles it.
+  template <class... Model>
+  absl::StatusOr<Graph*> Get(const Sizes& sizes, Model&&... model) {
     std::unique_ptr<Graph>& graph = graphs_[sizes];
     if (graph == nullptr) {
       auto made = std::make_unique<Graph>();
-      WEFT_RETURN_IF_ERROR(compile(made.get()));
+      WEFT_RETURN_IF_ERROR(made->Record(sizes, model...));
       graph = std::move(made);
     }
     return graph.get();
@@ -96,6 +97,27 @@ class GraphCache {
  private:
   std::map<Sizes, std::unique_ptr<Graph>> graphs_;
 };
+
+// Runs texts in continuous batches until none is left: a text that leaves makes room for the next at once.
+// `admit` returns the next text, or null if there is none or no room for it: absl::StatusOr<std::unique_ptr<Text>>().
+// `step` executes graphs for all texts in `live`: absl::Status(). `leaves` reports whether a text leaves, and may move
+// it: absl::StatusOr<bool>(std::unique_ptr<Text>&).
+template <class Text, class Admit, class Step, class Leaves>
+absl::Status RunContinuously(std::deque<std::unique_ptr<Text>>* live, Admit admit, Step step, Leaves leaves) {
+  while (true) {
+    while (true) {
+      WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Text> text, admit());
+      if (text == nullptr) break;
+      live->push_back(std::move(text));
+    }
+    if (live->empty()) return absl::OkStatus();
+    WEFT_RETURN_IF_ERROR(step());
+    for (auto text = live->begin(); text != live->end();) {
+      WEFT_ASSIGN_OR_RETURN(const bool left, leaves(*text));
+      text = left ? live->erase(text) : text + 1;
+    }
+  }
+}
 
 }  // namespace weft
 

@@ -49,15 +49,9 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt g
   WEFT_RETURN_IF_ERROR(ValidateLogitBias(generate.sampling, generate.vocabulary));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(opened.path, opened.model.weights, &generator->parameters_));
   const RuntimeOptions runtime = options.runtime.For(opened.model.weights.dtype());
-  if (options.beam > 0) {
-    const BeamGeneratorOptions how = {.runtime = runtime,
-                                      .beam = options.beam,
-                                      .length = generate.length,
-                                      .max_length = generate.max_length,
-                                      .vocabulary = generate.vocabulary,
-                                      .length_penalty = options.length_penalty,
-                                      .stop = generate.stop};
-    WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_, how));
+  if (options.search.beam > 0) {
+    WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_,
+                                                                  options.search, generate, runtime));
     return generator;
   }
   WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(opened.model.config, &generator->parameters_,

@@ -44,10 +44,9 @@ struct TextGeneratorOptions {
   // and reads `tokenizer`. If `generate.draft` is 0, it guesses 4.
   std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
-  // Above 0: searches the likeliest continuation with this many hypotheses (BeamGenerator), in place of sampling. Then
+  // With a `beam` above 0, searches the likeliest continuation (BeamGenerator), in place of sampling. Then
   // `generate.sampling`, `logprobs` and drafts have no use.
-  int64_t beam = 0;
-  double length_penalty = 1;  // of the beam search
+  BeamSearchOptions search = {.beam = 0};
   RuntimeOptions runtime = {.batch = 8};
 };
 

@@ -8,9 +8,7 @@
 #include "weft/inference/translate.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -50,8 +48,6 @@ std::vector<int32_t> WithEnd(std::vector<int32_t> tokens, const std::vector<int3
   return tokens;
 }
 
-int64_t PagesOf(int64_t tokens) { return (tokens + kMemoryPage - 1) / kMemoryPage; }
-
 }  // namespace
 
 // The tokens of shortlists, as inputs of a decoder graph (TranslatorDecoder). All are empty without shortlists.
@@ -60,24 +56,9 @@ struct Translator::Choices {
   int64_t per_row = 0;
 };
 
-// The graphs that were compiled so far, by their sizes.
 struct Translator::Graphs {
-  const TransformerConfig config;
-  const RuntimeOptions runtime;
-  Parameters* const parameters;
-  GraphCache<std::array<int64_t, 4>, TranslatorEncoder> encoders = {};
-  GraphCache<std::pair<DecoderSize, TranslatorCaches>, TranslatorDecoder> decoders = {};
-
-  absl::StatusOr<TranslatorEncoder*> Encoder(const EncoderSize& size, const TranslatorCaches& caches) {
-    return encoders.Get({size.rows, size.length, caches.memories, caches.pages}, [&](TranslatorEncoder* graph) {
-      return graph->Compile(config, size, caches, runtime, parameters);
-    });
-  }
-  absl::StatusOr<TranslatorDecoder*> Decoder(const DecoderSize& size, const TranslatorCaches& caches) {
-    return decoders.Get({size, caches}, [&](TranslatorDecoder* graph) {
-      return graph->Compile(config, size, caches, runtime, parameters);
-    });
-  }
+  GraphCache<EncoderSize, TranslatorEncoder> encoders;
+  GraphCache<DecoderSize, TranslatorDecoder> decoders;
 };
 
 struct Translator::Sentence {
@@ -89,7 +70,7 @@ struct Translator::Sentence {
 };
 
 Translator::Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options)
-    : config_(config), options_(options), graphs_(new Graphs{config, options, parameters}) {}
+    : config_(config), parameters_(parameters), options_(options), graphs_(new Graphs) {}
 
 Translator::~Translator() = default;
 
@@ -100,8 +81,9 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
   auto translator = std::unique_ptr<Translator>(new Translator(config, parameters, options));
   const int64_t shortest = std::min(kLengthStep, config.context);
   const TranslatorCaches caches = translator->CachesOf(shortest, /*sentences=*/1, {});
-  WEFT_RETURN_IF_ERROR(translator->graphs_->Encoder({.rows = 1, .length = shortest}, caches).status());
-  WEFT_RETURN_IF_ERROR(translator->graphs_->Decoder({.rows = 1}, caches).status());
+  Graphs& graphs = *translator->graphs_;
+  WEFT_RETURN_IF_ERROR(graphs.encoders.Get({1, shortest, caches.memory}, config, options, parameters).status());
+  WEFT_RETURN_IF_ERROR(graphs.decoders.Get({caches, 1}, config, options, parameters).status());
   return translator;
 }
 
@@ -162,8 +144,8 @@ TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, c
   const int64_t beam = options.search.beam;
   const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxTranslatorRows)));
   const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxTranslatorRows / beam, wanted}));
-  return {.memories = searches + std::min({options_.batch, kMaxEncoded, wanted}),
-          .pages = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(PagesOf(source_length)))),
+  const auto pages = std::bit_ceil(static_cast<uint64_t>(source_length + kMemoryPage - 1) / kMemoryPage);
+  return {.memory = {searches + std::min({options_.batch, kMaxEncoded, wanted}), static_cast<int64_t>(pages)},
           .searches = searches,
           .hypotheses = beam,
           .capacity = std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context),
@@ -187,7 +169,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
     const auto fits = [&](size_t i) {
       return 4 * CachesOf(length(i), order.size(), options).capacity > caches.capacity;
     };
-    Sentences sentences;
+    std::vector<std::unique_ptr<Sentence>> sentences;
     for (end = begin; end < order.size() && fits(end); ++end) {
       sentences.push_back(std::make_unique<Sentence>(
           Sentence{order[end], &sources[order[end]], {options.search, MaxLength(length(end), options)}}));
@@ -199,52 +181,48 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
 }
 
 // Translates sentences that share caches. The first sentence must be the longest.
-absl::Status Translator::TranslateAll(Sentences sentences, const TranslatorCaches& caches,
+absl::Status Translator::TranslateAll(std::vector<std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches,
                                       const BeamSearchOptions& options,
                                       std::vector<std::vector<Hypothesis>>* translations) {
-  std::vector<int32_t> memories(static_cast<size_t>(caches.memories)), slots(static_cast<size_t>(caches.searches));
+  std::vector<int32_t> memories(static_cast<size_t>(caches.memory.slots)), slots(static_cast<size_t>(caches.searches));
   std::iota(memories.begin(), memories.end(), 0);
   std::iota(slots.begin(), slots.end(), 0);
-  std::deque<std::unique_ptr<Sentence>> encoded;
-  Sentences live;
+  Sentences encoded, live;
   size_t next = 0;  // the first sentence that is not encoded
-  while (true) {
-    while (!slots.empty() && (next < sentences.size() || !encoded.empty())) {
-      if (encoded.empty()) {
-        const size_t left = sentences.size() - next,
-                     fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
-        const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
-        const size_t count = std::max<size_t>(1, std::min({left, fit, batch, memories.size()}));
-        for (size_t i = next; i < next + count; ++i) {
-          sentences[i]->memory = memories.back();
-          memories.pop_back();
-        }
-        WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
-        for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
+  const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Sentence>> {
+    if (slots.empty() || (encoded.empty() && next == sentences.size())) return nullptr;
+    if (encoded.empty()) {
+      const size_t left = sentences.size() - next,
+                   fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
+      const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
+      const size_t count = std::max<size_t>(1, std::min({left, fit, batch, memories.size()}));
+      for (size_t i = next; i < next + count; ++i) {
+        sentences[i]->memory = memories.back();
+        memories.pop_back();
       }
-      live.push_back(std::move(encoded.front()));
-      encoded.pop_front();
-      live.back()->slot = slots.back();
-      slots.pop_back();
+      WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
+      for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
     }
-    if (live.empty()) return absl::OkStatus();
-    WEFT_RETURN_IF_ERROR(Extend(live, caches, options));
-    for (auto sentence = live.begin(); sentence != live.end();) {
-      if (!(*sentence)->search.done()) {
-        ++sentence;
-        continue;
-      }
-      std::vector<Hypothesis>& best = (*translations)[(*sentence)->index];
-      best = (*sentence)->search.Best();
-      if (best.empty()) {
-        return absl::FailedPreconditionError(
-            absl::StrCat("translate: source ", (*sentence)->index, ": the model's probabilities are not numbers"));
-      }
-      memories.push_back((*sentence)->memory);
-      slots.push_back((*sentence)->slot);
-      sentence = live.erase(sentence);
+    std::unique_ptr<Sentence> sentence = std::move(encoded.front());
+    encoded.pop_front();
+    sentence->slot = slots.back();
+    slots.pop_back();
+    return sentence;
+  };
+  const auto leaves = [&](const std::unique_ptr<Sentence>& sentence) -> absl::StatusOr<bool> {
+    if (!sentence->search.done()) return false;
+    std::vector<Hypothesis>& best = (*translations)[sentence->index];
+    best = sentence->search.Best();
+    if (best.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("translate: source ", sentence->index, ": the model's probabilities are not numbers"));
     }
-  }
+    memories.push_back(sentence->memory);
+    slots.push_back(sentence->slot);
+    return true;
+  };
+  return RunContinuously(
+      &live, admit, [&] { return Extend(live, caches, options); }, leaves);
 }
 
 // Encodes sentences. The first sentence must be the longest.
@@ -259,18 +237,19 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
     WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
   }
   const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sentences.size())), most);
-  WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder, graphs_->Encoder({rows, length}, caches));
+  WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder,
+                        graphs_->encoders.Get({rows, length, caches.memory}, config_, options_, parameters_));
   Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
-  Tokens position(source.size(), -1), pages(static_cast<size_t>(rows * caches.pages));
+  Tokens position(source.size(), -1), pages(static_cast<size_t>(rows * caches.memory.pages));
   for (size_t i = 0; i < sentences.size(); ++i) {
     const Tokens& own = *sentences[i]->source;
     const auto row = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * length);
     std::copy(own.begin(), own.end(), source.begin() + row);
     std::iota(position.begin() + row, position.begin() + row + static_cast<std::ptrdiff_t>(own.size()), 0);
     lengths[i] = static_cast<int32_t>(own.size());
-    const auto page = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * caches.pages);
-    std::iota(pages.begin() + page, pages.begin() + page + static_cast<std::ptrdiff_t>(caches.pages),
-              sentences[i]->memory * static_cast<int32_t>(caches.pages));
+    const auto page = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * caches.memory.pages);
+    std::iota(pages.begin() + page, pages.begin() + page + static_cast<std::ptrdiff_t>(caches.memory.pages),
+              sentences[i]->memory * static_cast<int32_t>(caches.memory.pages));
   }
   return encoder
       ->Run({{encoder->source, source},
@@ -321,11 +300,10 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
   const int64_t step = static_cast<int64_t>(std::bit_floor(std::max<size_t>(wanted / 4, 1)));
   const int64_t rows = options.beam > kMaxTranslatorRows ? options.beam : (used + step - 1) / step * step;
   const Choices choices = ChoicesOf(live, rows);
-  WEFT_ASSIGN_OR_RETURN(
-      TranslatorDecoder* const decoder,
-      graphs_->Decoder({rows, static_cast<int64_t>(choices.candidates.size()), choices.per_row}, caches));
+  const DecoderSize size = {caches, rows, static_cast<int64_t>(choices.candidates.size()), choices.per_row};
+  WEFT_ASSIGN_OR_RETURN(TranslatorDecoder* const decoder, graphs_->decoders.Get(size, config_, options_, parameters_));
   const size_t count = static_cast<size_t>(rows), capacity = static_cast<size_t>(caches.capacity);
-  const size_t memory_pages = static_cast<size_t>(caches.pages);
+  const size_t memory_pages = static_cast<size_t>(caches.memory.pages);
   Tokens token(count), position(count, -1), pages, last(count, -1), memory(count * memory_pages);
   size_t row = 0;
   for (const auto& sentence : live) {
@@ -339,7 +317,7 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
       pages.resize((row + 1) * capacity);
       last[row] = static_cast<int32_t>(sentence->source->size()) - 1;
       const auto of_row = memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages);
-      std::iota(of_row, of_row + caches.pages, sentence->memory * static_cast<int32_t>(memory_pages));
+      std::iota(of_row, of_row + caches.memory.pages, sentence->memory * static_cast<int32_t>(memory_pages));
     }
   }
   pages.resize(count * capacity);

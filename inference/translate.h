@@ -12,6 +12,7 @@
 #define WEFT_INFERENCE_TRANSLATE_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -65,7 +66,7 @@ class Translator {
   struct Graphs;
   struct Sentence;
   using Tokens = std::vector<int32_t>;
-  using Sentences = std::vector<std::unique_ptr<Sentence>>;
+  using Sentences = std::deque<std::unique_ptr<Sentence>>;
 
   Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options);
   absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
@@ -75,10 +76,11 @@ class Translator {
   absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches);
   Choices ChoicesOf(const Sentences& live, int64_t rows) const;
   absl::Status Extend(const Sentences& live, const TranslatorCaches& caches, const BeamSearchOptions& options);
-  absl::Status TranslateAll(Sentences sentences, const TranslatorCaches& caches, const BeamSearchOptions& options,
-                            std::vector<std::vector<Hypothesis>>* translations);
+  absl::Status TranslateAll(std::vector<std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches,
+                            const BeamSearchOptions& options, std::vector<std::vector<Hypothesis>>* translations);
 
   const TransformerConfig config_;
+  Parameters* const parameters_;
   const RuntimeOptions options_;
   const std::unique_ptr<Graphs> graphs_;
 };

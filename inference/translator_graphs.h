@@ -20,23 +20,30 @@ inline constexpr int64_t kMaxTranslatorRows = 160;
 // Positions of a page of a memory. With pages below kCachePage, attention works row by row for any number of rows.
 inline constexpr int64_t kMemoryPage = 32;
 
-// The sizes of the caches that sentences of similar lengths share. A sentence has a slot in the cache of memories from
-// its encoding on, and a slot in the cache of hypotheses while its search runs.
+// The cache of memories. A sentence has a slot in it from its encoding on.
+struct MemoryCache {
+  int64_t slots = 0, pages = 0;  // `pages`: of each slot
+
+  auto operator<=>(const MemoryCache&) const = default;
+  int64_t page_count() const { return slots * pages; }
+  // `positions` and `slot_pages` have a row for each row of a graph.
+  AttentionCache At(Var positions, Var slot_pages) const;
+};
+
+// The sizes of the caches that sentences of similar lengths share. A sentence has a slot in the cache of hypotheses
+// while its search runs.
 struct TranslatorCaches {
-  int64_t memories = 0, pages = 0;       // slots for memories, and the pages of each
+  MemoryCache memory;
   int64_t searches = 0, hypotheses = 0;  // slots for searches, and the maximum number of live hypotheses of each
   int64_t capacity = 0;                  // maximum number of positions of a hypothesis
   int64_t candidates = 0;                // number of likely next tokens of a hypothesis (BeamSearch::Candidates)
 
   auto operator<=>(const TranslatorCaches&) const = default;
-  // Returns the cache of memories. `positions` and `slot_pages` have a row for each row of a graph.
-  AttentionCache Memory(Var positions, Var slot_pages) const;
-  // Returns the cache of hypotheses. It has a page of one position for each token of a hypothesis.
-  AttentionCache Search(Var positions, Var own_pages) const;
 };
 
 struct EncoderSize {
   int64_t rows = 0, length = 0;
+  MemoryCache memory = {};
   auto operator<=>(const EncoderSize&) const = default;
 };
 
@@ -45,11 +52,12 @@ struct TranslatorEncoder : EvalGraph {
   Var source, lengths;  // i32 [B, S], [B]
   Var position, pages;  // i32 [B, S], [B, P]
 
-  absl::Status Compile(const TransformerConfig& config, const EncoderSize& size, const TranslatorCaches& caches,
-                       const RuntimeOptions& runtime, Parameters* parameters);
+  absl::Status Record(const EncoderSize& size, const TransformerConfig& config, const RuntimeOptions& runtime,
+                      Parameters* parameters);
 };
 
 struct DecoderSize {
+  TranslatorCaches caches;
   int64_t rows = 0;  // R
   // With shortlists: the number U of tokens that any row may choose, and the maximum number K that one row may choose.
   int64_t candidates = 0, choices = 0;
@@ -65,8 +73,8 @@ struct TranslatorDecoder : EvalGraph {
   Var choices;                    // i32 [R, K]: row · U + an index in `candidates`, or -1: no token
   Var log_probability, next;      // f32 and i32 [R, 1, k]; next: tokens, or with shortlists indices in the row's list
 
-  absl::Status Compile(const TransformerConfig& config, const DecoderSize& size, const TranslatorCaches& caches,
-                       const RuntimeOptions& runtime, Parameters* parameters);
+  absl::Status Record(const DecoderSize& size, const TransformerConfig& config, const RuntimeOptions& runtime,
+                      Parameters* parameters);
 };
 
 }  // namespace weft

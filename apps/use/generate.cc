@@ -92,11 +92,11 @@ Hyperparameters Table(GenerateFlags* flags) {
   table.push_back(
       {"beam",
        "above 0: search the likeliest text with this many hypotheses, in place of sampling; it ends with the context",
-       &options.beam,
+       &options.search.beam,
        {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
   table.push_back({"length-penalty",
                    "with --beam: exponent of the length by which log-probabilities are divided",
-                   &options.length_penalty,
+                   &options.search.length_penalty,
                    {.group = "Search"}});
   return table;
 }
@@ -171,7 +171,7 @@ absl::Status Generate(GenerateFlags flags) {
   if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
-  if (flags.options.beam > 0) {
+  if (flags.options.search.beam > 0) {
     for (const char* const flag : kNotWithBeam) {
       if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use with --beam");
     }
@@ -181,7 +181,7 @@ absl::Status Generate(GenerateFlags flags) {
   }
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(flags.model, flags.given, /*beams=*/true, &flags.options));
-  if (flags.options.beam == 0 && flags.given.contains("length-penalty")) {
+  if (flags.options.search.beam == 0 && flags.given.contains("length-penalty")) {
     return InvalidArgument("--length-penalty needs --beam");
   }
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Create(std::move(gpt), flags.options)));

@@ -156,11 +156,11 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
   const int64_t wanted = settings.num_beams.value_or(1);
   const bool searches = beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true &&
                         !any(absl::MakeConstSpan(kNotWithBeam).first(kTextFlags));
-  if (wanted > 1 && searches && !given.contains("beam")) options->beam = wanted;
-  if (options->beam > 0 || given.contains("beam")) used.push_back("num_beams");
-  if (options->beam > 0) {
+  if (wanted > 1 && searches && !given.contains("beam")) options->search.beam = wanted;
+  if (options->search.beam > 0 || given.contains("beam")) used.push_back("num_beams");
+  if (options->search.beam > 0) {
     double of_file_penalty = 0;
-    use("length-penalty", settings.length_penalty, &of_file_penalty, &options->length_penalty);
+    use("length-penalty", settings.length_penalty, &of_file_penalty, &options->search.length_penalty);
     used.push_back("length_penalty");
   } else {
     for (const int32_t token : settings.excluded) {
