@@ -81,6 +81,21 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
   app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+Hyperparameter ModelRow(std::string help, std::string* model) {
+  return {"model", std::move(help), model, {.group = "Model", .type = "MODEL", .required = true}};
+}
+
+Hyperparameter TruncateRow(bool* truncate, absl::string_view lines) {
+  return {"truncate",
+          absl::StrCat("cut ", lines, " that are longer than the model's context, instead of failing"),
+          truncate,
+          {.group = "Data"}};
+}
+
+Hyperparameter BatchRow(std::string help, int64_t* batch) {
+  return {"batch", std::move(help), batch, {.low = 1, .high = 4096, .group = "Run"}};
+}
+
 Hyperparameter WeightsRow(std::optional<DType>* weights) {
   const auto get = [weights] { return weights->has_value() ? std::string(Name(**weights)) : ""; };
   const auto set = [weights](absl::string_view name) {
@@ -134,7 +149,12 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
       return InvalidArgument(parameter.flag, ": '-' is standard input or output, wanted ", type);
     }
   }
-  return SetFromTexts(given, table);
+  WEFT_RETURN_IF_ERROR(SetFromTexts(given, table));
+  for (const Hyperparameter& parameter : table) {
+    if (!parameter.rules.required || given.contains(parameter.flag)) continue;
+    return InvalidArgument("--", parameter.flag, "=", TypeName(parameter), " is missing");
+  }
+  return absl::OkStatus();
 }
 
 std::string InputPath(const std::string& path) { return path == kStandardStream ? "/dev/stdin" : path; }

@@ -59,7 +59,12 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds words to the command `app` that are no flags, under `name`.
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type = "TEXT");
-// Return the rows of the flags --weights, the format in which the weights are held in memory, and --threads.
+// Returns the row of the flag --model, which is required.
+Hyperparameter ModelRow(std::string help, std::string* model);
+// Returns the row of the flag --truncate, for texts that are `lines` in its help.
+Hyperparameter TruncateRow(bool* truncate, absl::string_view lines = "lines");
+// Return the rows of the flags --batch, --weights, the format in which the weights are held in memory, and --threads.
+Hyperparameter BatchRow(std::string help, int64_t* batch);
 Hyperparameter WeightsRow(std::optional<DType>* weights);
 Hyperparameter ThreadsRow(int64_t* threads);
 // Returns the row of the flag --special-tokens, for Tokenizer::ReadSpecial.
@@ -67,8 +72,8 @@ Hyperparameter SpecialTokensRow(std::optional<bool>* special, const char* group 
 // Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
-// Sets the rows whose flags are in `given`. "-" is an error for a row of a model or a folder. Errors begin with the
-// option: "batch: 'many' is not a whole number ...".
+// Sets the rows whose flags are in `given`. A missing flag of a required row is an error, and so is "-" for a row of a
+// model or a folder. Errors begin with the option: "batch: 'many' is not a whole number ...".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
 // Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/lines.h reads
 // lines of "-".

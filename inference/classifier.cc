@@ -61,7 +61,7 @@ ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<
 TextHead::TextHead(const OpenedBert& bert, const ClassifierOptions& options)
     : Classifier(bert.model.labels, bert.model.scores, bert.model.task),
       options_(options),
-      pairs_(bert.model.pairs || options.pairs) {}
+      pairs_(bert.model.pairs || options.encoder.pairs) {}
 
 absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, const ClassifierOptions& options) {
   auto head = std::unique_ptr<TextHead>(new TextHead(bert, options));
@@ -76,8 +76,9 @@ absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, cons
     return task == TextTask::kTokens ? model.Classify(hidden, classes)
                                      : model.ClassifyText(hidden, inputs.lengths, classes);
   };
-  bert.tokenizer->ReadSpecial(options.special_tokens);
-  const BertEncoderOptions encoder = {.runtime = options.runtime, .truncate = options.truncate, .pairs = head->pairs_};
+  bert.tokenizer->ReadSpecial(options.encoder.special_tokens);
+  BertEncoderOptions encoder = options.encoder;
+  encoder.pairs = head->pairs_;
   WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::Create(std::move(bert), encoder, record));
   return head;
 }
@@ -96,7 +97,7 @@ absl::StatusOr<std::vector<std::string>> TextHead::TextsOf(absl::string_view lin
 // Appends an example with the input that the model reads of it.
 absl::Status TextHead::Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const {
   WEFT_RETURN_IF_ERROR(texts.status());
-  const EncodeLimits limits = {encoder_->config().context, options_.truncate};
+  const EncodeLimits limits = {encoder_->config().context, options_.encoder.truncate};
   const Tokenizer& tokenizer = encoder_->tokenizer();
   WordsInput input;
   if (task() == TextTask::kTokens) {
@@ -149,7 +150,7 @@ absl::Status TextHead::Classify(const std::vector<std::string>& files, Take take
   LineReader reader(files);
   while (true) {
     WEFT_ASSIGN_OR_RETURN(const TextLines lines,
-                          reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.runtime.batch)));
+                          reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.encoder.runtime.batch)));
     if (lines.lines.empty()) return absl::OkStatus();
     std::vector<Example> examples;
     absl::Status error;
@@ -181,50 +182,39 @@ absl::StatusOr<LabelledExamples> TextHead::Read(const std::vector<std::string>& 
 }
 
 absl::StatusOr<ClassScore> TextHead::Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) {
-  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
-  WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels()));
-  WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, Run(examples));
-  std::vector<std::vector<float>> logits;
-  std::vector<int32_t> classes;
-  for (size_t i = 0; i < results.size(); ++i) {
-    logits.push_back(std::move(results[i].values[0]));
-    classes.push_back(ids[i][0]);
+  const bool words = task() == TextTask::kTokens, numbers = task() == TextTask::kRegression;
+  if (!words && !numbers) WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
+  if (numbers && labels().size() > 1) {
+    return InvalidArgument("the model predicts ", labels().size(), " numbers, but the examples have one each");
   }
-  return ScoreClasses(logits, classes);
-}
-
-absl::StatusOr<TaggingResult> TextHead::EvaluateTags(const std::vector<std::string>& files) {
   WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
+  if (numbers) return ScoreNumbers(examples);
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels()));
   WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, Run(examples));
-  TaggingResult score;
+  TaggingScore tags;
   std::vector<std::vector<float>> logits;
   std::vector<int32_t> classes;
   for (size_t i = 0; i < results.size(); ++i) {
     std::vector<std::string> right, predicted;
     for (size_t word = 0; word < ids[i].size(); ++word) {
       std::vector<float>& row = results[i].values[word];
-      if (row.empty()) continue;
+      if (row.empty()) continue;  // the word was cut
       right.push_back(examples.examples[i].labels[word]);
       predicted.push_back(labels()[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
       logits.push_back(std::move(row));
       classes.push_back(ids[i][word]);
     }
-    score.tags.Add(right, predicted);
+    if (words) tags.Add(right, predicted);
   }
-  score.loss = ScoreClasses(logits, classes).loss;
+  ClassScore score = ScoreClasses(logits, classes);
+  score.tags = std::move(tags);
   return score;
 }
 
-absl::StatusOr<RegressionResult> TextHead::EvaluateNumbers(const std::vector<std::string>& files) {
-  if (labels().size() > 1) {
-    return InvalidArgument("the model predicts ", labels().size(), " numbers, but the examples have one each");
-  }
-  WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
+absl::StatusOr<ClassScore> TextHead::ScoreNumbers(const LabelledExamples& examples) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<float> numbers, LabelNumbers(examples));
   WEFT_ASSIGN_OR_RETURN(const std::vector<ClassifierResult> results, Run(examples));
-  RegressionResult score = {.count = static_cast<int64_t>(numbers.size())};
+  ClassScore score = {.count = static_cast<int64_t>(numbers.size())};
   std::vector<double> right(numbers.begin(), numbers.end()), predicted;
   for (size_t i = 0; i < results.size(); ++i) {
     predicted.push_back(static_cast<double>(results[i].values[0][0]));
@@ -251,11 +241,11 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                            " and has no classifier; weft train vit --init=", path, " adds one");
   }
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit.config));
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, options.runtime.batch));
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, options.encoder.runtime.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit.weights, &classifier->parameters_));
-  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}},
-                                                  options.runtime.For(vit.weights.dtype()), &classifier->parameters_));
+  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile(
+      {.fetch = {classifier->logits_}}, options.encoder.runtime.For(vit.weights.dtype()), &classifier->parameters_));
   return classifier;
 }
 

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,12 +37,10 @@
 namespace weft {
 
 struct ClassifierOptions {
-  RuntimeOptions runtime = {};
-  bool truncate = false;  // cuts texts that are longer than the context; otherwise they are errors
-  bool pairs = false;     // texts are pairs, also if the model does not say so, as published models do not
-  std::optional<bool> special_tokens = {};  // Tokenizer::ReadSpecial
-  // The format of labelled texts. Its task is not used.
-  LabelledDataOptions data = {};
+  // Of a ViT, only the runtime is used. `pairs`: texts are pairs, also if the model does not say so, as published
+  // models do not. `layers` and `format` are not used.
+  BertEncoderOptions encoder = {};
+  LabelledDataOptions data = {};  // the format of labelled texts; its task is not used
 };
 
 struct LabelProbability {
@@ -64,12 +61,14 @@ struct ClassifierResult {
   std::vector<std::vector<float>> values;
 };
 
-// The score of a model that chooses among classes.
+// The score of a model that chooses among classes, or predicts a number.
 struct ClassScore {
-  int64_t count = 0;               // of examples
-  double loss = 0;                 // mean, in nats
-  double accuracy = 0;             // fraction of examples whose most likely class is the right one
-  ConfusionMatrix confusion = {};  // empty where classes are tokens
+  int64_t count = 0;                 // of examples or, for the task tokens, of words that the model read
+  double loss = 0;                   // mean, in nats; of a regression, the mean squared error
+  double accuracy = 0;               // fraction of examples whose most likely class is the right one
+  ConfusionMatrix confusion = {};    // empty where classes are tokens
+  TaggingScore tags = {};            // for the task tokens
+  double pearson = 0, spearman = 0;  // of a regression: correlations of the right and the predicted numbers
 };
 
 // Returns the score of examples with these logits and right classes.
@@ -96,8 +95,8 @@ class Classifier {
 
   // Measures the classifier on files of labelled texts (text/labelled_examples.h), or on pictures with labels.
   // `labels`: for pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns
-  // InvalidArgument for a label that the model does not have, or unless the scores are kSoftmax, because examples have
-  // one right label each. Not for the tasks tokens and regression, which a TextHead measures.
+  // InvalidArgument for a label that the model does not have, or if an example has one right label, but the scores are
+  // not kSoftmax. Also returns InvalidArgument for a regression of several numbers.
   virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
 
  protected:
@@ -110,22 +109,12 @@ class Classifier {
   const TextTask task_;
 };
 
-struct TaggingResult {
-  TaggingScore tags;
-  double loss = 0;  // mean, in nats a word
-};
-struct RegressionResult {
-  int64_t count = 0;                 // of examples
-  double loss = 0;                   // mean squared error
-  double pearson = 0, spearman = 0;  // correlations of the right and the predicted numbers; NaN if there are none
-};
-
 // The classifier of a BERT. It computes logits of the labels of a text or of a pair of texts, logits of the labels of
 // each word, or the number of a regression.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
-//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.truncate = true}));
-//   WEFT_ASSIGN_OR_RETURN(const TaggingResult score, head->EvaluateTags({"test.conll"}));
+//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.encoder = {.truncate = true}}));
+//   WEFT_ASSIGN_OR_RETURN(const ClassScore score, head->Evaluate({"test.conll"}, ""));
 class TextHead final : public Classifier {
  public:
   // Returns Unimplemented if the model has no classifier.
@@ -137,10 +126,6 @@ class TextHead final : public Classifier {
 
   // Computes the results of examples.
   absl::StatusOr<std::vector<ClassifierResult>> Run(const LabelledExamples& examples);
-  // Reads labelled examples, and computes the figures of the task tokens.
-  absl::StatusOr<TaggingResult> EvaluateTags(const std::vector<std::string>& files);
-  // The same for the task regression. Returns InvalidArgument if the model predicts several numbers.
-  absl::StatusOr<RegressionResult> EvaluateNumbers(const std::vector<std::string>& files);
 
  private:
   TextHead(const OpenedBert& bert, const ClassifierOptions& options);
@@ -151,6 +136,7 @@ class TextHead final : public Classifier {
   absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
   absl::Status Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const;
   absl::StatusOr<std::vector<ClassifierResult>> Run(std::vector<Example> examples);
+  absl::StatusOr<ClassScore> ScoreNumbers(const LabelledExamples& examples);
   absl::StatusOr<LabelledExamples> Read(const std::vector<std::string>& files) const;
 
   const ClassifierOptions options_;

@@ -131,12 +131,35 @@ absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
 }
 
 ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
-  return {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs, .data = flags.data};
+  return {.encoder = {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs}, .data = flags.data};
+}
+
+Figures TagFigures(const ClassScore& score) {
+  const TaggingScore& tags = score.tags;
+  const Quality all = tags.All();
+  auto types = nlohmann::ordered_json::object();
+  for (const auto& [type, figures] : tags.ByType()) types[type] = Json(figures);
+  return {Count("words", tags.words()),
+          {"loss", score.loss, absl::StrFormat("%.6f nats a word", score.loss)},
+          {"accuracy", tags.accuracy(), absl::StrFormat("%.2f %%", 100 * tags.accuracy())},
+          {"precision", all.precision, absl::StrFormat("%.6f", all.precision)},
+          {"recall", all.recall, absl::StrFormat("%.6f", all.recall)},
+          {"f1", all.f1, absl::StrFormat("%.6f", all.f1)},
+          {"entities", std::move(types), absl::StrCat("\n", tags.Report())},
+          {"macro_average", Json(tags.Macro()), ""},
+          {"weighted_average", Json(tags.Weighted()), ""}};
 }
 
 absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(classifier->Evaluate(flags.files, flags.labels)));
+  if (classifier->task() == TextTask::kTokens) return TagFigures(score);
   const std::string example(classifier->example());
+  if (classifier->task() == TextTask::kRegression) {
+    return Figures{Count(example + "s", score.count),
+                   {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
+                   {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
+                   {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
+  }
   Figures figures = ScoreFigures(score, example + "s", example);
   if (score.count == 0) return figures;
   for (Figure& figure : ClassFigures(score.confusion, classifier->labels())) figures.push_back(std::move(figure));
@@ -148,30 +171,6 @@ absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
   return MeasureClassifier(classifier.get(), flags);
 }
 
-absl::StatusOr<Figures> MeasureTags(TextHead* head, const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const TaggingResult score, UsageError(head->EvaluateTags(flags.files)));
-  const Quality all = score.tags.All();
-  auto types = nlohmann::ordered_json::object();
-  for (const auto& [type, figures] : score.tags.ByType()) types[type] = Json(figures);
-  return Figures{Count("words", score.tags.words()),
-                 {"loss", score.loss, absl::StrFormat("%.6f nats a word", score.loss)},
-                 {"accuracy", score.tags.accuracy(), absl::StrFormat("%.2f %%", 100 * score.tags.accuracy())},
-                 {"precision", all.precision, absl::StrFormat("%.6f", all.precision)},
-                 {"recall", all.recall, absl::StrFormat("%.6f", all.recall)},
-                 {"f1", all.f1, absl::StrFormat("%.6f", all.f1)},
-                 {"entities", std::move(types), absl::StrCat("\n", score.tags.Report())},
-                 {"macro_average", Json(score.tags.Macro()), ""},
-                 {"weighted_average", Json(score.tags.Weighted()), ""}};
-}
-
-absl::StatusOr<Figures> MeasureRegression(TextHead* head, const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const RegressionResult score, UsageError(head->EvaluateNumbers(flags.files)));
-  return Figures{Count(absl::StrCat(head->example(), "s"), score.count),
-                 {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
-                 {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
-                 {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
-}
-
 absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
   bert.tokenizer->ReadSpecial(flags.special_tokens);
@@ -181,8 +180,6 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
       if (given(flag)) return NoUse(flag, "a BERT with a classifier");
     }
     WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), OptionsOf(flags))));
-    if (head->task() == TextTask::kTokens) return MeasureTags(head.get(), flags);
-    if (head->task() == TextTask::kRegression) return MeasureRegression(head.get(), flags);
     return MeasureClassifier(head.get(), flags);
   }
   for (const char* flag :

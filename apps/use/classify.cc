@@ -32,30 +32,23 @@ struct ClassifyFlags {
 Hyperparameters Table(ClassifyFlags* flags) {
   ClassifierOptions& options = flags->options;
   return {
-      {"model",
-       "a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a classifier "
-       "or of a ViT",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow("a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a "
+               "classifier "
+               "or of a ViT",
+               &flags->model),
       {"scores",
        "print JSON, one value a line: all labels with their probabilities or, of each word, the most likely one",
        &flags->scores,
        {.group = "Output"}},
       {"pairs",
        "each line is a text, a tab and a second text; needed for models of pairs that are no runs of Weft",
-       &options.pairs,
+       &options.encoder.pairs,
        {.group = "Data"}},
-      {"truncate",
-       "cut texts that are longer than the model's context, instead of failing",
-       &options.truncate,
-       {.group = "Data"}},
-      SpecialTokensRow(&options.special_tokens, "Data"),
-      {"batch",
-       "maximum number of texts or pictures classified at once",
-       &options.runtime.batch,
-       {.low = 1, .high = 4096, .group = "Run"}},
-      WeightsRow(&options.runtime.weights),
-      ThreadsRow(&options.runtime.threads),
+      TruncateRow(&options.encoder.truncate, "texts"),
+      SpecialTokensRow(&options.encoder.special_tokens, "Data"),
+      BatchRow("maximum number of texts or pictures classified at once", &options.encoder.runtime.batch),
+      WeightsRow(&options.encoder.runtime.weights),
+      ThreadsRow(&options.encoder.runtime.threads),
   };
 }
 
@@ -95,7 +88,6 @@ void PrintWords(const ClassifierResult& sentence, const std::vector<std::string>
 }
 
 absl::Status Classify(ClassifyFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   const auto opened = OpenClassifier(flags.model, flags.options);
   if (absl::IsUnimplemented(opened.status())) {
