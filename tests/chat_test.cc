@@ -51,7 +51,7 @@ TEST_F(ChatTest, TurnsAndBeginnings) {
   EXPECT_TRUE(absl::StrContains(result.out, "line 1\n\nline a one ")) << result.out;
   EXPECT_TRUE(Fails(Chat("a\n", {"--turn=nothing"}), 2, "--turn: 'nothing' must have one {}"));
   EXPECT_TRUE(Fails(Chat("a\n", {"--turn={}b"}), 2, "and a text before it"));
-  EXPECT_TRUE(Fails(Weft({"chat"}), 2, "--model=DIR is missing"));
+  EXPECT_TRUE(Fails(Weft({"chat"}), 2, "--model=MODEL is missing"));
   // A conversation that outgrows the context of 64 tokens goes on.
   EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\nline\n")));
   EXPECT_TRUE(Fails(Chat("line\n\n@\n"), 1, "line 3: "));

@@ -141,7 +141,7 @@ TEST_F(ClassifyTest, PicturesGetTheirLabels) {
 TEST_F(ClassifyTest, SaysWhatDoesNotFit) {
   WriteBert("bert");
   MakeRun("gpt");
-  EXPECT_TRUE(Fails(Weft({"classify"}), 2, "--model=DIR is missing"));
+  EXPECT_TRUE(Fails(Weft({"classify"}), 2, "--model=MODEL is missing"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=missing"}), 2, "cannot find missing"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=bert"}), 2, "bert: the model has no classifier; weft train classify"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=gpt"}), 2, "gpt: the model is not a BERT"));
@@ -311,7 +311,7 @@ TEST_F(FillMaskTest, SaysWhatDoesNotFit) {
       {{"--model=model", "--truncate", "late.txt"}, "late.txt, line 1: it has 24 tokens, and truncate would cut away"},
       {{"--model=headless", "plain.txt"}, "headless: the model has no head that guesses masked tokens"},
       {{"--model=model", "--top-k=0"}, "--top-k: 0 is less than 1"},
-      {{}, "--model=DIR is missing"},
+      {{}, "--model=MODEL is missing"},
   };
   for (const auto& [arguments, message] : rows) {
     EXPECT_TRUE(Fails(Weft(Arguments{"fill-mask"} + arguments), 2, message));

@@ -67,7 +67,7 @@ TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   }
   std::filesystem::remove(Path("model/modules.json"));
   EXPECT_EQ(Weft({"embed", "--model=model", "long.txt"}).out, cut.out);
-  EXPECT_TRUE(Fails(Weft({"embed"}), 2, "--model=FOLDER is missing"));
+  EXPECT_TRUE(Fails(Weft({"embed"}), 2, "--model=MODEL is missing"));
   EXPECT_TRUE(Fails(Weft({"embed", "--model=missing"}), 2, "missing"));
   Write("model/vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\na\n##b\n");
   EXPECT_EQ(Weft({"embed", "--model=model", "long.txt"}).err,

@@ -258,8 +258,8 @@ TEST_F(ImportExportTest, ValuesOfTheWrongKindAreNamed) {
 
 TEST_F(ImportExportTest, SaysWhatIsWrong) {
   WriteBert("bert");
-  EXPECT_TRUE(Fails(Weft({"import", "--out=out"}), 2, "--model is missing"));
-  EXPECT_TRUE(Fails(Weft({"import", "--model=bert"}), 2, "--out=DIR is missing"));
+  EXPECT_TRUE(Fails(Weft({"import", "--out=out"}), 2, "--model=MODEL is missing"));
+  EXPECT_TRUE(Fails(Weft({"import", "--model=bert"}), 2, "--out=FOLDER is missing"));
   EXPECT_TRUE(Fails(Import("nowhere", "out"), 2, "nowhere"));
   EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2, "a BERT can't be written as nanogpt; possible: huggingface"));
   EXPECT_TRUE(Fails(Export("bert", "out", "pickle"), 2, "pickle"));

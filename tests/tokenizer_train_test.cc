@@ -57,7 +57,7 @@ TEST_F(TokenizerTrainTest, NamesWrongUses) {
     Arguments flags;
     const char* message;
   } rows[] = {
-      {{"text.txt"}, "weft tokenizer train: --out=DIR is missing"},
+      {{"text.txt"}, "weft tokenizer train: --out=FOLDER is missing"},
       {{"--out=new", "missing.txt"}, "missing.txt: No such file"},
       {{"--out=new", "."}, "it is a folder"},
       {{"--out=new", "latin1.txt"}, "latin1.txt, line 2: not UTF-8 at byte 3 (0xE9)"},

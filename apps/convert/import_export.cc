@@ -58,8 +58,6 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
 // `published`: whether a model that no class of Hugging Face has is an error.
 absl::Status Convert(ConvertFlags flags, bool published) {
   ConvertOptions& options = flags.options;
-  if (options.model.empty()) return InvalidArgument("--model is missing: a folder, or a file of llama2.c");
-  if (options.out.empty()) return InvalidArgument("--out=DIR is missing");
   options.write = {.llama2c_version = static_cast<int>(flags.file_version), .published_classes_only = published};
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(WriteConverted(conversion));

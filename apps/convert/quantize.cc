@@ -53,7 +53,6 @@ absl::Status Quantize(QuantizeFlags flags) {
   }
   if (options.model.empty()) options.model = flags.argument;
   if (options.model.empty()) return InvalidArgument("the model is missing: weft quantize MODEL --out=FOLDER");
-  if (options.out.empty()) return InvalidArgument("--out=FOLDER is missing");
   options.write.weights = *flags.weights;
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, UsageError(ModelConversion::Prepare(options)));
   WEFT_RETURN_IF_ERROR(WriteConverted(conversion));

@@ -30,10 +30,7 @@ struct AttentionFlags {
 Hyperparameters Table(AttentionFlags* flags) {
   AttentionQuery& query = flags->query;
   return {
-      {"model",
-       "a training run, or a published model: a GPT, a BERT, an encoder-decoder or a ViT",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow("a training run, or a published model: a GPT, a BERT, an encoder-decoder or a ViT", &flags->model),
       {"pair", "BERT: the second text of a pair", &flags->pair, {.group = "Data", .type = "TEXT"}},
       {"translation",
        "encoder-decoder: the translation to read; default: the model's own, by greedy search",
@@ -68,7 +65,6 @@ Hyperparameters Table(AttentionFlags* flags) {
 }
 
 absl::Status Attention(AttentionFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=MODEL is missing");
   if (flags.json && !flags.out.empty()) return InvalidArgument("--json and --out exclude each other");
   const bool pair = flags.given.contains("pair"), translation = flags.given.contains("translation");
   if (pair && translation) return InvalidArgument("--pair and --translation exclude each other");

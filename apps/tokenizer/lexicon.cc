@@ -40,12 +40,6 @@ Hyperparameters Table(LexiconFlags* flags) {
 }
 
 absl::Status LearnLexicon(LexiconFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=MODEL is missing");
-  const std::pair<const char*, const std::string&> files[] = {
-      {"source", flags.texts.source}, {"target", flags.texts.target}, {"out", flags.out}};
-  for (const auto& [flag, file] : files) {
-    if (file.empty()) return InvalidArgument("--", flag, "=FILE is missing");
-  }
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer model, UsageError(OpenTransformer(flags.model)));
   const IfThere if_there = flags.overwrite ? IfThere::kReplace : IfThere::kFail;
   WEFT_ASSIGN_OR_RETURN(const LearntLexicon learnt,

@@ -77,7 +77,6 @@ Hyperparameters Table(TrainFlags* flags) {
 }
 
 absl::Status TrainTokenizer(TrainFlags flags) {
-  if (flags.out.empty()) return InvalidArgument("--out=DIR is missing");
   LearnTokenizerOptions& options = flags.options;
   if (flags.given.contains("special-tokens")) {
     options.special_tokens.emplace();

@@ -39,11 +39,10 @@ constexpr char kKeys[] =
 
 Hyperparameters Table(ChatFlags* flags) {
   Hyperparameters table = {
-      {"model",
-       "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
-       "llama2.c",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow(
+          "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
+          "llama2.c",
+          &flags->model),
       {"turn",
        "the text that a turn adds: {} is the typed line and \\n a line break. An answer ends where the text before {} "
        "occurs",
@@ -120,7 +119,6 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
 }
 
 absl::Status Talk(ChatFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generator.generate.sampling));
   flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
   flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});

@@ -26,14 +26,8 @@ struct EmbedFlags {
 
 Hyperparameters Table(EmbedFlags* flags) {
   return {
-      {"model",
-       "a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
-      {"truncate",
-       "cut lines that are longer than the model's context, instead of failing",
-       &flags->encoder.truncate,
-       {.group = "Data"}},
+      ModelRow("a folder with the config.json, model.safetensors and tokenizer of a BERT, or a run", &flags->model),
+      TruncateRow(&flags->encoder.truncate),
       {"prompt-name",
        "name of the text in config_sentence_transformers.json that comes before each line; without it, the folder's "
        "default_prompt_name",
@@ -46,7 +40,6 @@ Hyperparameters Table(EmbedFlags* flags) {
 }
 
 absl::Status Embed(EmbedFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto encoder,
                         UsageError(OpenSentenceEncoder(flags.model, flags.encoder, flags.prompt_name)));

@@ -29,19 +29,15 @@ struct FillMaskFlags {
 Hyperparameters Table(FillMaskFlags* flags) {
   BertEncoderOptions& encoder = flags->encoder;
   return {
-      {"model",
-       "a run of weft train bert, or a folder of weft quantize or Hugging Face of a BERT that guesses masked tokens",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow(
+          "a run of weft train bert, or a folder of weft quantize or Hugging Face of a BERT that guesses masked tokens",
+          &flags->model),
       {"top-k", "number of tokens to print for each mask", &flags->top_k, {.low = 1, .group = "Output"}},
       {"truncate",
        "cut lines that are longer than the model's context, instead of failing; a line that would lose a mask fails",
        &encoder.truncate,
        {.group = "Data"}},
-      {"batch",
-       "maximum number of lines computed at once",
-       &encoder.runtime.batch,
-       {.low = 1, .high = 4096, .group = "Run"}},
+      BatchRow("maximum number of lines computed at once", &encoder.runtime.batch),
       WeightsRow(&encoder.runtime.weights),
       ThreadsRow(&encoder.runtime.threads),
   };
@@ -59,7 +55,6 @@ void Print(absl::Span<const MaskCandidate> candidates) {
 }
 
 absl::Status FillMask(FillMaskFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(const auto filler, UsageError(MaskFiller::Open(flags.model, flags.top_k, flags.encoder)));
   const auto encode = [&](absl::string_view line) { return filler->Encode(line); };

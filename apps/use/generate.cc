@@ -54,11 +54,10 @@ std::string StopText(const std::vector<std::string>& stops) {
 Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
   Hyperparameters table = {
-      {"model",
-       "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
-       "llama2.c",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow(
+          "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
+          "llama2.c",
+          &flags->model),
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,
@@ -83,10 +82,7 @@ Hyperparameters Table(GenerateFlags* flags) {
        "sampling",
        &options.generate.logprobs,
        {.low = -1, .group = "Output"}},
-      {"batch",
-       "maximum number of prompts continued at once; it changes no text",
-       &options.runtime.batch,
-       {.low = 1, .high = 4096, .group = "Run"}},
+      BatchRow("maximum number of prompts continued at once; it changes no text", &options.runtime.batch),
   };
   Append(GeneratorRows(&options), &table);
   table.push_back(
@@ -168,7 +164,6 @@ absl::Status Continue(TextGenerator* generator, const GenerateFlags& flags) {
 }
 
 absl::Status Generate(GenerateFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing: a run, or a published model");
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
   if (flags.options.search.beam > 0) {

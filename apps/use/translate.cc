@@ -36,12 +36,11 @@ struct TranslateFlags {
 Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.translate.search;
   return {
-      {"model",
-       "a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, Pegasus "
-       "or "
-       "Blenderbot of Hugging Face",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow("a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, "
+               "Pegasus "
+               "or "
+               "Blenderbot of Hugging Face",
+               &flags->model),
       {"beam",
        "number of hypotheses of beam search; 1: greedy",
        &search.beam,
@@ -69,15 +68,9 @@ Hyperparameters Table(TranslateFlags* flags) {
        {.low = 1, .high = 1e6, .needs = "shortlist", .group = "Search"}},
       EndTokensRow(&flags->end_tokens, "Search"),
       {"scores", "add a tab and the log-probability to each translation", &flags->scores, {.group = "Output"}},
-      {"truncate",
-       "cut lines that are longer than the model's context, instead of failing",
-       &flags->options.truncate,
-       {.group = "Data"}},
+      TruncateRow(&flags->options.truncate),
       SpecialTokensRow(&flags->special_tokens, "Data"),
-      {"batch",
-       "maximum number of lines translated at once; it changes no translation",
-       &flags->options.runtime.batch,
-       {.low = 1, .high = 4096, .group = "Run"}},
+      BatchRow("maximum number of lines translated at once; it changes no translation", &flags->options.runtime.batch),
       WeightsRow(&flags->options.runtime.weights),
       ThreadsRow(&flags->options.runtime.threads),
   };
@@ -103,7 +96,6 @@ absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator
 }
 
 absl::Status Translate(TranslateFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=DIR is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(flags.model)));
   PrintNotes(opened.notes);

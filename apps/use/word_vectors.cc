@@ -32,11 +32,10 @@ struct WordVectorsFlags {
 Hyperparameters Table(WordVectorsFlags* flags) {
   BertEncoderOptions& encoder = flags->encoder;
   return {
-      {"model",
-       "a folder with the config.json, model.safetensors and WordPiece tokenizer of a BERT, or a run with such a "
-       "tokenizer",
-       &flags->model,
-       {.group = "Model", .type = "MODEL", .required = true}},
+      ModelRow(
+          "a folder with the config.json, model.safetensors and WordPiece tokenizer of a BERT, or a run with such a "
+          "tokenizer",
+          &flags->model),
       {"word",
        "the word, which every line must have as a whole word",
        &flags->word,
@@ -49,10 +48,7 @@ Hyperparameters Table(WordVectorsFlags* flags) {
        "print the vectors, a JSON object for each occurrence of the word, instead of their cosines",
        &flags->vectors,
        {.group = "Output"}},
-      {"truncate",
-       "cut lines that are longer than the model's context, instead of failing",
-       &encoder.truncate,
-       {.group = "Data"}},
+      TruncateRow(&encoder.truncate),
       WeightsRow(&encoder.runtime.weights),
       ThreadsRow(&encoder.runtime.threads),
   };
@@ -86,8 +82,6 @@ void PrintCosines(const std::vector<float>& embedding, const std::vector<Occurre
 }
 
 absl::Status Run(WordVectorsFlags flags) {
-  if (flags.model.empty()) return InvalidArgument("--model=FOLDER is missing");
-  if (flags.word.empty()) return InvalidArgument("--word=WORD is missing");
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(WordVectors word, UsageError(WordVectors::Open(flags.model, flags.word, flags.encoder)));
   std::vector<Occurrence> all;
