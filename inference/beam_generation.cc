@@ -1,10 +1,10 @@
-// The page of a prompt's position is its number. The pages of hypotheses follow (BeamSearch::AppendPages).
+// A prompt has a page for each of its positions, and a search `beam` pages for each of its own.
 #include "weft/inference/beam_generation.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
+#include "absl/cleanup/cleanup.h"
 #include "weft/core/status.h"
 #include "weft/inference/sampling.h"
 
@@ -15,13 +15,15 @@ constexpr int32_t kNoToken = -1;  // the end token of a search without stop toke
 
 }  // namespace
 
-BeamGenerator::BeamGenerator(const GptConfig& config, const BeamSearchOptions& search, const GenerateOptions& options)
+BeamGenerator::BeamGenerator(const GptConfig& config, const BeamSearchOptions& search, const GenerateOptions& options,
+                             size_t pages)
     : config_(config),
       options_(options),
       search_({.beam = search.beam,
                .n_best = search.n_best,
                .length_penalty = search.length_penalty,
-               .end = {options.stop.empty() ? kNoToken : options.stop[0]}}) {}
+               .end = {options.stop.empty() ? kNoToken : options.stop[0]}}),
+      pool_(pages, /*page_size=*/1) {}
 
 absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptConfig& config, Parameters* parameters,
                                                                      const BeamSearchOptions& search,
@@ -33,40 +35,36 @@ absl::StatusOr<std::unique_ptr<BeamGenerator>> BeamGenerator::Create(const GptCo
     return InvalidArgument("generate: beam ", beam, ", n_best ", n_best, " and length ", length,
                            "; wanted 1 <= n_best <= beam <= ", CachedGpt::kStepRows, " and a length of at least 0");
   }
-  auto generator = std::unique_ptr<BeamGenerator>(new BeamGenerator(config, search, options));
   const int64_t pages = config.context + beam * std::min(length, config.context);
+  auto generator =
+      std::unique_ptr<BeamGenerator>(new BeamGenerator(config, search, options, static_cast<size_t>(pages)));
   WEFT_ASSIGN_OR_RETURN(generator->gpt_,
                         CachedGpt::Create(config, parameters, {.pages = pages, .page_size = 1, .runtime = runtime}));
   return generator;
 }
 
 // Returns the logits of the token after the prompt.
-absl::StatusOr<const float*> BeamGenerator::ReadPrompt(absl::Span<const int32_t> prompt) {
-  CachedText text = {.tokens = {prompt.begin(), prompt.end()}};
-  text.table.pages.resize(prompt.size());
-  std::iota(text.table.pages.begin(), text.table.pages.end(), 0);
+absl::StatusOr<const float*> BeamGenerator::ReadPrompt(CachedText* prompt) {
+  const bool chunk = prompt->unread() > static_cast<size_t>(CachedGpt::kStepRows);
   while (true) {
-    CachedGpt::Rows rows = {.chunk = prompt.size() > static_cast<size_t>(CachedGpt::kStepRows)};
-    const bool complete = rows.Read(CachedGpt::kMaxChunk, &text);
+    CachedGpt::Rows rows = {.chunk = chunk};
+    const bool complete = rows.Read(CachedGpt::kMaxChunk, prompt);
     WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
     if (complete) return logits;
   }
 }
 
 // Reads the newest token of each live hypothesis. Returns the logits of the tokens after them.
-absl::StatusOr<const float*> BeamGenerator::ReadNewest(size_t prompt, const BeamSearch& search) {
+absl::StatusOr<const float*> BeamGenerator::ReadNewest(const CachedText& prompt, const BeamSearch& search,
+                                                       const PageTable& of_search) {
   const absl::Span<const BeamSearch::Beam> live = search.live();
-  const size_t newest = static_cast<size_t>(search.length()) - 1;
-  std::vector<PageTable> tables(live.size());
+  std::vector<PageTable> tables(live.size(), prompt.table);
   CachedGpt::Rows rows;
   for (size_t k = 0; k < live.size(); ++k) {
-    std::vector<int32_t>& pages = tables[k].pages;
-    pages.resize(prompt);
-    std::iota(pages.begin(), pages.end(), 0);
     // The prompt takes the place of the position 0. The search's first token is at position 1.
-    search.AppendPages(k, /*begin=*/1, static_cast<int32_t>(prompt) - static_cast<int32_t>(search_.beam), &pages);
-    rows.Add(live[k].tokens.back(), prompt + newest, &tables[k]);
+    search.AppendPages(k, /*begin=*/1, of_search.pages, &tables[k].pages);
     rows.last.push_back(static_cast<int32_t>(k));
+    rows.Add(live[k].tokens.back(), tables[k].pages.size() - 1, &tables[k]);
   }
   return gpt_->Run(rows);
 }
@@ -94,12 +92,22 @@ absl::StatusOr<std::vector<Hypothesis>> BeamGenerator::Generate(absl::Span<const
   // The last token that is added need not be read, so one more than the context fits.
   const int64_t most = options_.max_length > 0 ? options_.max_length : config_.context + 1;
   const int64_t room = std::min(most, config_.context + 1) - static_cast<int64_t>(prompt.size());
-  BeamSearch search(search_, std::clamp<int64_t>(room, 0, options_.length));
+  const int64_t length = std::clamp<int64_t>(room, 0, options_.length);
+  BeamSearch search(search_, length);
   if (search.done()) return std::vector<Hypothesis>{{}};
-  WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(prompt));
+  CachedText text = {.tokens = {prompt.begin(), prompt.end()}};
+  PageTable of_search;
+  const absl::Cleanup release = [&] {
+    pool_.Release(&text.table);
+    pool_.Release(&of_search);
+  };
+  // The last token of a hypothesis is not read.
+  const auto positions = static_cast<size_t>(search_.beam * (length - 1));
+  WEFT_CHECK(pool_.Take(prompt.size(), &text.table) && pool_.Take(positions, &of_search));
+  WEFT_ASSIGN_OR_RETURN(const float* logits, ReadPrompt(&text));
   Extend(logits, &search);
   while (!search.done()) {
-    WEFT_ASSIGN_OR_RETURN(logits, ReadNewest(prompt.size(), search));
+    WEFT_ASSIGN_OR_RETURN(logits, ReadNewest(text, search, of_search));
     Extend(logits, &search);
   }
   return search.Best();

@@ -18,6 +18,7 @@
 #include "weft/inference/beam_search.h"
 #include "weft/inference/cached_gpt.h"
 #include "weft/inference/generate.h"
+#include "weft/inference/page_pool.h"
 #include "weft/inference/runtime.h"
 #include "weft/models/gpt.h"
 
@@ -39,15 +40,17 @@ class BeamGenerator {
   absl::StatusOr<std::vector<Hypothesis>> Generate(absl::Span<const int32_t> prompt);
 
  private:
-  BeamGenerator(const GptConfig& config, const BeamSearchOptions& search, const GenerateOptions& options);
-  absl::StatusOr<const float*> ReadPrompt(absl::Span<const int32_t> prompt);
-  absl::StatusOr<const float*> ReadNewest(size_t prompt, const BeamSearch& search);
+  BeamGenerator(const GptConfig& config, const BeamSearchOptions& search, const GenerateOptions& options, size_t pages);
+  absl::StatusOr<const float*> ReadPrompt(CachedText* prompt);
+  absl::StatusOr<const float*> ReadNewest(const CachedText& prompt, const BeamSearch& search,
+                                          const PageTable& of_search);
   void Extend(const float* logits, BeamSearch* search) const;
 
   const GptConfig config_;
   const GenerateOptions options_;
   const BeamSearchOptions search_;  // its only end token stands for all stop tokens
   std::unique_ptr<CachedGpt> gpt_;
+  PagePool pool_;
 };
 
 }  // namespace weft

@@ -94,11 +94,12 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
   live_ = std::move(next);
 }
 
-void BeamSearch::AppendPages(size_t k, int64_t begin, int32_t first, std::vector<int32_t>* pages) const {
+void BeamSearch::AppendPages(size_t k, int64_t begin, absl::Span<const int32_t> of_search,
+                             std::vector<int32_t>* pages) const {
   // The token at position t was read as part of hypothesis path[t], which token t extended.
   for (int64_t t = begin; t <= length_; ++t) {
-    const int32_t at = t < length_ ? live_[k].path[static_cast<size_t>(t)] : static_cast<int32_t>(k);
-    pages->push_back(first + static_cast<int32_t>(t * options_.beam) + at);
+    const size_t at = t < length_ ? static_cast<size_t>(live_[k].path[static_cast<size_t>(t)]) : k;
+    pages->push_back(of_search[static_cast<size_t>((t - begin) * options_.beam) + at]);
   }
 }
 

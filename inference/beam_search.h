@@ -72,10 +72,10 @@ class BeamSearch {
   // Returns the hypotheses to extend: at most `beam`, all of one length. There are none when the search is done.
   absl::Span<const Beam> live() const { return live_; }
   bool done() const { return live_.empty(); }
-  // Appends the pages of one position in which a cache holds live hypothesis `k`. Position t of the search has `beam`
-  // pages from first + t · beam on, one for each hypothesis that was live when its token was read. The first position
-  // whose page is appended is `begin`, and the last one is the newest token's, which may still have to be read.
-  void AppendPages(size_t k, int64_t begin, int32_t first, std::vector<int32_t>* pages) const;
+  // Appends the pages of one position in which a cache holds live hypothesis `k`, from position `begin` to that of the
+  // newest token, which may still have to be read. `of_search` has `beam` pages for each of these positions, one for
+  // each hypothesis that was live when its token was read.
+  void AppendPages(size_t k, int64_t begin, absl::Span<const int32_t> of_search, std::vector<int32_t>* pages) const;
   int64_t length() const { return length_; }  // number of tokens in each live hypothesis
   // Returns the number of next tokens that Extend needs for each live hypothesis. If the vocabulary is smaller, Extend
   // needs all its tokens.

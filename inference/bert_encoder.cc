@@ -2,7 +2,6 @@
 #include "weft/inference/bert_encoder.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,7 +91,8 @@ absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, Take ta
   for (int64_t i = 0; i < batches.size(); ++i) {
     const BucketBatch batch = batches[i];
     const size_t length = static_cast<size_t>(buckets[batch.bucket]);
-    const size_t rows = std::min(std::bit_ceil(batch.examples.size()), static_cast<size_t>(options_.runtime.batch));
+    const auto texts = static_cast<int64_t>(batch.examples.size());
+    const auto rows = static_cast<size_t>(std::min(GraphSize(texts), options_.runtime.batch));
     WEFT_ASSIGN_OR_RETURN(Bucket* const bucket,
                           buckets_.Get({static_cast<int64_t>(rows), buckets[batch.bucket]}, *this));
     tokens.assign(rows * length, 0);
@@ -131,9 +131,8 @@ std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
 }
 
 int64_t BertEncoder::BucketLength(int64_t tokens) const {
-  constexpr uint64_t kMinLength = 16;
-  const uint64_t rounded = std::bit_ceil(std::max(kMinLength, static_cast<uint64_t>(tokens)));
-  return std::min(static_cast<int64_t>(rounded), config_.context);
+  constexpr int64_t kMinLength = 16;
+  return std::min(GraphSize(tokens, kMinLength), config_.context);
 }
 
 size_t TokensBefore(const Tokenizer& tokenizer) {

@@ -1,7 +1,6 @@
 #include "weft/inference/cached_gpt.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,11 +59,11 @@ absl::StatusOr<std::unique_ptr<CachedGpt>> CachedGpt::Create(const GptConfig& co
 }
 
 absl::StatusOr<const float*> CachedGpt::Run(const Rows& rows) {
-  const size_t wanted = std::bit_ceil(rows.tokens.size());
-  const size_t count = rows.chunk ? std::max<size_t>(wanted, kMinChunk) : std::min<size_t>(wanted, kStepRows);
-  const size_t ends = !rows.chunk ? count : rows.last.size() <= 1 ? 1 : kChunkEnds;
-  WEFT_ASSIGN_OR_RETURN(Part* const part, parts_.Get({static_cast<int64_t>(count), static_cast<int64_t>(ends)}, config_,
-                                                     options_, parameters_));
+  const int64_t wanted = GraphSize(static_cast<int64_t>(rows.tokens.size()));
+  const int64_t row_count = rows.chunk ? std::max(wanted, kMinChunk) : std::min(wanted, kStepRows);
+  const int64_t ends = !rows.chunk ? row_count : rows.last.size() <= 1 ? 1 : kChunkEnds;
+  WEFT_ASSIGN_OR_RETURN(Part* const part, parts_.Get({row_count, ends}, config_, options_, parameters_));
+  const auto count = static_cast<size_t>(row_count);
   std::vector<int32_t> tokens = rows.tokens, positions = rows.positions, last = rows.last;
   tokens.resize(count);
   positions.resize(count, -1);

@@ -31,6 +31,12 @@ bool PagePool::Admit(absl::Span<const int32_t> tokens, size_t shared, size_t lim
   return true;
 }
 
+bool PagePool::Take(size_t count, PageTable* table) {
+  if (!Admit({}, /*shared=*/0, count, table)) return false;
+  while (table->promised > 0) Add(table);
+  return true;
+}
+
 void PagePool::Add(PageTable* table) {
   WEFT_CHECK(table->promised > 0);
   --table->promised;

@@ -42,6 +42,8 @@ class PagePool {
   // which is empty: at most `shared` of them. Promises the other pages. If the pool can't promise them, returns false
   // and changes nothing.
   bool Admit(absl::Span<const int32_t> tokens, size_t shared, size_t limit, PageTable* table);
+  // Takes `count` pages without names. If the pool has fewer, returns false and changes nothing.
+  bool Take(size_t count, PageTable* table);
   // Adds one of the promised pages to `table`. The page has no name. Its `filled` is 0.
   void Add(PageTable* table);
   // Names page `index` of `table` by `tokens` up to the end of the page. If another page has this name, does nothing.

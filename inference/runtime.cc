@@ -44,6 +44,13 @@ absl::Status FitContext(size_t special, int64_t context, bool truncate, std::vec
   return absl::OkStatus();
 }
 
+int64_t GraphSize(int64_t n, int64_t step, bool finer) {
+  int64_t size = step;
+  while (size < n) size *= 2;
+  const int64_t smaller = size / 4 * 3;
+  return finer && smaller >= n && smaller % step == 0 ? smaller : size;
+}
+
 absl::Status EvalGraph::Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters) {
   options_ = std::move(options);
   options_.mode = kEval;

@@ -18,6 +18,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/inference/page_pool.h"
 #include "weft/inference/translator_graphs.h"
 
 namespace weft {
@@ -31,14 +32,7 @@ constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are e
 // four vectors at once (kernels/rows.cc), and kChoiceStep is a multiple of four vectors of up to 1,024 bits. So padding
 // adds zeros to the sum of a row's probabilities, and does not change its order.
 constexpr int64_t kCandidateStep = 256, kChoiceStep = 128;
-
-// Rounds `n` up to 1, 2, 3, 4, 6, 8, 12, ... times `step`, so that few graphs serve all lengths.
-int64_t RoundUp(int64_t n, int64_t step) {
-  int64_t size = step;
-  while (size < n) size *= 2;
-  const int64_t smaller = size / 4 * 3;
-  return smaller >= n && smaller % step == 0 ? smaller : size;
-}
+constexpr bool kFiner = true;  // GraphSize
 
 // Returns `tokens` and the end tokens, without repetitions, in ascending order.
 std::vector<int32_t> WithEnd(std::vector<int32_t> tokens, const std::vector<int32_t>& end) {
@@ -65,8 +59,8 @@ struct Translator::Sentence {
   size_t index = 0;  // among the sources
   const Tokens* source = nullptr;
   BeamSearch search;
-  Tokens shortlist = {};         // the tokens to choose from, in ascending order; empty: all
-  int32_t memory = 0, slot = 0;  // its slots in both caches
+  Tokens shortlist = {};            // the tokens to choose from, in ascending order; empty: all
+  PageTable memory = {}, own = {};  // its pages in the caches of memories and of hypotheses
 };
 
 Translator::Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options)
@@ -128,7 +122,7 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
       return invalid("the shortlist of source ", i, " has only end tokens, but min_length is ", search.min_length);
     }
   }
-  const int64_t candidates = RoundUp(config_.target_vocabulary, kCandidateStep);
+  const int64_t candidates = GraphSize(config_.target_vocabulary, kCandidateStep, kFiner);
   if (!shortlists.empty() &&
       std::max(search.beam, kMaxTranslatorRows) > std::numeric_limits<int32_t>::max() / candidates) {
     return invalid("beam ", search.beam, " is too large for shortlists from ", config_.target_vocabulary, " tokens");
@@ -142,13 +136,13 @@ int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& opt
 
 TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const {
   const int64_t beam = options.search.beam;
-  const int64_t wanted = static_cast<int64_t>(std::bit_ceil(std::min<size_t>(sentences, kMaxTranslatorRows)));
+  const int64_t wanted = GraphSize(std::min(static_cast<int64_t>(sentences), kMaxTranslatorRows));
   const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxTranslatorRows / beam, wanted}));
-  const auto pages = std::bit_ceil(static_cast<uint64_t>(source_length + kMemoryPage - 1) / kMemoryPage);
-  return {.memory = {searches + std::min({options_.batch, kMaxEncoded, wanted}), static_cast<int64_t>(pages)},
+  const int64_t pages = GraphSize((source_length + kMemoryPage - 1) / kMemoryPage);
+  return {.memory = {searches + std::min({options_.batch, kMaxEncoded, wanted}), pages},
           .searches = searches,
           .hypotheses = beam,
-          .capacity = std::min(RoundUp(MaxLength(source_length, options), kCapacityStep), config_.context),
+          .capacity = std::min(GraphSize(MaxLength(source_length, options), kCapacityStep, kFiner), config_.context),
           .candidates = BeamSearch::Candidates(options.search)};
 }
 
@@ -184,29 +178,27 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
 absl::Status Translator::TranslateAll(std::vector<std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches,
                                       const BeamSearchOptions& options,
                                       std::vector<std::vector<Hypothesis>>* translations) {
-  std::vector<int32_t> memories(static_cast<size_t>(caches.memory.slots)), slots(static_cast<size_t>(caches.searches));
-  std::iota(memories.begin(), memories.end(), 0);
-  std::iota(slots.begin(), slots.end(), 0);
+  PagePool memories(static_cast<size_t>(caches.memory.page_count()), static_cast<size_t>(kMemoryPage));
+  PagePool searches(static_cast<size_t>(caches.search_pages()), /*page_size=*/1);
   Sentences encoded, live;
   size_t next = 0;  // the first sentence that is not encoded
   const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Sentence>> {
-    if (slots.empty() || (encoded.empty() && next == sentences.size())) return nullptr;
+    PageTable own;
+    if (encoded.empty() && next == sentences.size()) return nullptr;
+    if (!searches.Take(static_cast<size_t>(caches.hypotheses * caches.capacity), &own)) return nullptr;
     if (encoded.empty()) {
-      const size_t left = sentences.size() - next,
-                   fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
+      const size_t fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
       const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
-      const size_t count = std::max<size_t>(1, std::min({left, fit, batch, memories.size()}));
-      for (size_t i = next; i < next + count; ++i) {
-        sentences[i]->memory = memories.back();
-        memories.pop_back();
-      }
+      const size_t limit = std::min(sentences.size() - next, std::max<size_t>(1, std::min(fit, batch)));
+      const size_t pages = static_cast<size_t>(caches.memory.pages);
+      size_t count = 0;
+      while (count < limit && memories.Take(pages, &sentences[next + count]->memory)) ++count;
       WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
       for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
     }
     std::unique_ptr<Sentence> sentence = std::move(encoded.front());
     encoded.pop_front();
-    sentence->slot = slots.back();
-    slots.pop_back();
+    sentence->own = std::move(own);
     return sentence;
   };
   const auto leaves = [&](const std::unique_ptr<Sentence>& sentence) -> absl::StatusOr<bool> {
@@ -217,8 +209,8 @@ absl::Status Translator::TranslateAll(std::vector<std::unique_ptr<Sentence>> sen
       return absl::FailedPreconditionError(
           absl::StrCat("translate: source ", sentence->index, ": the model's probabilities are not numbers"));
     }
-    memories.push_back(sentence->memory);
-    slots.push_back(sentence->slot);
+    memories.Release(&sentence->memory);
+    searches.Release(&sentence->own);
     return true;
   };
   return RunContinuously(
@@ -228,7 +220,7 @@ absl::Status Translator::TranslateAll(std::vector<std::unique_ptr<Sentence>> sen
 // Encodes sentences. The first sentence must be the longest.
 absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches) {
   const int64_t longest = static_cast<int64_t>(sentences[0]->source->size());
-  int64_t length = RoundUp(longest, kLengthStep);
+  int64_t length = GraphSize(longest, kLengthStep, kFiner);
   if (longest <= kMaxTranslatorRows) length = std::min(length, kMaxTranslatorRows);
   length = std::min(length, config_.context);
   const int64_t most = std::max<int64_t>(1, kMaxTranslatorRows / length);
@@ -236,7 +228,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
   for (; static_cast<int64_t>(sentences.size()) > most; sentences.remove_prefix(static_cast<size_t>(most))) {
     WEFT_RETURN_IF_ERROR(Encode(sentences.first(static_cast<size_t>(most)), caches));
   }
-  const int64_t rows = std::min(static_cast<int64_t>(std::bit_ceil(sentences.size())), most);
+  const int64_t rows = std::min(GraphSize(static_cast<int64_t>(sentences.size())), most);
   WEFT_ASSIGN_OR_RETURN(TranslatorEncoder* const encoder,
                         graphs_->encoders.Get({rows, length, caches.memory}, config_, options_, parameters_));
   Tokens source(static_cast<size_t>(rows * length)), lengths(static_cast<size_t>(rows));
@@ -247,9 +239,7 @@ absl::Status Translator::Encode(absl::Span<const std::unique_ptr<Sentence>> sent
     std::copy(own.begin(), own.end(), source.begin() + row);
     std::iota(position.begin() + row, position.begin() + row + static_cast<std::ptrdiff_t>(own.size()), 0);
     lengths[i] = static_cast<int32_t>(own.size());
-    const auto page = static_cast<std::ptrdiff_t>(static_cast<int64_t>(i) * caches.memory.pages);
-    std::iota(pages.begin() + page, pages.begin() + page + static_cast<std::ptrdiff_t>(caches.memory.pages),
-              sentences[i]->memory * static_cast<int32_t>(caches.memory.pages));
+    absl::c_copy(sentences[i]->memory.pages, pages.begin() + static_cast<int64_t>(i) * caches.memory.pages);
   }
   return encoder
       ->Run({{encoder->source, source},
@@ -274,9 +264,9 @@ Translator::Choices Translator::ChoicesOf(const Sentences& live, int64_t rows) c
     index[token] = static_cast<int32_t>(choices.candidates.size());
     choices.candidates.push_back(static_cast<int32_t>(token));
   }
-  const int64_t count = RoundUp(static_cast<int64_t>(choices.candidates.size()), kCandidateStep);
+  const int64_t count = GraphSize(static_cast<int64_t>(choices.candidates.size()), kCandidateStep, kFiner);
   choices.candidates.resize(static_cast<size_t>(count));
-  choices.per_row = RoundUp(static_cast<int64_t>(longest), kChoiceStep);
+  choices.per_row = GraphSize(static_cast<int64_t>(longest), kChoiceStep, kFiner);
   choices.choices.assign(static_cast<size_t>(rows * choices.per_row), -1);
   int64_t row = 0;
   for (const auto& sentence : live) {
@@ -308,16 +298,14 @@ absl::Status Translator::Extend(const Sentences& live, const TranslatorCaches& c
   size_t row = 0;
   for (const auto& sentence : live) {
     const BeamSearch& search = sentence->search;
-    const int32_t first = sentence->slot * static_cast<int32_t>(options.beam * caches.capacity);
     for (size_t k = 0; k < search.live().size(); ++k, ++row) {
       const Tokens& tokens = search.live()[k].tokens;
       token[row] = tokens.empty() ? options.begin : tokens.back();
       position[row] = static_cast<int32_t>(search.length());
-      search.AppendPages(k, /*begin=*/0, first, &pages);
+      search.AppendPages(k, /*begin=*/0, sentence->own.pages, &pages);
       pages.resize((row + 1) * capacity);
       last[row] = static_cast<int32_t>(sentence->source->size()) - 1;
-      const auto of_row = memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages);
-      std::iota(of_row, of_row + caches.memory.pages, sentence->memory * static_cast<int32_t>(memory_pages));
+      absl::c_copy(sentence->memory.pages, memory.begin() + static_cast<std::ptrdiff_t>(row * memory_pages));
     }
   }
   pages.resize(count * capacity);

@@ -28,13 +28,12 @@ absl::Status TranslatorDecoder::Record(const DecoderSize& size, const Transforme
                                        const RuntimeOptions& runtime, Parameters* parameters) {
   const TranslatorCaches& caches = size.caches;
   const int64_t rows = size.rows, vocabulary = config.target_vocabulary;
-  const int64_t own_pages = caches.searches * caches.hypotheses * caches.capacity;  // of one token of a hypothesis each
   const auto input = [&](const char* name, int64_t cols, InputBounds bounds) {
     return tape.Input(name, {kI32, {rows, cols}}, bounds);
   };
   token = input("token", 1, {.below = vocabulary});
   position = input("position", 1, {.below = caches.capacity, .ignored = -1});
-  pages = input("pages", caches.capacity, {.below = own_pages});
+  pages = input("pages", caches.capacity, {.below = caches.search_pages()});
   memory_last = input("memory_last", 1, {.below = caches.memory.pages * kMemoryPage, .ignored = -1});
   memory_pages = input("memory_pages", caches.memory.pages, {.below = caches.memory.page_count()});
   const bool shortlists = size.candidates > 0;
@@ -42,7 +41,8 @@ absl::Status TranslatorDecoder::Record(const DecoderSize& size, const Transforme
     candidates = tape.Input("candidates", {kI32, {size.candidates}}, {.below = vocabulary});
     choices = input("choices", size.choices, {.below = rows * size.candidates, .ignored = -1});
   }
-  const AttentionCache search = {absl::StrCat("translate.cache.", own_pages), position, pages, own_pages,
+  const AttentionCache search = {absl::StrCat("translate.cache.", caches.search_pages()), position, pages,
+                                 caches.search_pages(),
                                  /*page_size=*/1};
   Var logits = Cast(
       Transformer(config).DecodeNext(token, search, caches.memory.At(memory_last, memory_pages), candidates), kF32);

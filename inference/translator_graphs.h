@@ -39,6 +39,7 @@ struct TranslatorCaches {
   int64_t candidates = 0;                // number of likely next tokens of a hypothesis (BeamSearch::Candidates)
 
   auto operator<=>(const TranslatorCaches&) const = default;
+  int64_t search_pages() const { return searches * hypotheses * capacity; }  // of one token each
 };
 
 struct EncoderSize {
