@@ -73,6 +73,16 @@ const Row kRows[] = {
     {"log_softmax gradient", [](Var x) { return GradientOf(LogSoftmax(x), x); }, {-kInf, -kInf}, {1, 1}},
     {"log_softmax gradient", [](Var x) { return GradientOf(LogSoftmax(x), x); }, {-kInf, 3}, {1, -1}},
 
+    {"clip_scale of a norm", [](Var x) { return Cast(ClipScale(Sum(x), 1), x.dtype()); }, {2, 2}, {1 / (4 + 1e-6)}},
+    {"clip_scale of a small norm", [](Var x) { return Cast(ClipScale(Sum(x), 1), x.dtype()); }, {0.25, 0.5}, {1}},
+    {"clip_scale of a large norm", [](Var x) { return Cast(ClipScale(Sum(x), 1), x.dtype()); }, {1e30}, {1e-30}},
+    {"clip_scale without limit", [](Var x) { return Cast(ClipScale(Sum(x), 0), x.dtype()); }, {2, 3}, {1}},
+    {"clip_scale", [](Var x) { return Cast(ClipScale(Sum(x), 1), x.dtype()); }, {kInf}, {kNan}},
+    {"clip_scale", [](Var x) { return Cast(ClipScale(Sum(x), 0), x.dtype()); }, {kNan, 1}, {kNan}},
+    {"pad", [](Var x) { return Pad(x, 0, 2, 1, -2.5); }, {3, kInf}, {-2.5, -2.5, 3, kInf, -2.5}},
+    {"pad of nothing", [](Var x) { return Pad(Slice(x, 0, 1, 1), -1, 1, 1); }, {3}, {0, 0}},
+    {"pad gradient", [](Var x) { return GradientOf(Square(Pad(x, 0, 0, 3)), x); }, {3, kInf}, {6, kInf}},
+
     {"relu", [](Var x) { return Relu(x); }, {kNan, kInf, -kInf, 0}, {kNan, kInf, 0, 0}},
     {"relu gradient", [](Var x) { return GradientOf(Relu(x), x); }, {kNan, kInf, -kInf, 0}, {1, 1, 0, 0}},
 

@@ -1,7 +1,8 @@
-// Defines the updates of a weight that are composed of other ops. ops.h has the formulas. The compiler fuses the ops,
-// so that an update is one pass over memory, except for what Muon multiplies and Adafactor reduces.
+// Defines the updates of a weight that are composed of other ops, and the factor that clips gradients. ops.h has the
+// formulas. The compiler fuses the ops, so that an update is one pass over memory, except for what Muon multiplies and
+// Adafactor reduces.
 //
-// Inputs are those of updates.cc. Each update begins with ScaleGradient, and masks what it writes by its `skip`.
+// Inputs are those of updates.cc. Each update begins with ScaleGradient.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -45,6 +46,22 @@ absl::StatusOr<ScaledGradient> ScaleGradient(const char* op, VarSpan in, size_t 
 }
 
 }  // namespace
+
+// Adds norm - norm, which is NaN if the norm is not finite, and otherwise 0. A limit is computed in f64, and rounded
+// once.
+Var ClipScale(Var norm, double max_norm) {
+  return Composite("clip_scale", {norm}, [&]() -> absl::StatusOr<Var> {
+    const auto error = [&](const auto&... parts) {
+      return ShapeError("clip_scale", absl::StrCat(parts...), {norm.type()});
+    };
+    if (norm.dtype() != kF32 && norm.dtype() != kF64) return error("not defined for ", Name(norm.dtype()));
+    if (norm.shape().rank() != 0) return error("the norm must be a scalar");
+    if (!(max_norm >= 0)) return error("max_norm = ", max_norm, ", wanted >= 0");
+    if (max_norm == 0) return Cast(1 + (norm - norm), kF32);
+    const Var exact = Cast(norm, kF64);
+    return Cast(Minimum(max_norm / (exact + 1e-6), Number(exact, 1)) + (exact - exact), kF32);
+  });
+}
 
 VarList AdagradUpdate(Var w, Var sum, Var grad, Var rate, Var grad_scale, Var step, const AdagradOptions& options) {
   const VarList in = {w, sum, grad, rate, grad_scale, step};
