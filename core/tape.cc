@@ -81,16 +81,11 @@ Var Tape::AddParameter(ParameterSpec spec) {
   return var;
 }
 
-Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initializer) {
+Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initializer, DType least) {
   std::string full_name = absl::StrCat(name_prefix_, name);
   const bool trained = adaptation_ == nullptr || adaptation_->Trains(full_name);
   return AddParameter(
-      {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen});
-}
-
-void Tape::HoldAtLeast(DType dtype, Var parameter) {
-  if (!status_.ok()) return;
-  program_.parameters[program_.producer(parameter.id).attrs.as<SourceAttrs>().index].least = dtype;
+      {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen, least});
 }
 
 void Tape::Probe(absl::string_view name, Var value) {
@@ -125,10 +120,6 @@ absl::Status Tape::CheckWrites(const OpDef& op, VarSpan inputs) const {
     if (!state_.contains(id)) {
       return InvalidArgument(op.name, ": input ", i, " ", ToString(inputs[i].type()),
                              " is to be written, but is no parameter or state");
-    }
-    if (overwritten_.contains(id)) {
-      return InvalidArgument(op.name, ": input ", i, " ", ToString(inputs[i].type()),
-                             " was already overwritten: write its latest version");
     }
     for (int j = 0; j < i; ++j) {
       if (inputs[j].id != inputs[i].id) continue;
@@ -170,20 +161,13 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
   const NodeId id = program_.Append(op, attrs, ids, *types, scope_);
   VarList outputs;
   for (ValueId output : program_.node(id).outputs()) outputs.push_back({this, output});
-  for (int i = 0; i < op.writes; ++i) {
-    overwritten_.insert(ids[i]);
-    state_.insert(outputs[i].id);
-  }
+  for (int i = 0; i < op.writes; ++i) state_.insert(outputs[i].id);
   return outputs;
 }
 
 Var Tape::Group(VarSpan vars) { return Record(kGroupOp, {}, vars)[0]; }
 
-VarList Tape::Gradient(Var loss, VarSpan wrt) { return RecordGradient(loss, wrt, {}); }
-
-VarList Tape::PartialGradient(Var loss, VarSpan wrt) { return RecordGradient(loss, wrt, {.partial = true}); }
-
-VarList Tape::RecordGradient(Var loss, VarSpan wrt, const GradientAttrs& attrs) {
+VarList Tape::Gradient(Var loss, VarSpan wrt) {
   VarList inputs = {loss};
   inputs.insert(inputs.end(), wrt.begin(), wrt.end());
   if (status_.ok()) Fail(CheckInputs(kGradientOp.name, inputs));
@@ -196,7 +180,7 @@ VarList Tape::RecordGradient(Var loss, VarSpan wrt, const GradientAttrs& attrs) 
   }
   if (!status_.ok()) return VarList(wrt.size(), Poison());
   if (wrt.empty()) return {};
-  return Record(kGradientOp, Attrs::Of(attrs), inputs);
+  return Record(kGradientOp, Attrs::Of(GradientAttrs()), inputs);
 }
 
 VarList Tape::Weights() const {

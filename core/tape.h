@@ -26,6 +26,11 @@
 
 namespace weft {
 
+// The end of the name of a probe (Tape::Probe) that is the next value of a state: "NAME.next" is the value of NAME
+// after a training step that changes the weights. The optimizer's update assigns it, and other graphs leave NAME as it
+// is.
+inline constexpr char kNextState[] = ".next";
+
 // An Adaptation changes what layers record while a tape has it: it freezes weights, and adds to the results of
 // products. models/lora.h has one.
 class Adaptation {
@@ -50,10 +55,9 @@ class Tape {
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
   // Records a weight. Its full name has the scopes around it: "h.0.mlp.c_fc.weight". Initial values depend on
   // `initializer`, the full name, and the seed of Parameters. It is an error if another parameter has this name.
-  Var Parameter(absl::string_view name, TensorType type, Initializer initializer);
-  // Sets the least precise dtype in which inference holds a parameter of this tape: CompileOptions::weights has no
-  // effect below it. Use f32 for a small table on which all results depend, such as positions.
-  void HoldAtLeast(DType dtype, Var parameter);
+  // `least`: the least precise dtype in which inference holds the weight; CompileOptions::weights has no effect below
+  // it. Use f32 for a small table on which all results depend, such as positions.
+  Var Parameter(absl::string_view name, TensorType type, Initializer initializer, DType least = kQ4_0);
   // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
@@ -64,26 +68,14 @@ class Tape {
   Var Constant(const Tensor& tensor);
 
   // Checks `inputs` by the op's rules, records one node and returns its outputs. If the check fails, or the tape
-  // already has an error, returns `op.outputs` copies of Poison(), at least one.
+  // already has an error, returns `op.outputs` copies of Poison(), at least one. Graphs of one tape may overwrite a
+  // version of a state in different ways, but a graph that overwrites it twice does not compile.
   VarList Record(const OpDef& op, const Attrs& attrs, VarSpan inputs);
   // Returns an update group for CompileOptions::update: one value that stands for all updates in `vars`.
   Var Group(VarSpan vars);
   // Returns d `loss` / d `wrt[i]` for each i, as outputs of one node that compilation expands. `loss` must be a float
   // scalar, and each `wrt[i]` must have a float dtype. If the loss does not depend on `wrt[i]`, that gradient is 0.
   VarList Gradient(Var loss, VarSpan wrt);
-  // Does the same, except that all `wrt[i]` are independent variables: a path from `wrt[i]` to the loss adds nothing to
-  // its gradient if the path passes another `wrt[j]`.
-  VarList PartialGradient(Var loss, VarSpan wrt);
-  // Allows one more write of `version`, a version of a state that was already overwritten. So two graphs of one tape
-  // can update the state in two ways. A graph that has both writes does not compile.
-  void Rewind(Var version) { overwritten_.erase(version.id); }
-  // Makes `next` the value of `state` after each training step that changes the weights. The graph of the optimizer's
-  // update assigns it (Optimizer::Minimize). Other graphs leave the state as it is.
-  struct StepUpdate {
-    Var state, next;
-  };
-  void UpdateInSteps(Var state, Var next) { step_updates_.push_back({state, next}); }
-  const std::vector<StepUpdate>& step_updates() const { return step_updates_; }
 
   // The adaptation in force, or null. It must outlive its use by the tape.
   Adaptation* adaptation() const { return adaptation_; }
@@ -127,7 +119,6 @@ class Tape {
                               absl::FunctionRef<absl::StatusOr<VarList>()> body);
 
   Var AddParameter(ParameterSpec spec);
-  VarList RecordGradient(Var loss, VarSpan wrt, const GradientAttrs& attrs);
   absl::Status CheckInputs(const char* op, VarSpan inputs) const;
   absl::Status CheckWrites(const OpDef& op, VarSpan inputs) const;
 
@@ -138,9 +129,7 @@ class Tape {
   std::string name_prefix_;  // "h.0.mlp."
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;
   absl::flat_hash_set<std::string> names_;
-  std::vector<StepUpdate> step_updates_;
-  absl::flat_hash_set<ValueId> overwritten_;  // versions of state that a later version has replaced
-  absl::flat_hash_set<ValueId> state_;        // values that are versions of state
+  absl::flat_hash_set<ValueId> state_;  // values that are versions of state
   std::vector<NamedValue> probes_;
   uint64_t id_;
   Adaptation* adaptation_ = nullptr;

@@ -122,14 +122,13 @@ TEST(TapeTest, RefusesDtypesWithoutKernel) {
   EXPECT_EQ(Message(tape), "plus: not defined for i32; inputs i32[2], i32[2]");
 }
 
-TEST(TapeTest, AVersionIsWrittenOnce) {
+TEST(TapeTest, AVersionCanBeWrittenAgain) {
   Tape tape;
   const Var w = tape.Parameter("w", {kF32, {2}}, Ones()), x = tape.Input("x", {kF32, {2}});
   const Var next = Record(kOverwrite, {w, x});
   Record(kOverwrite, {next, x});
-  ASSERT_TRUE(tape.status().ok()) << tape.status();
-  Record(kOverwrite, {w, x});
-  EXPECT_THAT(Message(tape), HasSubstr("overwrite: input 0 f32[2] was already overwritten"));
+  Record(kOverwrite, {w, x});  // in another graph than the first; graph/passes/order_writes.cc checks this
+  EXPECT_TRUE(tape.status().ok()) << tape.status();
 }
 
 TEST(TapeTest, OnlyStateIsWritten) {

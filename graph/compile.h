@@ -66,8 +66,8 @@ struct CompileOptions {
   DType precision = kF32;
   // The dtype in which weights are stored: f32, bf16, or a block format (core/block_formats.h). Parameters::Set and
   // Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and embeddings
-  // stay in f32. So do those with an axis below 64. Those for which Tape::HoldAtLeast asks are more precise
-  // (HeldDType).
+  // stay in f32. So do those with an axis below 64. Those with a more precise ParameterSpec::least are more
+  // precise (HeldDType).
   DType weights = kF32;
   // In mode kEval, products of at most this many rows read their weights as they are stored, and the bits of a row do
   // not depend on other rows. Products of more rows pack the weights or multiply them as matrices, which is faster,

@@ -12,7 +12,7 @@ namespace weft {
 
 // Returns d `loss` / d `wrt[i]` for each i: zeros if the loss does not depend on `wrt[i]`. Differentiates only node
 // `first` and later nodes; values of earlier nodes are constants, unless they are in `wrt`. The tape fails if a path
-// from `wrt` to the loss has a write, or an op without a gradient. `partial`: see Tape::PartialGradient.
+// from `wrt` to the loss has a write, or an op without a gradient. `partial`: see GradientAttrs.
 VarList Differentiate(Var loss, VarSpan wrt, NodeId first = NodeId{0}, bool partial = false);
 
 }  // namespace weft

@@ -56,7 +56,8 @@ TEST(GradientTest, PartialGradientsTakeVariablesAsIndependent) {
   const Var x = tape.Input("x", {kF32, {}});
   const Var h = x * x;
   const Var loss = h * h + x * x * x;
-  const VarList partial = tape.PartialGradient(loss, {h, x}), total = Gradient(loss, {h, x});
+  const VarList partial = tape.Record(kGradientOp, Attrs::Of(GradientAttrs{.partial = true}), {loss, h, x});
+  const VarList total = Gradient(loss, {h, x});
   EXPECT_THAT(Scalars(tape, x, 2, {partial[0], partial[1], total[0], total[1]}), ElementsAre(8, 12, 8, 32 + 12));
 }
 

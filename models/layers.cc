@@ -55,12 +55,17 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
   if (x.shape().rows() == 0) return batch.y;  // without rows there are no statistics
   const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
   const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
-  for (const auto& [running, of_batch] : {std::pair{mean, batch.mean}, {variance, unbiased}}) {
+  struct Statistic {
+    const char* name;
+    Var running, of_batch;
+  };
+  for (const auto& [statistic, running, of_batch] :
+       {Statistic{"running_mean", mean, batch.mean}, Statistic{"running_var", variance, unbiased}}) {
     const Var next = running + Scale(of_batch - running, options.momentum);
     if (updates != nullptr) {
       updates->push_back(Assign(running, next));
     } else {
-      tape->UpdateInSteps(running, next);
+      tape->Probe(absl::StrCat(statistic, kNextState), next);
     }
   }
   return batch.y;
@@ -69,9 +74,7 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
 Var EmbeddingTable(absl::string_view name, Tape* tape, int64_t vocabulary, int64_t width,
                    const EmbeddingTableOptions& options) {
   const Scope scope(tape, name);
-  const Var table = tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer);
-  tape->HoldAtLeast(options.least, table);
-  return table;
+  return tape->Parameter("weight", {options.dtype, {vocabulary, width}}, options.initializer, options.least);
 }
 
 Var ConstantTable(Tape* tape, DType dtype, int64_t rows, int64_t cols,

@@ -33,7 +33,7 @@ struct BatchNormOptions {
 };
 // Normalises over all axes except the last. The gain ("weight") starts at 1 and the bias at 0. In mode kEval, the
 // statistics "NAME.running_mean" and "NAME.running_var" replace those of the batch. Their next versions are appended to
-// `updates`, for CompileOptions::update. If `updates` is null, training steps update them (Tape::UpdateInSteps).
+// `updates`, for CompileOptions::update. If `updates` is null, training steps update them (kNextState).
 // Padding counts like other rows, so it changes the results of other sentences. models/batch_norm_test.cc measures this
 // effect, which is why Transformers use LayerNorm. Excludes adapters, which are saved without statistics.
 Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates = nullptr);
@@ -41,7 +41,7 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
 struct EmbeddingTableOptions {
   Initializer initializer = Gaussian(0.02f);
   DType dtype = kF32;  // also of all layers after the table, because layers take over the dtype of x
-  // The least precise dtype in which inference holds the table (Tape::HoldAtLeast). In Q4_0, errors of the token table
+  // The least precise dtype in which inference holds the table (Tape::Parameter). In Q4_0, errors of the token table
   // would weigh more than those of all other weights, because it is the input and, in a tied head, the output.
   DType least = kQ8_0;
 };

@@ -177,7 +177,7 @@ Var GradientSums::LateSum(Tape* tape, Var ids, const SplitGradient& split, Var f
   }
   const Var slot = tape->FindParameter(SlotName(0, names_[late_->weight()]));
   const Var late_sum = Accumulate(Assign(state, LateRowsOf(slot, ids)), value, first);
-  tape->Rewind(slot);  // Add has recorded another sum, for the other micro-batches of this rank
+  // Add has recorded another sum in this slot, for the graph of the other micro-batches of this rank.
   *sum = Accumulate(slot, split.first, first);
   return late_sum;
 }

@@ -64,9 +64,11 @@ VarList LateRows::Gradients(Var loss, VarSpan weights, SplitGradient* split) con
   const Var table = tape->FindParameter(name_);
   if (!tape->status().ok()) return VarList(weights.size(), tape->Poison());
   const Node embedding = *FindEmbedding(tape->program(), table.id);
-  VarList wrt(weights.begin(), weights.end());
-  wrt.push_back({tape, embedding.output(0)});
-  VarList gradients = tape->PartialGradient(loss, wrt);
+  // Gradients by the weights and by the embedding's output. Of the table's gradient, the embedding's part is left out.
+  VarList inputs = {loss};
+  inputs.insert(inputs.end(), weights.begin(), weights.end());
+  inputs.push_back({tape, embedding.output(0)});
+  VarList gradients = tape->Record(kGradientOp, Attrs::Of(GradientAttrs{.partial = true}), inputs);
   split->rows = gradients.back();
   split->ids = {tape, embedding.inputs[1]};
   gradients.pop_back();

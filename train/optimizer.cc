@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
 
@@ -143,12 +144,17 @@ void Average(const std::vector<std::string>& names, VarSpan weights, const Clipp
   updates->push_back(Assign(started, Maximum(started, counts)));
 }
 
-// Records the updates of statistics (Tape::UpdateInSteps), which a step without effect leaves as they are.
+// Records the updates of statistics (kNextState), which a step without effect leaves as they are.
 void UpdateStates(const Clipped& c, VarList* updates) {
   Tape* const tape = c.norm.tape;
-  if (tape->step_updates().empty()) return;
-  const Var counts = Greater(Counts(c), Fill(tape, {kF32, {}}, 0));
-  for (const auto& [state, next] : tape->step_updates()) updates->push_back(Assign(state, Where(counts, next, state)));
+  Var counts;
+  for (const auto& [name, next] : tape->probes()) {
+    absl::string_view state_name = name;
+    if (!absl::ConsumeSuffix(&state_name, kNextState)) continue;
+    if (!counts) counts = Greater(Counts(c), Fill(tape, {kF32, {}}, 0));
+    const Var state = tape->FindParameter(state_name);
+    updates->push_back(Assign(state, Where(counts, next, state)));
+  }
 }
 
 // Reports whether a weight is a matrix between hidden layers. Names tell embeddings and output layers, because an

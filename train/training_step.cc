@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/strip.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
@@ -146,10 +147,12 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
                            " ranks need at least one each");
   }
   for (const TrainingProgram& program : programs) {
-    if (options.micro_batches == 1 || program.tape->step_updates().empty()) continue;
-    return InvalidArgument("micro_batches is ", options.micro_batches, ", but '",
-                           program.tape->ParameterName(program.tape->step_updates()[0].state),
-                           "' is a statistic of a whole batch; wanted 1, on one rank");
+    for (const Tape::NamedValue& probe : program.tape->probes()) {
+      absl::string_view statistic = probe.name;
+      if (options.micro_batches == 1 || !absl::ConsumeSuffix(&statistic, kNextState)) continue;
+      return InvalidArgument("micro_batches is ", options.micro_batches, ", but '", statistic,
+                             "' is a statistic of a whole batch; wanted 1, on one rank");
+    }
   }
   if (options.micro_batches > 1) return PlanAccumulated(programs, optimizer, options);
   auto step = std::make_unique<WholeStep>(options);

@@ -25,7 +25,7 @@ absl::Status OrderWrites(Rewrite& rewrite) {
     for (int i = 0; i < program.nodes[n].op->writes; ++i) {
       if (written_at.try_emplace(roots[program.nodes[n].inputs[i]], n).second) continue;
       return InvalidArgument(program.nodes[n].op->name, ": the graph has two writes of one version of ",
-                             ToString(program.value(program.nodes[n].inputs[i]).type));
+                             ToString(program.value(program.nodes[n].inputs[i]).type), "; write its latest version");
     }
   }
 

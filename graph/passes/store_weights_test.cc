@@ -168,8 +168,7 @@ TEST(StoreWeightsTest, WeightsWithOtherReadersStay) {
 TEST(StoreWeightsTest, TablesAreStoredUnlessTheyAreExact) {
   for (const bool exact : {false, true}) {
     Tape tape;
-    const Var table = tape.Parameter("table", {kF32, {64, 64}}, Gaussian(1));
-    if (exact) tape.HoldAtLeast(kF32, table);
+    const Var table = tape.Parameter("table", {kF32, {64, 64}}, Gaussian(1), /*least=*/exact ? kF32 : kQ4_0);
     const Var ids = tape.Input("ids", {kI32, {2}}, {.below = 64});
     const absl::StatusOr<Graph> graph =
         Compile(tape, {.fetch = {Embedding(table, ids)}, .mode = kEval, .weights = kQ8_0});
