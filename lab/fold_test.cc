@@ -11,7 +11,6 @@
 #include "weft/graph/compile.h"
 #include "weft/ops/ops.h"
 #include "weft/train/jobs/gpt_program.h"
-#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -126,7 +125,8 @@ TEST(FoldTest, AGptOfTwelveLayersHasABoxForEachBlockAndPhase) {
   options.model.layers = 12;
   options.model.vocabulary = 73;
   const std::unique_ptr<GptProgram> gpt = RecordTraining(options);
-  const Var update = RecordUpdate(gpt->training.loss, options.training.optimizer).update;
+  const Optimizer optimizer = options.training.optimizer;
+  const Var update = optimizer.Minimize(gpt->training.loss, gpt->tape.Input("learning_rate", {kF32, {}}));
   const absl::StatusOr<Graph> graph = Compile(gpt->tape, {.fetch = {gpt->training.loss}, .update = {update}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const std::vector<Phase> phases = Phases(graph->compiled());

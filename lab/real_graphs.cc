@@ -207,12 +207,12 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice, 
   graph->tape = program.tape;
   graph->loss = program.loss;
   if (updates) {
-    const RecordedUpdate update =
-        RecordUpdate(program.loss, trainer.optimizer, {.all_or_none = true, .average_decay = graph->step.ema});
-    graph->options = {.fetch = {program.loss, update.gradient_norm},
-                      .update = {update.update},
-                      .memory_budget = graph->step.memory_budget};
-    graph->batch.feeds.push_back({update.rate, kLearningRate});
+    const Var rate = program.tape->Input("learning_rate", {kF32, {}});
+    const Minimized update =
+        trainer.optimizer.Minimize(program.loss, rate, {.all_or_none = true, .average_decay = graph->step.ema});
+    graph->options = {
+        .fetch = {program.loss, update.gradient_norm}, .update = {update}, .memory_budget = graph->step.memory_budget};
+    graph->batch.feeds.push_back({rate, kLearningRate});
   }
   return graph;
 }

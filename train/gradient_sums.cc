@@ -1,12 +1,14 @@
 #include "weft/train/gradient_sums.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 #include "weft/distributed/message_ops.h"
+#include "weft/distributed/ranks.h"
 #include "weft/ops/ops.h"
 #include "weft/train/piece_norm.h"
 
@@ -53,64 +55,83 @@ SumPlan PlanSums(absl::Span<const IndexRange> blocks) {
     }
   }
   for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) plan.left.push_back(sum->slot);
+  // The graph of the last micro-batch is recorded on slot 0. So slot 0 and the slot of the last pair change their
+  // numbers.
+  const int last = plan.left[0];
+  const auto renumber = [last](int* slot) { *slot = *slot == 0 ? last : *slot == last ? 0 : *slot; };
+  for (SumPlan::Pair& pair : plan.pairs) {
+    renumber(&pair.slot);
+    for (SumPlan::Add& add : pair.adds) {
+      renumber(&add.to);
+      renumber(&add.from);
+    }
+  }
+  for (int& slot : plan.blocks) renumber(&slot);
+  for (int& slot : plan.left) renumber(&slot);
   return plan;
 }
 
 }  // namespace
 
-absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options, bool streams) {
+absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options, absl::Span<const TrainingProgram> programs,
+                                                std::vector<std::string> names, std::vector<TensorType> types) {
   GradientSums sums;
-  sums.ranks_ = options.ranks;
-  sums.sums_ = options.sums;
-  sums.sharding_ = options.sharding;
-  sums.streams_ = streams;
+  sums.options_ = options;
+  sums.names_ = std::move(names);
+  sums.types_ = std::move(types);
+  const Ranks& ranks = options.ranks;
   std::vector<IndexRange> ranges;
-  for (int rank = 0; rank < sums.ranks_.size(); ++rank) {
-    ranges.push_back(RowsOf({rank, sums.ranks_.size()}, options.micro_batches));
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    ranges.push_back(RowsOf({rank, ranks.size()}, options.micro_batches));
   }
-  const int rank = sums.ranks_.rank();
-  sums.mine_ = ranges[static_cast<size_t>(rank)];
-  WEFT_ASSIGN_OR_RETURN(sums.reduce_, AllReduce::Create(ranges, rank, options.bucket_bytes));
+  sums.mine_ = ranges[static_cast<size_t>(ranks.rank())];
+  sums.streams_ = options.sharding == Sharding::kWeights && sums.several_ranks() &&
+                  options.micro_batches == ranks.size() && programs.size() == 1;
+  WEFT_ASSIGN_OR_RETURN(sums.reduce_, AllReduce::Create(ranges, ranks.rank(), options.bucket_bytes));
   sums.plan_ = PlanSums(sums.reduce_->blocks());
+  // Late rows keep the first part of the table's gradient for longer, but the other two kinds of sharding save memory.
+  // With kWeights they would also reorder the buckets of gradients, between which the gathers have their places.
+  if (options.sharding == Sharding::kNone || options.sharding == Sharding::kOptimizer) {
+    sums.late_ = LateRows::Find(programs, sums.names_, sums.types_, ranks, options.bucket_bytes);
+  }
+  sums.ListBuffers();
   return sums;
 }
 
-void GradientSums::SetWeights(std::vector<std::string> names, std::vector<TensorType> types) {
-  names_ = std::move(names);
-  types_ = std::move(types);
+void GradientSums::ListBuffers() {
+  const auto add = [this](std::string name, const TensorType& type) {
+    buffers_.push_back({std::move(name), type, Zeros(), ParameterKind::kCache});
+  };
   for (size_t i = 0; i < names_.size(); ++i) {
-    for (int slot = 0; slot < plan_.slots && HasSlots(i); ++slot) {
-      buffers_.push_back({SlotName(slot, names_[i]), SumType(types_[i]), Zeros(), ParameterKind::kCache});
-    }
+    for (int slot = 0; slot < plan_.slots && HasSlots(i); ++slot) add(SlotName(slot, names_[i]), SumType(types_[i]));
     for (const WeightPiece& piece : Pieces(types_[i])) {
-      if (piece.owner != ranks_.rank()) continue;
-      const TensorType type = SumType(PieceType(i, piece.rows));
-      buffers_.push_back({PieceSumName(names_[i], piece.rows), type, Zeros(), ParameterKind::kCache});
+      if (piece.owner != options_.ranks.rank()) continue;
+      add(PieceSumName(names_[i], piece.rows), SumType(PieceType(i, piece.rows)));
     }
   }
+  if (late_) add(kLateRowsName, LateRowsType());
 }
 
-void GradientSums::SetLateRows(const LateRows& late) {
-  late_ = late;
-  buffers_.push_back({kLateRowsName, LateRowsType(), Zeros(), ParameterKind::kCache});
+MicroBatchSums GradientSums::Add(Var loss, VarSpan weights, Var first) const {
+  Tape* const tape = loss.tape;
+  MicroBatchSums result = {.sums = VarList(names_.size()), .first = first};
+  result.gradients = late_ ? late_->Gradients(loss, weights, &result.split) : Gradient(loss, weights);
+  for (size_t i = 0; i < weights.size() && tape->status().ok(); ++i) {
+    const Var gradient = result.gradients[i];
+    const auto index = static_cast<size_t>(absl::c_find(names_, tape->ParameterName(weights[i])) - names_.begin());
+    // Without a slot, adds 0, because a slot would hold 0 + gradient, in which -0 becomes 0.
+    result.sums[index] = HasSlots(index) ? Accumulate(Slot(tape, 0, index), gradient, first)
+                                         : Cast(gradient + 0.0, SumType(gradient.type()).dtype);
+  }
+  return result;
 }
 
-Var GradientSums::Add(absl::string_view weight, Var gradient, Var first) const {
-  const auto index = static_cast<size_t>(absl::c_find(names_, weight) - names_.begin());
-  // Adds 0, because a slot would hold 0 + gradient, in which -0 becomes 0.
-  if (!HasSlots(index)) return Cast(gradient + 0.0, SumType(gradient.type()).dtype);
-  return Accumulate(Slot(gradient.tape, 0, index), gradient, first);
-}
-
-VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, const VarList& newest,
-                             absl::FunctionRef<int(int)> slot_of, const SplitGradient& split, Var first) const {
-  absl::flat_hash_map<std::string, Var> by_name;
-  for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = newest[i];
+VarList GradientSums::Reduce(Tape* tape, const MicroBatchSums& newest) const {
   VarList updates;
   Var ids;  // of the late rows
   std::vector<size_t> indices;
   if (late_) {  // the backward pass computes the first part of its gradient first, and then those of the last layers
-    ids = late_->GatherIds(tape, split, &updates);
+    ids = late_->GatherIds(tape, newest.split, &updates);
     indices.push_back(late_->weight());
   }
   for (size_t i = names_.size(); i-- > 0;) {
@@ -120,16 +141,16 @@ VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, 
   AllReduce::Blocks late_blocks;
   for (const size_t i : indices) {
     const bool is_late = late_ && i == late_->weight();
-    Var sum = by_name[names_[i]], late_sum;
-    if (is_late) late_sum = LateSum(tape, ids, split, first, &sum);
+    Var sum = newest.sums[i], late_sum;
+    if (is_late) late_sum = LateSum(tape, ids, newest.split, newest.first, &sum);
     for (size_t k = 1; k < plan_.left.size(); ++k) {
-      const Var older = Slot(tape, slot_of(plan_.left[k]), i);
+      const Var older = Slot(tape, plan_.left[k], i);
       sum = Assign(sum, older + sum);
       if (is_late) late_sum = Assign(late_sum, LateRowsOf(older, ids) + late_sum);
     }
     AllReduce::Blocks& blocks = weights.emplace_back();
     for (const int slot : plan_.blocks) {
-      blocks.push_back(Slot(tape, slot_of(slot), i));
+      blocks.push_back(Slot(tape, slot, i));
       if (is_late) late_blocks.push_back(LateRowsOf(blocks.back(), ids));
     }
     blocks.push_back(sum);
@@ -147,7 +168,8 @@ VarList GradientSums::Reduce(Tape* tape, const std::vector<std::string>& names, 
     totals.push_back({indices[weight], Assign(state, Reshape(total, state.shape())), piece.rows.begin});
   };
   const AllReduce::KeepPiece keep_piece = keep;
-  const VarList whole = reduce_->Record(weights, &updates, sharding_ == Sharding::kNone ? nullptr : &keep_piece);
+  const VarList whole =
+      reduce_->Record(weights, &updates, options_.sharding == Sharding::kNone ? nullptr : &keep_piece);
   for (size_t i = 0; i < indices.size(); ++i) {
     if (whole[i]) totals.push_back({indices[i], whole[i]});
   }
@@ -183,11 +205,11 @@ Var GradientSums::LateSum(Tape* tape, Var ids, const SplitGradient& split, Var f
 }
 
 VarList GradientSums::ReduceWithoutGradients(Tape* tape) const {
-  VarList newest;
+  MicroBatchSums newest;
   for (size_t i = 0; i < names_.size(); ++i) {
-    newest.push_back(HasSlots(i) ? Slot(tape, plan_.left[0], i) : Fill(tape, SumType(types_[i]), 0));
+    newest.sums.push_back(HasSlots(i) ? Slot(tape, 0, i) : Fill(tape, SumType(types_[i]), 0));
   }
-  return Reduce(tape, names_, newest, [](int slot) { return slot; });
+  return Reduce(tape, newest);
 }
 
 VarList GradientSums::AddSlots(Tape* tape) const {
@@ -199,14 +221,13 @@ VarList GradientSums::AddSlots(Tape* tape) const {
   return sums;
 }
 
-VarList GradientSums::Clear(Tape* tape) const {
-  VarList cleared;
+absl::Status GradientSums::Clear(int slot, Parameters* parameters) const {
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!HasSlots(i)) continue;
-    const Var slot = Slot(tape, 0, i);
-    cleared.push_back(Assign(slot, FillLike(slot, 0)));
+    WEFT_ASSIGN_OR_RETURN(const Tensor sum, parameters->Find(SlotName(slot, names_[i])));
+    std::memset(sum.data, 0, sum.type.bytes());
   }
-  return cleared;
+  return absl::OkStatus();
 }
 
 Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var rate, Var targets,
@@ -225,15 +246,15 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
     types.push_back(types_[i]);
     pieces.push_back(Pieces(types_[i]));
     if (pieces.back().empty()) {
-      const Var newest = Slot(tape, plan_.left[0], i);
+      const Var newest = Slot(tape, 0, i);
       add(names_[i], weights[i], WithOlderSums(newest, i), newest);
     }
     for (const WeightPiece& piece : pieces.back()) {
-      if (piece.owner != ranks_.rank()) continue;
+      if (piece.owner != options_.ranks.rank()) continue;
       const TensorType type = PieceType(i, piece.rows);
       const std::string name = PieceName(names_[i], piece.rows);
       const Var sum = PieceSum(tape, i, piece);
-      if (sharding_ == Sharding::kWeights) {
+      if (options_.sharding == Sharding::kWeights) {
         add(name, tape->State(name, type, Zeros(), ParameterKind::kWeight), sum, sum);
         continue;
       }
@@ -242,7 +263,7 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
       add(name, Assign(Cache(tape, name, type), rows), sum, sum);
     }
   }
-  if (sharding_ != Sharding::kNone && several_ranks()) {
+  if (options_.sharding != Sharding::kNone && several_ranks()) {
     if (!optimizer.row().elementwise) {
       tape->Fail(InvalidArgument(optimizer.row().name,
                                  ": it updates whole matrices, so ranks can't divide its states among themselves"));
@@ -254,11 +275,11 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
   Minimized step = optimizer.Update(updated, gradients, rate, options);
   VarList states;
   size_t next = 0;
-  for (size_t i = 0; i < weights.size() && sharding_ != Sharding::kWeights; ++i) {
+  for (size_t i = 0; i < weights.size() && options_.sharding != Sharding::kWeights; ++i) {
     if (pieces[i].empty()) ++next;
     Var state = weights[i];
     for (const WeightPiece& piece : pieces[i]) {
-      if (piece.owner != ranks_.rank()) continue;
+      if (piece.owner != options_.ranks.rank()) continue;
       state = WriteRange(state, step.weights[next++], piece.rows.begin * types_[i].shape.cols());
     }
     if (!pieces[i].empty()) states.push_back(state);
@@ -269,34 +290,30 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
   return step;
 }
 
-GradientSums::Names GradientSums::SlotNames(absl::Span<const int> slots, absl::FunctionRef<int(int)> recorded) const {
-  Names names;
+std::vector<std::pair<std::string, std::string>> GradientSums::SlotNames(absl::Span<const int> slots) const {
+  std::vector<std::pair<std::string, std::string>> names;
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!HasSlots(i)) continue;
-    for (const int slot : slots) names.emplace_back(SlotName(recorded(slot), names_[i]), SlotName(slot, names_[i]));
+    for (size_t k = 0; k < slots.size(); ++k) {
+      names.emplace_back(SlotName(static_cast<int>(k), names_[i]), SlotName(slots[k], names_[i]));
+    }
   }
   return names;
 }
 
-std::vector<int> GradientSums::ReducedSlots() const {
-  std::vector<int> slots = plan_.blocks;
-  slots.insert(slots.end(), plan_.left.begin(), plan_.left.end());
-  return slots;
-}
-
 // Returns the type of the sums of gradients for a weight.
 TensorType GradientSums::SumType(const TensorType& weight) const {
-  return {weight.dtype == kF32 ? sums_ : weight.dtype, weight.shape};
+  return {weight.dtype == kF32 ? options_.sums : weight.dtype, weight.shape};
 }
 
 std::vector<WeightPiece> GradientSums::Pieces(const TensorType& weight) const {
-  return sharding_ == Sharding::kNone ? std::vector<WeightPiece>() : reduce_->Pieces(SumType(weight));
+  return options_.sharding == Sharding::kNone ? std::vector<WeightPiece>() : reduce_->Pieces(SumType(weight));
 }
 
 // Reports whether slots hold sums for a weight. If ranks divide gradients, and this rank has a single micro-batch, a
 // large weight has no slot: its gradient lives only until it has been sent.
 bool GradientSums::HasSlots(size_t weight) const {
-  const bool divides_sums = sharding_ == Sharding::kGradients || streams_;
+  const bool divides_sums = options_.sharding == Sharding::kGradients || streams_;
   return !divides_sums || !has_only_last() || Pieces(types_[weight]).empty();
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/distributed/piece_name.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/graph/speedup.h"
@@ -23,7 +24,6 @@ class WholeStep final : public TrainingStep {
 
   absl::Status Add(const TrainingProgram& program, const Optimizer& optimizer) {
     Entry& entry = entries_.emplace_back();
-    entry.tape = program.tape;
     entry.loss = program.loss;
     UpdateOptions update = {.all_or_none = true, .average_decay = options_.ema};
     if (options_.skip_deviations > 0) {
@@ -32,29 +32,23 @@ class WholeStep final : public TrainingStep {
       const double nan = std::numeric_limits<double>::quiet_NaN();
       update.allowed = MaskFill(FillLike(loss, 1), Greater(loss, entry.loss_limit), nan);
     }
-    entry.recorded = RecordUpdate(program.loss, optimizer, update);
-    return AddGraph(*program.tape,
-                    {.fetch = {program.loss, entry.recorded.gradient_norm}, .update = {entry.recorded.update}});
-  }
-
-  absl::Status Allocate(Parameters* parameters) override {
-    parameters_ = parameters;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      WEFT_ASSIGN_OR_RETURN(entries_[i].runner, MakeRunner(i));
-    }
-    return absl::OkStatus();
+    entry.rate = program.tape->Input("learning_rate", {kF32, {}});
+    const Minimized minimized = optimizer.Minimize(program.loss, entry.rate, update);
+    entry.gradient_norm = minimized.gradient_norm;
+    return AddGraph(*program.tape, {.fetch = {program.loss, entry.gradient_norm}, .update = {minimized}}, /*runs=*/0)
+        .status();
   }
 
   absl::StatusOr<StepResult> Run(int64_t step, double rate, NextBatch next, double loss_limit) override {
     WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, next({}));
     if (batch.targets == 0) return InvalidArgument("the batch of step ", step, " has no targets");
     const Entry& entry = entries_[batch.program];
-    batch.feeds.push_back({entry.recorded.rate, static_cast<float>(rate)});
+    batch.feeds.push_back({entry.rate, static_cast<float>(rate)});
     if (options_.skip_deviations > 0) batch.feeds.push_back({entry.loss_limit, static_cast<float>(loss_limit)});
     parameters_->set_step(static_cast<uint32_t>(step));
-    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, entry.runner->Run(batch.feeds));
+    WEFT_ASSIGN_OR_RETURN(const Outputs outputs, runner(batch.program).Run(batch.feeds));
     StepResult result = {.loss = outputs.Scalar(entry.loss),
-                         .gradient_norm = outputs.Scalar(entry.recorded.gradient_norm),
+                         .gradient_norm = outputs.Scalar(entry.gradient_norm),
                          .tokens = batch.tokens};
     const bool high = options_.skip_deviations > 0 && result.loss > static_cast<float>(loss_limit);
     result.updated = std::isfinite(result.loss) && std::isfinite(result.gradient_norm) && !high;
@@ -66,29 +60,20 @@ class WholeStep final : public TrainingStep {
     if (!batch.ok()) return "";
     const Entry& entry = entries_[batch->program];
     parameters_->set_step(static_cast<uint32_t>(step));
-    return FirstNanOf(*entry.tape, {entry.loss, entry.recorded.gradient_norm}, batch->feeds);
+    return FirstNanOf(*entry.loss.tape, {entry.loss, entry.gradient_norm}, batch->feeds);
   }
 
  private:
   struct Entry {
-    const Tape* tape = nullptr;
-    Var loss, loss_limit;
-    RecordedUpdate recorded;
-    std::unique_ptr<Runner> runner;
+    Var loss, rate, loss_limit, gradient_norm;
   };
 
-  std::vector<Entry> entries_;  // of each program
+  std::vector<Entry> entries_;  // of each program, whose graph has the same index
 };
 
 }  // namespace
 
-RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options) {
-  const Var rate = loss.tape->Input("learning_rate", {kF32, {}});
-  const Minimized step = optimizer.Minimize(loss, rate, options);
-  return {.rate = rate, .gradient_norm = step.gradient_norm, .update = step.update};
-}
-
-absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, double runs) {
+absl::StatusOr<size_t> TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, double runs) {
   compile.precision = options_.precision;
   compile.memory_budget = options_.memory_budget;
   // Otherwise sent gradients and gathered weights would stay until the end.
@@ -97,7 +82,26 @@ absl::Status TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, do
   planned_bytes_ += graph.compiled().memory.planned;
   if (options_.threads == 0) threads_ = std::max(threads_, UsefulWorkers(graph, Cores()));
   graphs_.push_back({std::move(graph), runs});
-  runners_.push_back(nullptr);
+  return graphs_.size() - 1;
+}
+
+absl::Status TrainingStep::Allocate(Parameters* parameters) {
+  parameters_ = parameters;
+  WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
+  for (const DividedWeight& weight : divided_) {
+    std::vector<ParameterPiece> mine;  // with their initial values
+    for (const WeightPiece& piece : weight.pieces) {
+      if (piece.owner != options_.ranks.rank()) continue;
+      mine.push_back({PieceName(weight.name, piece.rows), piece.rows.begin, piece.rows.end});
+    }
+    WEFT_RETURN_IF_ERROR(parameters->CreatePieces({weight.name, weight.type, weight.initializer}, mine));
+  }
+  for (const StepGraph& each : graphs_) {
+    const RunnerOptions options = {
+        .threads = threads(), .timed = options_.timed, .transport = options_.ranks.transport()};
+    runners_.push_back(std::make_unique<Runner>(each.graph, parameters, options));
+    WEFT_RETURN_IF_ERROR(runners_.back()->status());
+  }
   return absl::OkStatus();
 }
 
@@ -117,17 +121,8 @@ uint64_t TrainingStep::allocated_bytes() const {
 }
 
 absl::Span<const TileTime> TrainingStep::tile_times(size_t graph) const {
-  if (runners_[graph] == nullptr || runners_[graph]->workers_entered() == 0) return {};
+  if (runners_.empty() || runners_[graph]->workers_entered() == 0) return {};
   return runners_[graph]->tile_times();
-}
-
-absl::StatusOr<std::unique_ptr<Runner>> TrainingStep::MakeRunner(size_t graph) {
-  auto runner = std::make_unique<Runner>(
-      graphs_[graph].graph, parameters_,
-      RunnerOptions{.threads = threads(), .timed = options_.timed, .transport = options_.ranks.transport()});
-  WEFT_RETURN_IF_ERROR(runner->status());
-  runners_[graph] = runner.get();
-  return runner;
 }
 
 std::string TrainingStep::FirstNanOf(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds) const {

@@ -36,14 +36,6 @@
 
 namespace weft {
 
-// The update that RecordUpdate records.
-struct RecordedUpdate {
-  Var rate;                   // input f32 []: the learning rate
-  Var gradient_norm, update;  // as Minimized has them
-};
-// Records the input "learning_rate", the gradients of `loss` and the optimizer's update.
-RecordedUpdate RecordUpdate(Var loss, const Optimizer& optimizer, const UpdateOptions& options = {});
-
 struct StepResult {
   double loss = 0;           // mean over the step's targets, before the update
   double gradient_norm = 0;  // before clipping
@@ -69,7 +61,7 @@ class TrainingStep {
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Plan(absl::Span<const TrainingProgram> programs,
                                                             const Optimizer& optimizer, const StepOptions& options);
   // Creates the parameters and allocates the memory of a planned step. `parameters` must outlive the step.
-  virtual absl::Status Allocate(Parameters* parameters) = 0;
+  absl::Status Allocate(Parameters* parameters);
   // Plans and allocates a step. The tapes of `programs` and `parameters` must outlive the result.
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(absl::Span<const TrainingProgram> programs,
                                                               const Optimizer& optimizer, const StepOptions& options,
@@ -113,10 +105,10 @@ class TrainingStep {
 
   // Computes `values` once on one thread. Returns the first op that makes a NaN, or "" if none is found.
   std::string FirstNanOf(const Tape& tape, const VarList& values, absl::Span<const FeedPair> feeds) const;
-  // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs().
-  absl::Status AddGraph(const Tape& tape, CompileOptions compile, double runs = 0);
-  // Returns a runner for an element of graphs(). It must last as long as this object.
-  absl::StatusOr<std::unique_ptr<Runner>> MakeRunner(size_t graph);
+  // Compiles `tape` with the precision and the memory budget of the options, and appends the graph to graphs(). Returns
+  // its index there.
+  absl::StatusOr<size_t> AddGraph(const Tape& tape, CompileOptions compile, double runs);
+  Runner& runner(size_t graph) { return *runners_[graph]; }  // of an element of graphs(), after Allocate
 
   StepOptions options_;
   Parameters* parameters_ = nullptr;  // null before Allocate
@@ -132,7 +124,7 @@ class TrainingStep {
 
   int threads_;
   std::vector<StepGraph> graphs_;
-  std::vector<const Runner*> runners_;  // of each graph; null if it has none
+  std::vector<std::unique_ptr<Runner>> runners_;  // of each graph; empty before Allocate
 };
 
 }  // namespace weft

@@ -20,7 +20,6 @@
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/options.h"
-#include "weft/train/training_step.h"
 
 namespace weft {
 namespace {
@@ -143,7 +142,9 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordGpt(GraphFlags* flags) {
   flags->options.model.vocabulary = flags->vocabulary;
   WEFT_RETURN_IF_ERROR(Validate(flags->options.model));
   const std::shared_ptr<GptProgram> program = RecordTraining(flags->options);
-  const Var update = RecordUpdate(program->training.loss, flags->options.training.optimizer).update;
+  const Optimizer optimizer = flags->options.training.optimizer;
+  const Var rate = program->tape.Input("learning_rate", {kF32, {}});
+  const Var update = optimizer.Minimize(program->training.loss, rate);
   WEFT_RETURN_IF_ERROR(program->tape.status());
   auto graph = std::make_unique<RealGraph>();
   graph->owner = program;
