@@ -172,18 +172,19 @@ std::vector<Evaluator::MeasuredBatch> Evaluator::GatherBatches(const Ranks& rank
   return all;
 }
 
-absl::StatusOr<std::optional<Metrics::Validation>> Evaluator::Evaluate(int64_t step, absl::FunctionRef<bool()> stop) {
-  WEFT_ASSIGN_OR_RETURN(std::optional<Metrics::Validation> result, Measure(step, /*averaged=*/false, stop));
-  if (!result || AveragedWeights(*parameters_).empty()) return result;
-  ExchangeAverages(parameters_);
-  const absl::Cleanup exchange_back = [this] { ExchangeAverages(parameters_); };
-  WEFT_ASSIGN_OR_RETURN(const std::optional<Metrics::Validation> averaged, Measure(step, /*averaged=*/true, stop));
-  if (!averaged) return std::nullopt;
-  result->ema_loss = averaged->loss;
-  result->ema_accuracy = averaged->accuracy;
-  result->ema_figures = averaged->figures;
-  result->ema_bits_per_byte = averaged->bits_per_byte;
-  return result;
+absl::StatusOr<bool> Evaluator::Evaluate(int64_t step, absl::FunctionRef<bool()> stop, Metrics* line) {
+  std::optional<Metrics::Validation> averaged;
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Metrics::Validation> measured, Measure(step, /*averaged=*/false, stop));
+  if (!measured) return false;
+  if (!AveragedWeights(*parameters_).empty()) {
+    ExchangeAverages(parameters_);
+    const absl::Cleanup exchange_back = [this] { ExchangeAverages(parameters_); };
+    WEFT_ASSIGN_OR_RETURN(averaged, Measure(step, /*averaged=*/true, stop));
+    if (!averaged) return false;
+  }
+  line->validation = measured;
+  line->ema = averaged;
+  return true;
 }
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 // with an empty one, gathers them, too.
 //
 //   Evaluator evaluator(&task, &parameters, {.precision = kF32});
-//   WEFT_ASSIGN_OR_RETURN(const auto validation, evaluator.Evaluate(step, [] { return false; }));
+//   WEFT_RETURN_IF_ERROR(evaluator.Evaluate(step, [] { return false; }, &line).status());
 #ifndef WEFT_TRAIN_EVALUATOR_H_
 #define WEFT_TRAIN_EVALUATOR_H_
 
@@ -40,10 +40,11 @@ class Evaluator {
   Evaluator(TrainingTask* task, Parameters* parameters, const StepOptions& options,
             absl::Span<const DividedWeight> divided = {});
 
-  // Returns the figures of all validation batches after `step` updates, also with averaged weights if there are any.
-  // Calls `stop` before each batch. If `stop` returns true, the result is nullopt. With several ranks, `stop` is not
-  // called, because ranks would stop at different batches. Compiles a program at its first use.
-  absl::StatusOr<std::optional<Metrics::Validation>> Evaluate(int64_t step, absl::FunctionRef<bool()> stop);
+  // Sets `validation` of `line` to the figures of all validation batches after `step` updates, and `ema` to those with
+  // averaged weights, if there are any. Calls `stop` before each batch. If `stop` returns true, sets nothing and
+  // returns false. With several ranks, `stop` is not called, because ranks would stop at different batches. Compiles a
+  // program at its first use.
+  absl::StatusOr<bool> Evaluate(int64_t step, absl::FunctionRef<bool()> stop, Metrics* line);
 
  private:
   // The figures of a validation batch. Ranks exchange the bytes of this struct, so it has no padding.

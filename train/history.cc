@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -19,9 +20,9 @@ constexpr int64_t kLossWindow = 100;  // losses: enough for a stable deviation, 
 
 }  // namespace
 
-std::optional<double> MetricValue(const Metrics::Validation& validation, absl::string_view metric) {
+std::optional<double> MetricValue(const Metrics& line, absl::string_view metric) {
   const bool averaged = absl::ConsumePrefix(&metric, "ema_");
-  for (const auto& [name, value] : validation.All(averaged)) {
+  for (const auto& [name, value] : line.Evaluated(averaged)) {
     if (absl::StrCat("val_", name) == metric) return value;
   }
   return std::nullopt;
@@ -60,27 +61,43 @@ double TrainingHistory::LossLimit(double deviations) const {
   return mean_ + deviations * std::sqrt(variance_);
 }
 
+// The groups "best", "pending" and "pending_training" exist if their values do. An empty group is not written.
+std::vector<TrainingHistory::Field> TrainingHistory::Fields() {
+  std::vector<Field> fields;
+  const auto add = [&](std::initializer_list<Field> more) { fields.insert(fields.end(), more); };
+  if (best_) {
+    add({{"best", "value", &*best_},
+         {"best", "step", &best_step_},
+         {"best", "evaluations_since", &evaluations_since_best_}});
+  } else {
+    add({{"undefined", "evaluations", &evaluations_since_best_, evaluations_since_best_ == 0}});
+  }
+  const bool no_plateau = !std::isfinite(plateau.best);
+  add({{"loss", "count", &losses_},
+       {"loss", "mean", &mean_},
+       {"loss", "variance", &variance_},
+       {"skipped", "count", &skipped_},
+       {"skipped", "in_a_row", &skipped_in_a_row_},
+       {"plateau", "best", &plateau.best, no_plateau},
+       {"plateau", "bad", &plateau.bad, no_plateau},
+       {"plateau", "scale", &plateau.scale, no_plateau}});
+  if (!pending) return fields;
+  add({{"pending", "tokens", &pending->tokens}});
+  if (pending->skipped) add({{"pending", "skipped", &*pending->skipped}});
+  if (auto& training = pending->training) {
+    add({{"pending_training", "loss", &training->loss},
+         {"pending_training", "learning_rate", &training->learning_rate},
+         {"pending_training", "gradient_norm", &training->gradient_norm},
+         {"pending_training", "tokens_per_second", &training->tokens_per_second}});
+  }
+  return fields;
+}
+
 std::string TrainingHistory::ToJson() const {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
-  if (best_) {
-    json["best"] = {{"value", *best_}, {"step", best_step_}, {"evaluations_since", evaluations_since_best_}};
-  } else if (evaluations_since_best_ > 0) {
-    json["undefined"] = {{"evaluations", evaluations_since_best_}};
-  }
-  json["loss"] = {{"count", losses_}, {"mean", mean_}, {"variance", variance_}};
-  json["skipped"] = {{"count", skipped_}, {"in_a_row", skipped_in_a_row_}};
-  if (std::isfinite(plateau.best)) {
-    json["plateau"] = {{"best", plateau.best}, {"bad", plateau.bad}, {"scale", plateau.scale}};
-  }
-  if (pending) {
-    json["pending"] = {{"tokens", pending->tokens}};
-    if (pending->skipped) json["pending"]["skipped"] = *pending->skipped;
-    if (const auto& training = pending->training) {
-      json["pending_training"] = {{"loss", training->loss},
-                                  {"learning_rate", training->learning_rate},
-                                  {"gradient_norm", training->gradient_norm},
-                                  {"tokens_per_second", training->tokens_per_second}};
-    }
+  TrainingHistory copy = *this;
+  for (const Field& field : copy.Fields()) {
+    if (!field.empty) std::visit([&](const auto* number) { json[field.group][field.key] = *number; }, field.number);
   }
   return json.dump();
 }
@@ -88,45 +105,20 @@ std::string TrainingHistory::ToJson() const {
 absl::StatusOr<TrainingHistory> TrainingHistory::FromJson(const std::string& text) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json json, ParseJsonObject(text));
   TrainingHistory history;
-  const char* bad = nullptr;
-  // Reads the number json[group][key], which must exist if the group exists.
-  const auto read = [&](const char* group, const char* key, auto* value) {
-    const auto found = json.find(group);
-    if (found == json.end()) return;
-    if (!found->is_object() || !found->contains(key) || !(*found)[key].is_number()) {
-      bad = group;
-      return;
-    }
-    (*found)[key].get_to(*value);
-  };
   if (json.contains("best")) history.best_ = 0;
-  read("plateau", "best", &history.plateau.best);
-  read("plateau", "bad", &history.plateau.bad);
-  read("plateau", "scale", &history.plateau.scale);
-  if (json.contains("pending")) {
+  if (const auto found = json.find("pending"); found != json.end()) {
     Metrics& pending = history.pending.emplace();
-    read("pending", "tokens", &pending.tokens);
-    if (json["pending"].is_object() && json["pending"].contains("skipped")) {
-      read("pending", "skipped", &pending.skipped.emplace());
-    }
-    if (json.contains("pending_training")) {
-      Metrics::Training& training = pending.training.emplace();
-      read("pending_training", "loss", &training.loss);
-      read("pending_training", "learning_rate", &training.learning_rate);
-      read("pending_training", "gradient_norm", &training.gradient_norm);
-      read("pending_training", "tokens_per_second", &training.tokens_per_second);
-    }
+    if (found->is_object() && found->contains("skipped")) pending.skipped = 0;
+    if (json.contains("pending_training")) pending.training.emplace();
   }
-  if (history.best_) read("best", "value", &*history.best_);
-  read("best", "step", &history.best_step_);
-  read("best", "evaluations_since", &history.evaluations_since_best_);
-  read("undefined", "evaluations", &history.evaluations_since_best_);
-  read("loss", "count", &history.losses_);
-  read("loss", "mean", &history.mean_);
-  read("loss", "variance", &history.variance_);
-  read("skipped", "count", &history.skipped_);
-  read("skipped", "in_a_row", &history.skipped_in_a_row_);
-  if (bad != nullptr) return absl::DataLossError(absl::StrCat("the trainer's history has an unreadable '", bad, "'"));
+  for (const Field& field : history.Fields()) {  // a group has all its numbers
+    const auto group = json.find(field.group);
+    if (group == json.end()) continue;
+    if (!group->is_object() || !group->contains(field.key) || !(*group)[field.key].is_number()) {
+      return absl::DataLossError(absl::StrCat("the trainer's history has an unreadable '", field.group, "'"));
+    }
+    std::visit([&](auto* number) { (*group)[field.key].get_to(*number); }, field.number);
+  }
   return history;
 }
 

@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -20,7 +22,7 @@
 namespace weft {
 
 // Returns the figure called `metric` (TrainerOptions::metric) of an evaluation, or nullopt if it was not measured.
-std::optional<double> MetricValue(const Metrics::Validation& validation, absl::string_view metric);
+std::optional<double> MetricValue(const Metrics& line, absl::string_view metric);
 // Reports whether larger values of the metric are better, as for accuracies.
 bool LargerIsBetter(absl::string_view metric);
 
@@ -55,6 +57,14 @@ class TrainingHistory {
   static absl::StatusOr<TrainingHistory> FromJson(const std::string& json);
 
  private:
+  // A number of the JSON object: json[group][key].
+  struct Field {
+    const char *group, *key;
+    std::variant<double*, int64_t*> number;
+    bool empty = false;
+  };
+  std::vector<Field> Fields();
+
   std::optional<double> best_;
   int64_t best_step_ = 0, evaluations_since_best_ = 0;
   int64_t losses_ = 0;  // number of losses noted

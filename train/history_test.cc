@@ -40,19 +40,22 @@ TEST(TrainingHistoryTest, AnUndefinedMetricIsNotBetter) {
 }
 
 TEST(TrainingHistoryTest, ReadsTheNamedMetric) {
-  Metrics::Validation validation = {.loss = 1};
-  EXPECT_EQ(MetricValue(validation, "val_loss"), 1);
-  EXPECT_EQ(MetricValue(validation, "val_accuracy"), std::nullopt);
-  EXPECT_EQ(MetricValue(validation, "ema_val_loss"), std::nullopt);
-  validation = {.loss = 1, .accuracy = 0.2, .ema_loss = 3, .ema_accuracy = 0.4};
-  EXPECT_EQ(MetricValue(validation, "val_accuracy"), 0.2);
-  EXPECT_EQ(MetricValue(validation, "ema_val_loss"), 3);
-  EXPECT_EQ(MetricValue(validation, "ema_val_accuracy"), 0.4);
-  EXPECT_EQ(MetricValue(validation, "val_f1"), std::nullopt);
-  validation.figures = {{"recall", 0.5}, {"f1", 0.6}};
-  validation.ema_figures = {{"f1", 0.7}};
-  EXPECT_EQ(MetricValue(validation, "val_f1"), 0.6);
-  EXPECT_EQ(MetricValue(validation, "ema_val_f1"), 0.7);
+  Metrics line;
+  EXPECT_EQ(MetricValue(line, "val_loss"), std::nullopt);
+  line.validation = {.loss = 1};
+  EXPECT_EQ(MetricValue(line, "val_loss"), 1);
+  EXPECT_EQ(MetricValue(line, "val_accuracy"), std::nullopt);
+  EXPECT_EQ(MetricValue(line, "ema_val_loss"), std::nullopt);
+  line.validation = {.loss = 1, .accuracy = 0.2};
+  line.ema = {.loss = 3, .accuracy = 0.4};
+  EXPECT_EQ(MetricValue(line, "val_accuracy"), 0.2);
+  EXPECT_EQ(MetricValue(line, "ema_val_loss"), 3);
+  EXPECT_EQ(MetricValue(line, "ema_val_accuracy"), 0.4);
+  EXPECT_EQ(MetricValue(line, "val_f1"), std::nullopt);
+  line.validation->figures = {{"recall", 0.5}, {"f1", 0.6}};
+  line.ema->figures = {{"f1", 0.7}};
+  EXPECT_EQ(MetricValue(line, "val_f1"), 0.6);
+  EXPECT_EQ(MetricValue(line, "ema_val_f1"), 0.7);
   EXPECT_TRUE(LargerIsBetter("val_f1"));
 }
 

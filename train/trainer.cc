@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
@@ -21,7 +20,6 @@
 #include "weft/train/learning_rate.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/progress.h"
-#include "weft/train/run/same_parameters.h"
 
 namespace weft {
 namespace {
@@ -92,21 +90,13 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
   return trainer;
 }
 
-absl::Status Trainer::Train(Progress* progress) {
-  const Ranks& ranks = options_.ranks;
-  const bool alone = ranks.size() == 1;
+absl::Status Trainer::Train(Progress* shown) {
   Progress silent({.quiet = true});
-  if (!ranks.first()) progress = &silent;
-  WEFT_ASSIGN_OR_RETURN(const std::string tokens, ResultOfFirst(ranks, [&] { return OpenFiles(); }));
+  Progress* const progress = options_.ranks.first() ? shown : &silent;
+  WEFT_RETURN_IF_ERROR(OpenLog());
   const Interrupt interrupt;
-  WEFT_CHECK(absl::SimpleAtoi(tokens, &tokens_));
   if (history_.pending) tokens_ = history_.pending->tokens;
-  begin_ = std::chrono::steady_clock::now();
-  if (metrics_) {
-    begin_ -= std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-        std::chrono::duration<double>(metrics_->seconds()));
-  }
-  if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
+  WEFT_RETURN_IF_ERROR(CheckSameWeights());
   progress->Begin(step_, options_.steps);
   if (const int threads = training_step_->threads(); options_.threads == 0 && threads < Cores()) {
     progress->Say(absl::StrFormat("runs on %d of %d threads: more would make a step less than %.0f%% faster", threads,
@@ -125,16 +115,8 @@ absl::Status Trainer::Train(Progress* progress) {
     Metrics line;
     const bool last = step_ + 1 == options_.steps;
     const bool evaluate = evaluates && (last || (step_ + 1) % options_.eval_every == 0);
-    if (evaluate && insights_) insights_->Remember(*parameters_);
-    absl::Status status = TakeStep(&line, progress);
-    // A stop during the evaluation saves this step, so a resumed run does not add the insights again.
-    if (evaluate && status.ok()) status = AddInsights();
-    status.Update(write_error_);
-    // The ranks stop after the same step, before its evaluation. A process that trains alone also stops during it.
-    WEFT_ASSIGN_OR_RETURN(bool stop, AnyRank(ranks, status, interrupt.requested()));
-    if (options_.check_weights_every > 0 && step_ % options_.check_weights_every == 0) {
-      WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
-    }
+    if (evaluate) log_.Remember(*parameters_);
+    WEFT_ASSIGN_OR_RETURN(bool stop, TakeStep(evaluate, interrupt, &line, progress));
     bool evaluated = false;
     if (evaluate && !stop) {
       WEFT_ASSIGN_OR_RETURN(evaluated, Evaluate(interrupt, &line, progress));
@@ -145,7 +127,7 @@ absl::Status Trainer::Train(Progress* progress) {
     } else {
       WEFT_RETURN_IF_ERROR(Report(line, progress));
       if (last || OutOfPatience()) break;
-      if (alone) stop = interrupt.requested();
+      if (options_.ranks.size() == 1) stop = interrupt.requested();  // also during the evaluation
     }
     // While steps are skipped, the weights stay as they are, and older checkpoints may be needed.
     const bool due = options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0;
@@ -172,22 +154,28 @@ absl::Status Trainer::Interrupted(Progress* progress) const {
                                          : absl::StrCat("interrupted after step ", step_, " and saved"));
 }
 
-// Returns `status`, that of writing on rank 0. Of several ranks, keeps an error for the next exchange between ranks.
-absl::Status Trainer::Written(const absl::Status& status) {
-  if (options_.ranks.size() == 1) return status;
-  write_error_.Update(status);
-  return absl::OkStatus();
-}
-
 // Writes the insights of this step on rank 0.
 absl::Status Trainer::AddInsights() {
-  if (!insights_) return absl::OkStatus();
-  absl::StatusOr<std::string> sample = task_->Sample(parameters_);
-  return Written(sample.ok() ? insights_->Append(step_, *sample, *parameters_) : sample.status());
+  if (!log_.has_insights()) return absl::OkStatus();
+  return log_.AppendInsights(step_, task_->Sample(parameters_), *parameters_);
+}
+
+// Runs a step, on all ranks together. Returns whether training must stop after it. All ranks stop after the same step,
+// before its evaluation. `evaluate`: whether an evaluation follows.
+absl::StatusOr<bool> Trainer::TakeStep(bool evaluate, const Interrupt& interrupt, Metrics* line, Progress* progress) {
+  absl::Status status = ComputeStep(line, progress);
+  // A stop during the evaluation saves this step, so a resumed run does not add the insights again.
+  if (evaluate && status.ok()) status = AddInsights();
+  status.Update(log_.error());
+  WEFT_ASSIGN_OR_RETURN(const bool stop, AnyRank(options_.ranks, status, interrupt.requested()));
+  if (options_.check_weights_every > 0 && step_ % options_.check_weights_every == 0) {
+    WEFT_RETURN_IF_ERROR(CheckSameWeights());
+  }
+  return stop;
 }
 
 // Runs a step and fills `line` with its figures. Returns Aborted if too many steps in a row changed no weight.
-absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
+absl::Status Trainer::ComputeStep(Metrics* line, Progress* progress) {
   const auto begin = std::chrono::steady_clock::now();
   const double rate = options_.learning_rate(step_) * history_.plateau.scale;
   const auto next = [&](MicroBatch micro_batch) { return task_->Train(step_, micro_batch); };
@@ -219,8 +207,9 @@ absl::Status Trainer::TakeStep(Metrics* line, Progress* progress) {
 // Fills `line` with the figures of an evaluation, and keeps the weights if they are the best so far. Returns false if
 // `interrupt` stopped the evaluation.
 absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress) {
-  WEFT_ASSIGN_OR_RETURN(line->validation, evaluator_->Evaluate(step_, [&] { return interrupt.requested(); }));
-  if (!line->validation) return false;
+  const auto stop = [&] { return interrupt.requested(); };
+  WEFT_ASSIGN_OR_RETURN(const bool evaluated, evaluator_->Evaluate(step_, stop, line));
+  if (!evaluated) return false;
   if (!std::isfinite(line->validation->loss)) {
     WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, CheckWeights()));
     return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(line->validation->loss), step_));
@@ -232,37 +221,27 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
     }
     history_.plateau = plateau.state();
   }
-  if (absl::StartsWith(options_.metric, "ema_") && !line->validation->ema_loss) return true;  // before the first update
-  const std::optional<double> value = MetricValue(*line->validation, options_.metric);
+  if (absl::StartsWith(options_.metric, "ema_") && !line->ema) return true;  // before the first update
+  const std::optional<double> value = MetricValue(*line, options_.metric);
   const bool matters = options_.save_best || options_.patience > 0;
   if (!value && matters && !std::exchange(warned_of_metric_, true) && options_.ranks.first()) {
     Warn(absl::StrCat(options_.metric, " is undefined after step ", step_,
                       ", because all predictions or all labels are equal; such an evaluation counts as no better one"));
   }
-  if (history_.Evaluated(step_, options_.metric, value) && options_.save_best) {
-    if (training_step_->divided().empty()) {
-      WEFT_RETURN_IF_ERROR(OnFirst(options_.ranks, [&] { return SaveBest(); }));
-    } else {
-      WEFT_RETURN_IF_ERROR(SaveDivided(run_->File(kBestWeights)));
-    }
-  }
+  const bool best = history_.Evaluated(step_, options_.metric, value);
+  if (best && options_.save_best) WEFT_RETURN_IF_ERROR(SaveBest());
   return true;
 }
 
 // Shows and writes a line of metrics on rank 0.
 absl::Status Trainer::Report(Metrics line, Progress* progress) {
-  if (!options_.ranks.first()) return absl::OkStatus();
   line.step = step_;
   line.tokens = tokens_;
   line.seconds = SecondsSince(begin_);
   line.memory = ResidentBytes();
   if (line.training) progress->Step(step_, *line.training);
-  if (line.validation) progress->Evaluation(step_, *line.validation, line.seconds);
-  absl::Status written;
-  if (events_) written = events_->AppendMetrics(line);
-  if (events_ && line.validation && written.ok()) written = events_->AppendWeights(step_, *parameters_);
-  if (written.ok()) written = metrics_->Append(line);
-  return Written(written);
+  progress->Evaluation(line);
+  return log_.Append(line, *parameters_);
 }
 
 absl::Status Trainer::CheckWeights() const {

@@ -19,7 +19,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -29,11 +28,10 @@
 #include "weft/train/evaluator.h"
 #include "weft/train/history.h"
 #include "weft/train/interrupt.h"
-#include "weft/train/run/event_file.h"
-#include "weft/train/run/insights.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
+#include "weft/train/run/run_log.h"
 #include "weft/train/task.h"
 #include "weft/train/trainer_options.h"
 #include "weft/train/training_step.h"
@@ -59,7 +57,7 @@ class Trainer {
   absl::Status Train(Progress* progress);
 
   // Adds a text, such as a sample of the trained model, to the event file, if there is one. Call AddText after Train.
-  absl::Status AddText(const std::string& name, absl::string_view text);
+  absl::Status AddText(const std::string& name, absl::string_view text) { return log_.AppendText(step_, name, text); }
 
   // Checks that the run's folder still has all files that its weights need, and writes missing ones again. Warns on
   // stderr about those. Returns an error if that fails, or if the weights were removed. Call it on rank 0 after Train.
@@ -73,18 +71,20 @@ class Trainer {
       : options_(options), task_(task), parameters_(parameters), run_(run) {}
   absl::StatusOr<std::string> FindCheckpoints() const;
   absl::Status LoadStep(int64_t step);
-  absl::StatusOr<std::string> OpenFiles();
+  absl::Status OpenLog();
   absl::Status AddInsights();
-  absl::Status Written(const absl::Status& status);
-  absl::Status TakeStep(Metrics* line, Progress* progress);
+  absl::StatusOr<bool> TakeStep(bool evaluate, const Interrupt& interrupt, Metrics* line, Progress* progress);
+  absl::Status ComputeStep(Metrics* line, Progress* progress);
   absl::StatusOr<bool> Evaluate(const Interrupt& interrupt, Metrics* line, Progress* progress);
   absl::Status Report(Metrics line, Progress* progress);
   bool OutOfPatience() const;
   absl::Status Interrupted(Progress* progress) const;
+  absl::Status CheckSameWeights() const;
   absl::Status Save();
   absl::Status WriteFiles(bool begun);
   absl::Status RestoreFiles() const;
   absl::Status SaveBest() const;
+  absl::Status WriteBest() const;
   absl::Status SaveDivided(const std::string& path) const;
   absl::Status CheckWeights() const;
   absl::Status ExplainSkipping(const StepResult& result);
@@ -96,10 +96,7 @@ class Trainer {
   const RunDirectory* run_;
   std::unique_ptr<TrainingStep> training_step_;
   std::unique_ptr<Evaluator> evaluator_;
-  std::optional<MetricsFile> metrics_;  // on rank 0 only
-  std::optional<EventFile> events_;     // on rank 0 only
-  std::optional<Insights> insights_;    // on rank 0 only
-  absl::Status write_error_;            // of rank 0, not yet known to the other ranks
+  RunLog log_;  // writes on rank 0 only
   TrainingHistory history_;
   int64_t step_ = 0;
   int64_t tokens_ = 0;       // trained on

@@ -97,31 +97,30 @@ absl::StatusOr<bool> Trainer::Resume() {
   return false;
 }
 
-// Opens the files to which a training appends. Returns the number of tokens trained on so far, as text for the ranks.
-absl::StatusOr<std::string> Trainer::OpenFiles() {
-  WEFT_ASSIGN_OR_RETURN(metrics_, MetricsFile::Open(run_->File("metrics.jsonl"), resumed_ ? step_ : -1));
-  if (const int64_t lines = metrics_->damaged_lines(); lines > 0) {
-    Warn(absl::StrCat("removed damaged lines from ", run_->File("metrics.jsonl"), ": ", lines));
-  }
-  if (options_.tensorboard) {
-    WEFT_ASSIGN_OR_RETURN(events_, EventFile::Open(run_->path(), resumed_ ? step_ : -1));
-    if (!events_->warning().empty()) Warn(events_->warning());
-  }
-  if (options_.insights) {
-    WEFT_ASSIGN_OR_RETURN(insights_, Insights::Open(run_->File("insights.jsonl"), resumed_ ? step_ : -1));
-  }
-  return absl::StrCat(metrics_->tokens());
+// Opens the log on rank 0. Sets the number of tokens trained on so far, and the time at which the run began.
+absl::Status Trainer::OpenLog() {
+  const RunLogOptions options = {
+      .insights = options_.insights, .tensorboard = options_.tensorboard, .keeps_errors = options_.ranks.size() > 1};
+  WEFT_ASSIGN_OR_RETURN(const std::string tokens, ResultOfFirst(options_.ranks, [&]() -> absl::StatusOr<std::string> {
+                          WEFT_ASSIGN_OR_RETURN(log_, RunLog::Open(run_->path(), resumed_ ? step_ : -1, options));
+                          return absl::StrCat(log_.tokens());
+                        }));
+  WEFT_CHECK(absl::SimpleAtoi(tokens, &tokens_));
+  for (const std::string& warning : log_.warnings()) Warn(warning);
+  using Clock = std::chrono::steady_clock;
+  begin_ = Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(log_.seconds()));
+  return absl::OkStatus();
 }
 
-absl::Status Trainer::AddText(const std::string& name, absl::string_view text) {
-  if (!events_) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(events_->AppendLines(step_, name, text));
-  return events_->Sync();
+// Checks that all ranks have the same weights and optimizer state.
+absl::Status Trainer::CheckSameWeights() const {
+  if (options_.check_weights_every == 0) return absl::OkStatus();
+  return CheckSameParameters(options_.ranks, *parameters_, step_);
 }
 
 absl::Status Trainer::Save() {
   const Ranks& ranks = options_.ranks;
-  if (options_.check_weights_every > 0) WEFT_RETURN_IF_ERROR(CheckSameParameters(ranks, *parameters_, step_));
+  WEFT_RETURN_IF_ERROR(CheckSameWeights());
   const bool divided = ranks.size() > 1 && options_.sharding != Sharding::kNone && saved_step_ != step_;
   if (divided) {
     WEFT_ASSIGN_OR_RETURN(const std::string folder,
@@ -139,10 +138,7 @@ absl::Status Trainer::Save() {
 
 // Writes all files that the run's folder should have after a step. `begun`: whether BeginCheckpoint was called.
 absl::Status Trainer::WriteFiles(bool begun) {
-  WEFT_RETURN_IF_ERROR(write_error_);
-  if (events_) WEFT_RETURN_IF_ERROR(events_->Sync());
-  if (insights_) WEFT_RETURN_IF_ERROR(insights_->Sync());
-  WEFT_RETURN_IF_ERROR(metrics_->Sync());
+  WEFT_RETURN_IF_ERROR(log_.Sync());
   WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   WEFT_RETURN_IF_ERROR(CheckWeights());
   if (saved_step_ != step_) {
@@ -218,8 +214,13 @@ absl::Status Trainer::SaveDivided(const std::string& path) const {
   return OnFirst(ranks, [&] { return status; });
 }
 
-// Saves the weights that the metric measured: the averages if its name begins with "ema_".
 absl::Status Trainer::SaveBest() const {
+  if (!training_step_->divided().empty()) return SaveDivided(run_->File(kBestWeights));
+  return OnFirst(options_.ranks, [&] { return WriteBest(); });
+}
+
+// Writes the weights that the metric measured: the averages if its name begins with "ema_".
+absl::Status Trainer::WriteBest() const {
   WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   const std::string path = run_->File(kBestWeights);
   if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);

@@ -39,7 +39,7 @@ struct TrainerOptions : StepOptions {
   bool save_best = false;  // whether to keep the weights with the best metric in best.safetensors
   int64_t patience = 0;    // evaluations without a better metric after which training ends; 0: no such end
 
-  bool insights = false;     // whether to write insights.jsonl at each evaluation (train/run/insights.h)
+  bool insights = false;     // whether to write insights.jsonl at each evaluation (train/run/run_log.h)
   bool tensorboard = false;  // whether to write the run's event file for TensorBoard (train/run/event_file.h)
 
   // A step whose loss or gradients are not finite is skipped: it changes no weight. Training ends after more than

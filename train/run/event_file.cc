@@ -211,8 +211,7 @@ absl::Status EventFile::AppendMetrics(const Metrics& metrics) {
                {"tokens_per_second", metrics.training->tokens_per_second}};
   }
   for (const bool averaged : {false, true}) {
-    if (!metrics.validation) break;
-    for (const auto& [name, value] : metrics.validation->All(averaged)) {
+    for (const auto& [name, value] : metrics.Evaluated(averaged)) {
       scalars.push_back({absl::StrCat(name, averaged ? "/validation_ema" : "/validation"), value});
     }
   }

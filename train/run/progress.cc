@@ -54,26 +54,19 @@ void Progress::Step(int64_t step, const Metrics::Training& training) {
   line_open_ = options_.terminal;
 }
 
-void Progress::Evaluation(int64_t step, const Metrics::Validation& validation, double seconds) {
-  const auto accuracy = [](std::optional<double> value) {
-    return value ? absl::StrFormat("  accuracy %.2f%%", 100 * *value) : "";
-  };
-  const auto more = [](const NamedFigures& figures) {
-    std::string text;
-    for (const auto& [name, value] : figures) absl::StrAppendFormat(&text, "  %s %.4f", name, value);
+void Progress::Evaluation(const Metrics& line) {
+  if (!line.validation) return;
+  const auto figures = [](const Metrics::Validation& measured) {
+    std::string text = absl::StrFormat("%.4f", measured.loss);
+    if (measured.bits_per_byte)
+      absl::StrAppendFormat(&text, " nats a token, %.4f bits a byte", *measured.bits_per_byte);
+    if (measured.accuracy) absl::StrAppendFormat(&text, "  accuracy %.2f%%", 100 * *measured.accuracy);
+    for (const auto& [name, value] : measured.figures) absl::StrAppendFormat(&text, "  %s %.4f", name, value);
     return text;
   };
-  const auto loss = [](double nats, std::optional<double> bits) {
-    return bits ? absl::StrFormat("%.4f nats a token, %.4f bits a byte", nats, *bits) : absl::StrFormat("%.4f", nats);
-  };
-  std::string average;
-  if (validation.ema_loss) {
-    average = absl::StrFormat("  of averaged weights %s%s%s", loss(*validation.ema_loss, validation.ema_bits_per_byte),
-                              accuracy(validation.ema_accuracy), more(validation.ema_figures));
-  }
-  Say(absl::StrFormat("step %d/%d  validation loss %s%s%s%s  after %s", step, steps_,
-                      loss(validation.loss, validation.bits_per_byte), accuracy(validation.accuracy),
-                      more(validation.figures), average, FormatDuration(seconds)));
+  Say(absl::StrFormat("step %d/%d  validation loss %s%s%s  after %s", line.step, steps_, figures(*line.validation),
+                      line.ema ? "  of averaged weights " : "", line.ema ? figures(*line.ema) : "",
+                      FormatDuration(line.seconds)));
 }
 
 void Progress::Say(absl::string_view line) {

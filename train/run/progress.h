@@ -34,9 +34,9 @@ class Progress {
 
   void Begin(int64_t first_step, int64_t steps);
   void Step(int64_t step, const Metrics::Training& training);
-  void Evaluation(int64_t step, const Metrics::Validation& validation, double seconds);
-  void Say(absl::string_view line);  // prints a line
-  void End();                        // ends the line that is rewritten
+  void Evaluation(const Metrics& line);  // does nothing if the line has no evaluation
+  void Say(absl::string_view line);      // prints a line
+  void End();                            // ends the line that is rewritten
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -31,7 +31,7 @@ TEST(ProgressTest, FormatsALine) {
 TEST(ProgressTest, WritesPlainLinesToAFile) {
   const std::string text = Printed({.log_every = 4}, [](Progress& progress) {
     for (int64_t step = 1; step <= 10; ++step) progress.Step(step, {});
-    progress.Evaluation(10, {.loss = 1.5}, 3);
+    progress.Evaluation({.step = 10, .seconds = 3, .validation = Metrics::Validation{.loss = 1.5}});
     progress.End();
   });
   EXPECT_EQ(text.find("step 4/10"), 0);
@@ -43,7 +43,10 @@ TEST(ProgressTest, WritesPlainLinesToAFile) {
 TEST(ProgressTest, PrintsTheLossForAByteIfItIsKnown) {
   const std::string text = Printed({.log_every = 4}, [](Progress& progress) {
     progress.Begin(10, 10);
-    progress.Evaluation(10, {.loss = 2.31, .bits_per_byte = 1.63, .ema_loss = 2.3, .ema_bits_per_byte = 1.62}, 3);
+    progress.Evaluation({.step = 10,
+                         .seconds = 3,
+                         .validation = Metrics::Validation{.loss = 2.31, .bits_per_byte = 1.63},
+                         .ema = Metrics::Validation{.loss = 2.3, .bits_per_byte = 1.62}});
     progress.End();
   });
   EXPECT_EQ(text,
@@ -57,7 +60,7 @@ TEST(ProgressTest, PrintsNothingIfQuiet) {
                       [](Progress& progress) {
                         progress.Say("hello");
                         progress.Step(1, {});
-                        progress.Evaluation(10, {.loss = 1.5}, 3);
+                        progress.Evaluation({.step = 10, .seconds = 3, .validation = Metrics::Validation{.loss = 1.5}});
                         progress.Step(10, {});
                         progress.End();
                       }),
