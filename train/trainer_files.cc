@@ -22,7 +22,6 @@
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/checkpoint.h"
 #include "weft/train/run/progress.h"
-#include "weft/train/run/same_parameters.h"
 #include "weft/train/run/state_pieces.h"
 #include "weft/train/trainer.h"
 

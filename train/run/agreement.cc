@@ -2,13 +2,18 @@
 // or the result.
 #include "weft/train/run/agreement.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "weft/core/checksum.h"
 #include "weft/core/status.h"
+#include "weft/distributed/piece_name.h"
 
 namespace weft {
 namespace {
@@ -32,6 +37,47 @@ Opinion Decode(absl::string_view message) {
   Opinion opinion = {.flag = message[0] == 'y', .status = absl::Status(static_cast<absl::StatusCode>(code), text)};
   if (opinion.status.ok()) opinion.result = std::string(text);
   return opinion;
+}
+
+// Returns a line "NAME CHECKSUM" for each parameter. Leaves out pieces, because only one rank has them.
+std::string ChecksumLines(const Parameters& parameters) {
+  std::string lines;
+  for (const std::string& name : parameters.Names(Parameters::kAll)) {
+    const absl::StatusOr<Tensor> tensor = parameters.Find(name);
+    if (!tensor.ok() || ParsePiece(name)) continue;
+    const absl::string_view bytes(reinterpret_cast<const char*>(tensor->data), tensor->type.bytes());
+    absl::StrAppend(&lines, name, " ", Checksum(bytes), "\n");
+  }
+  return lines;
+}
+
+// Returns the text that more than half of `texts` have, or nullptr if there is none.
+const std::string* Majority(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (absl::c_count(texts, text) * 2 > static_cast<int64_t>(texts.size())) return &text;
+  }
+  return nullptr;
+}
+
+// Returns "rank 1", "ranks 0 and 1", "ranks 0, 2 and 3".
+std::string ListRanks(std::vector<int> ranks) {
+  const int last = ranks.back();
+  ranks.pop_back();
+  if (ranks.empty()) return absl::StrCat("rank ", last);
+  return absl::StrCat("ranks ", absl::StrJoin(ranks, ", "), " and ", last);
+}
+
+// Returns the name in the first line that is not the same in all texts.
+std::string FirstDifference(const std::vector<std::string>& texts) {
+  const std::string* longest = texts.data();
+  size_t same = longest->size();  // number of bytes with which all texts begin
+  for (const std::string& text : texts) {
+    same = std::min<size_t>(same, absl::c_mismatch(texts[0], text).first - texts[0].begin());
+    if (text.size() > longest->size()) longest = &text;
+  }
+  const size_t before = same == 0 ? std::string::npos : longest->rfind('\n', same - 1);
+  const std::string line = longest->substr(before + 1, longest->find('\n', same) - before - 1);
+  return line.substr(0, line.rfind(' '));
 }
 
 }  // namespace
@@ -82,6 +128,28 @@ absl::Status AllAgree(const Ranks& ranks, const absl::Status& status) { return A
 
 absl::Status PrintedByFirst(const Ranks& ranks, const absl::Status& status) {
   return ranks.first() ? status : absl::Status(status.code(), "");
+}
+
+// One checksum of all parameters is compared first. The ranks exchange a checksum of each parameter only if it differs.
+absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameters, int64_t step) {
+  if (ranks.size() == 1) return absl::OkStatus();
+  const std::string mine = ChecksumLines(parameters);
+  const std::vector<std::string> checksums = ranks.AllGather(Checksum(mine));
+  if (absl::c_all_of(checksums, [&](const std::string& each) { return each == checksums[0]; })) {
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> lines = ranks.AllGather(mine);
+  const std::string* const majority = Majority(lines);
+  std::vector<int> other;
+  for (size_t rank = 0; rank < lines.size(); ++rank) {
+    if (majority == nullptr || lines[rank] != *majority) other.push_back(static_cast<int>(rank));
+  }
+  const std::string differ = majority == nullptr ? " differ from each other"
+                             : other.size() == 1 ? " differs"
+                                                 : " differ";
+  return absl::DataLossError(absl::StrCat(
+      "after step ", step, " ", ListRanks(other), differ, majority == nullptr ? "" : " from the other ranks", " in '",
+      FirstDifference(lines), "': all ranks must have the same weights and optimizer state"));
 }
 
 }  // namespace weft

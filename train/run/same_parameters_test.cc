@@ -1,11 +1,10 @@
-#include "weft/train/run/same_parameters.h"
-
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/rank_threads.h"
+#include "weft/train/run/agreement.h"
 
 namespace weft {
 namespace {
