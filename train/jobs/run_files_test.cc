@@ -1,5 +1,3 @@
-#include "weft/train/jobs/run_files.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "weft/core/checksum.h"
 #include "weft/train/jobs/job.h"
+#include "weft/train/jobs/run_config.h"
 
 namespace weft {
 namespace {

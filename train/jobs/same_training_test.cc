@@ -1,5 +1,3 @@
-#include "weft/train/jobs/same_training.h"
-
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/rank_threads.h"
+#include "weft/train/jobs/run_config.h"
 
 namespace weft {
 namespace {
