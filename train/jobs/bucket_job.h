@@ -29,8 +29,7 @@ class BucketJob : public TrainingJob {
   absl::StatusOr<ProgramCounts> CountPrograms(int64_t steps) override;
 
  protected:
-  BucketJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training)
-      : TrainingJob(tokenizer, batch, std::move(lora), std::move(training)) {}
+  using TrainingJob::TrainingJob;
 
   // Rows holds the values of a batch, which stay valid until the next call of Fill.
   struct Rows {

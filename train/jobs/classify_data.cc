@@ -30,11 +30,6 @@ Hyperparameters ClassifyData::Table() {
   return table;
 }
 
-absl::Status ClassifyData::Check() const {
-  if (data_path_.empty()) return MissingFile("data");
-  return Validate(options_);
-}
-
 absl::Status ClassifyData::Read() {
   WEFT_ASSIGN_OR_RETURN(train_text_, ReadLabelledExamples(data_path_, options_));
   if (validation_path_.empty()) {

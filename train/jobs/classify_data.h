@@ -37,7 +37,7 @@ class ClassifyData {
  public:
   // Returns the rows of the task and the data: task, data, validation, format, ...
   Hyperparameters Table();
-  absl::Status Check() const;
+  absl::Status Check() const { return Validate(options_); }
 
   // Reads the files and sets labels(). Without validation data, every tenth example is one of validation.
   absl::Status Read();

@@ -13,8 +13,10 @@
 #include "weft/core/status.h"
 #include "weft/inference/open_model.h"
 #include "weft/text/corpus.h"
+#include "weft/text/load_tokenizer.h"
 #include "weft/text/text_files.h"
 #include "weft/text/token_bytes.h"
+#include "weft/text/tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -78,7 +80,7 @@ Hyperparameters GptData::Table() {
        &validation_,
        {.may_change = true, .is_path_list = true}},
   };
-  for (Hyperparameter& row : text_tokenizer_.Table()) table.push_back(std::move(row));
+  for (Hyperparameter& row : tokenizer_.Table()) table.push_back(std::move(row));
   return table;
 }
 
@@ -95,23 +97,20 @@ absl::Status GptData::OpenTexts(int64_t context) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> texts, ReadData(data_));
   const std::string text = Join(texts);
   const bool tenth = validation_.empty();
-  text_tokenizer_.set_run(run_);
   std::string characters = text;  // of all splits
   if (!tenth && !TokenSources::Names(validation_)) {
     const absl::StatusOr<std::vector<TextFile>> more = ReadTexts(validation_);
     if (!more.ok()) return Annotate(more.status(), "validation");
     characters += Join(*more);
   }
-  WEFT_RETURN_IF_ERROR(text_tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *text_tokenizer_);
+  WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
+  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *tokenizer_);
   // With other data than the run had, the trainer's error names the data that changed.
-  if (!tokens.ok() && !run_.empty()) {
-    WEFT_RETURN_IF_ERROR(text_tokenizer_.Learn(characters, text));
-    tokens = Encode(texts, *text_tokenizer_);
+  if (!tokens.ok() && tokenizer_.is_resumed()) {
+    WEFT_RETURN_IF_ERROR(tokenizer_.Learn(characters, text));
+    tokens = Encode(texts, *tokenizer_);
   }
   if (!tokens.ok()) return Annotate(tokens.status(), "data");
-  tokenizer_ = &*text_tokenizer_;
-  tokenizer_files_.assign(text_tokenizer_.files().begin(), text_tokenizer_.files().end());
   const absl::Span<const int32_t> ids = *tokens;
   absl::StatusOr<TokenCorpus> corpus = tenth ? TokenCorpus::Create(*std::move(tokens), context)
                                              : TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);
@@ -123,17 +122,14 @@ absl::Status GptData::OpenTexts(int64_t context) {
 }
 
 absl::Status GptData::OpenTokenFiles(int64_t context) {
-  if (!text_tokenizer_.path().empty()) {
+  if (!tokenizer_.path().empty()) {
     return InvalidArgument("tokenizer: the data is token files, which have a tokenizer of their own");
   }
   const auto splits = validation_.empty() ? TokenSources::kTenth : TokenSources::kWhole;
   absl::StatusOr<TokenSources> sources = TokenSources::Open(data_, context, splits, missing_);
   if (!sources.ok()) return Annotate(sources.status(), "data");
   sources_ = std::make_unique<TokenSources>(*std::move(sources));
-  WEFT_ASSIGN_OR_RETURN(tokenizer_files_, ReadTokenizerFiles(sources_->tokenizer()));
-  WEFT_ASSIGN_OR_RETURN(files_tokenizer_, LoadTokenizer(sources_->tokenizer()));
-  files_tokenizer_->ReadSpecial(text_tokenizer_.special_tokens());
-  tokenizer_ = files_tokenizer_.get();
+  WEFT_RETURN_IF_ERROR(tokenizer_.Read(sources_->tokenizer()));
   if (!validation_.empty()) WEFT_RETURN_IF_ERROR(OpenValidation(context));
   ahead_ = std::make_unique<ReadAhead>(sources_.get());
   return absl::OkStatus();
@@ -145,7 +141,7 @@ absl::Status GptData::OpenValidation(int64_t context) {
     if (!files.ok()) return Annotate(files.status(), "validation");
     WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> own, ReadTokenizerFiles(files->tokenizer()));
     const auto same = [](const NamedContents& a, const NamedContents& b) { return a.contents == b.contents; };
-    if (!absl::c_equal(own, tokenizer_files_, same)) {
+    if (!absl::c_equal(own, tokenizer_.files(), same)) {
       return InvalidArgument("validation: ", files->tokenizer(), " has another tokenizer than the data");
     }
     sources_->SetValidation(*std::move(files));
@@ -162,13 +158,8 @@ absl::Status GptData::OpenValidation(int64_t context) {
   return absl::OkStatus();
 }
 
-absl::Status GptData::WriteFiles(RunDirectory* run) const {
-  for (const auto& [name, contents] : tokenizer_files_) WEFT_RETURN_IF_ERROR(run->WriteKept(name, contents));
-  return absl::OkStatus();
-}
-
 std::string GptData::Counts() const {
-  const auto is = [&](const char* text) { return absl::StrContains(tokenizer_files_.front().contents, text); };
+  const auto is = [&](const char* text) { return absl::StrContains(tokenizer_.files().front().contents, text); };
   const char* const unit = is(R"("type":"character")") ? "characters" : is(R"("type":"byte")") ? "bytes" : "tokens";
   return absl::StrCat(size(DataSplit::kTrain), " ", unit, " (", tokenizer_->vocabulary_size(), " different)");
 }

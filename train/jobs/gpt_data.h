@@ -1,6 +1,7 @@
 // GptData is the data of a training of a GPT: texts or token files, for training and for validation, and the tokenizer.
 //
-//   GptData data;
+//   TrainingTokenizer tokenizer = GptTokenizer(8000);
+//   GptData data(&tokenizer);
 //   WEFT_RETURN_IF_ERROR(SetFromText("book.txt", data.Table()[0]));
 //   WEFT_RETURN_IF_ERROR(data.Open(/*context=*/64));
 //   WEFT_RETURN_IF_ERROR(data.Draw(windows_of_step_0, windows_of_step_1, &batch));
@@ -16,34 +17,26 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/text/load_tokenizer.h"
 #include "weft/text/token_files.h"
 #include "weft/text/token_source.h"
 #include "weft/text/token_sources.h"
-#include "weft/text/tokenizer.h"
 #include "weft/train/jobs/training_tokenizer.h"
-#include "weft/train/run/run_directory.h"
 
 namespace weft {
 
 class GptData {
  public:
+  // `tokenizer` must outlive the data.
+  explicit GptData(TrainingTokenizer* tokenizer) : tokenizer_(*tokenizer) {}
+
   Hyperparameters Table();  // rows data and validation, and those of TrainingTokenizer
-  // Sets the folder of the run that is resumed.
-  void set_run(const std::string& folder) { run_ = folder; }
-  // Sets the folder of the tokenizer if no option names one; "" for none.
-  void set_default_tokenizer(const std::string& folder) { text_tokenizer_.set_default(folder); }
   // Reports whether the data is token files, which know where documents begin.
   bool is_token_files() const { return TokenSources::Names(data_); }
 
-  // Opens the data, whose windows have `context` tokens. Must be called before the other functions. `missing`: see
-  // TokenFiles::Open.
+  // Opens the data, whose windows have `context` tokens, and reads or learns the tokenizer. Must be called before the
+  // other functions. `missing`: see TokenFiles::Open.
   absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
-  // Writes the tokenizer's files into the run's folder.
-  absl::Status WriteFiles(RunDirectory* run) const;
-  bool names_tokenizer() const { return !text_tokenizer_.path().empty(); }  // whether the option "tokenizer" is set
 
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& fingerprint() const { return sources_->fingerprint(); }
   int64_t size(DataSplit split) const { return sources_->size(split); }
   // Returns "3840000 characters (87 different)".
@@ -62,12 +55,9 @@ class GptData {
   absl::Status OpenTokenFiles(int64_t context);
   absl::Status OpenValidation(int64_t context);
 
-  std::string data_, validation_, run_;
+  std::string data_, validation_;
   MissingShards missing_ = MissingShards::kRefuse;
-  TrainingTokenizer text_tokenizer_ = GptTokenizer(8000);
-  std::unique_ptr<Tokenizer> files_tokenizer_;  // of token files
-  const Tokenizer* tokenizer_ = nullptr;
-  std::vector<NamedContents> tokenizer_files_;
+  TrainingTokenizer& tokenizer_;
   std::vector<int32_t> token_bytes_;  // by id
   std::unique_ptr<TokenSources> sources_;
   std::unique_ptr<ReadAhead> ahead_;  // null for texts, which are in memory

@@ -18,11 +18,9 @@
 namespace weft {
 
 GptJob::GptJob(const GptOptions& defaults)
-    : TrainingJob(/*tokenizer=*/nullptr, defaults.batch, defaults.lora, defaults.training),
+    : TrainingJob(&model_, &tokenizer_, defaults.batch, defaults.lora, defaults.training),
       model_(defaults.model),
-      documents_(defaults.documents) {
-  set_source(&model_);
-}
+      documents_(defaults.documents) {}
 
 Hyperparameters GptJob::Table() {
   Hyperparameters table = data_.Table();
@@ -74,26 +72,20 @@ Hyperparameters GptJob::Table() {
   return table;
 }
 
-absl::Status GptJob::Check(const RunDirectory* resumed) {
-  resumed_ = resumed != nullptr;
-  if (resumed_) data_.set_run(resumed->path());
-  return TrainingJob::Check(resumed);
-}
-
 absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
   if (documents_ != "across" && !data_.is_token_files()) {
     return InvalidArgument("documents: '", documents_,
                            "' needs token files, which know where documents begin (weft tokenize --out); the data is ",
                            "a text");
   }
-  data_.set_default_tokenizer(model_.tokenizer());
+  tokenizer_.set_default(model_.tokenizer());
   // Whether a rank needs a missing shard follows from its first step, which is not known here; see CheckShards.
   const auto missing = ranks().size() > 1 ? MissingShards::kAllow : MissingShards::kRefuse;
   WEFT_RETURN_IF_ERROR(data_.Open(context(), missing));
   fingerprint_ = data_.fingerprint();
   // Of a resumed run with other data, the vocabulary may differ, but the error of the data says more.
-  if (!resumed_ || model_.config().vocabulary == 0) {
-    WEFT_RETURN_IF_ERROR(model_.SetVocabulary(data_.tokenizer().vocabulary_size()));
+  if (!tokenizer_.is_resumed() || model_.config().vocabulary == 0) {
+    WEFT_RETURN_IF_ERROR(model_.SetVocabulary(tokenizer_->vocabulary_size()));
   }
   if (epochs_ > 0) training_.trainer.steps = epochs_ * batches_per_epoch();
   for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
@@ -106,12 +98,12 @@ absl::Status GptJob::Prepare(Parameters* /*parameters*/) {
 // The run keeps the end tokens and the other settings of generation of the model in "init". It does not if the option
 // "tokenizer" is set or if the data is token files, which have a tokenizer of their own: numbers of tokens may differ.
 absl::Status GptJob::WriteFiles(RunDirectory* run) const {
-  WEFT_RETURN_IF_ERROR(data_.WriteFiles(run));
-  const std::string from = resumed_ ? run->path() : model_.init();
-  if (from.empty() || data_.names_tokenizer() || data_.is_token_files()) return absl::OkStatus();
+  WEFT_RETURN_IF_ERROR(TrainingJob::WriteFiles(run));
+  const std::string from = tokenizer_.is_resumed() ? run->path() : model_.init();
+  if (from.empty() || !tokenizer_.path().empty() || data_.is_token_files()) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json settings, GenerationConfigOf(from));
   if (settings.empty()) return absl::OkStatus();
-  WEFT_RETURN_IF_ERROR(AddEndTokens(from, data_.tokenizer(), model_.config().vocabulary, &settings));
+  WEFT_RETURN_IF_ERROR(AddEndTokens(from, *tokenizer_, model_.config().vocabulary, &settings));
   return run->WriteKept(kGenerationConfig, settings.dump(2) + "\n");
 }
 
@@ -131,9 +123,9 @@ absl::StatusOr<std::string> GptJob::Generate(int64_t length, Parameters* paramet
       Generator::Create(model_.config(), parameters, {.runtime = {.batch = 8, .threads = training_.trainer.threads}}));
   const GenerateOptions how = {.sampling = {.temperature = sample_temperature_, .seed = training_.seed},
                                .length = length};
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(data_.tokenizer()));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*tokenizer_));
   WEFT_ASSIGN_OR_RETURN(const auto continued, generator->Generate({beginning}, how));
-  return data_.tokenizer().Decode(continued[0]);
+  return tokenizer_->Decode(continued[0]);
 }
 
 absl::StatusOr<std::string> GptJob::Sample(Parameters* parameters) const {

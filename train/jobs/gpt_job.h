@@ -16,6 +16,7 @@
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
+#include "weft/train/jobs/training_tokenizer.h"
 #include "weft/train/task.h"
 
 namespace weft {
@@ -25,7 +26,6 @@ class GptJob final : public TrainingJob {
   GptJob() : GptJob(GptOptions()) {}
 
   Hyperparameters Table() override;
-  absl::Status Check(const RunDirectory* resumed) override;
   absl::Status Prepare(Parameters* parameters) override;
   GptOptions options() const { return {model_.config(), batch_, lora_, training_, documents_}; }
   // Returns the number of batches of an epoch, or 0 if no option asks for epochs. The random windows of an epoch have
@@ -65,7 +65,8 @@ class GptJob final : public TrainingJob {
 
   // Options.
   SourceOf<PublishedGpt> model_;
-  GptData data_;
+  TrainingTokenizer tokenizer_ = GptTokenizer(8000);
+  GptData data_{&tokenizer_};
   std::string documents_;  // as in GptOptions
   // The positions of training windows: "anywhere" in the data; or "by-row": those of row i of B are in part i of B.
   std::string window_positions_ = "anywhere";
@@ -75,7 +76,6 @@ class GptJob final : public TrainingJob {
   int64_t sample_length_ = 500;
   double sample_temperature_ = 0.8;
 
-  bool resumed_ = false;
   std::vector<std::unique_ptr<GptProgram>> recorded_;  // of each size of micro-batch
   TokenBatch windows_;
   std::optional<WindowOptions> drawn_;  // the options of `windows_`; unset: no windows

@@ -18,14 +18,17 @@
 
 namespace weft {
 
-absl::Status MissingFile(absl::string_view option) { return InvalidArgument(option, ": no file was given"); }
-
 std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previous) {
   return absl::StrFormat("%016x", StableHash(absl::StrCat(previous, "\n", bytes)));
 }
 
-TrainingJob::TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training)
-    : batch_(batch), lora_(std::move(lora)), training_(std::move(training)), text_tokenizer_(tokenizer) {}
+TrainingJob::TrainingJob(ModelSource* source, TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora,
+                         TrainingOptions training)
+    : batch_(batch),
+      lora_(std::move(lora)),
+      training_(std::move(training)),
+      model_source_(source),
+      text_tokenizer_(tokenizer) {}
 
 Hyperparameters TrainingJob::AdapterRows() {
   return InGroup(
@@ -52,6 +55,9 @@ Hyperparameters TrainingJob::AdapterRows() {
 
 absl::Status TrainingJob::Check(const RunDirectory* resumed) {
   if (resumed != nullptr && text_tokenizer_ != nullptr) text_tokenizer_->set_run(resumed->path());
+  for (const Hyperparameter& row : Table()) {
+    if (row.rules.required && row.text().empty()) return InvalidArgument(row.flag, ": no file was given");
+  }
   WEFT_RETURN_IF_ERROR(weft::Validate(lora_));
   WEFT_RETURN_IF_ERROR(CheckMicroBatches(batch_, micro_batches()));
   return source().Check();

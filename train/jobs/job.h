@@ -85,11 +85,10 @@ class TrainingJob : public TrainingTask {
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
 
  protected:
-  // Takes the defaults of the options that all jobs have. `tokenizer` is a member of the derived job, or null if
-  // WriteFiles and PrepareTokenizer have no use.
-  TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training);
-  // Sets source() to a member of the derived job, whose constructor calls this.
-  void set_source(ModelSource* source) { model_source_ = source; }
+  // Takes the defaults of the options that all jobs have. `source` and `tokenizer` are members of the derived job, so
+  // this constructor does not use them. `tokenizer` is null if WriteFiles and PrepareTokenizer have no use.
+  TrainingJob(ModelSource* source, TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora,
+              TrainingOptions training);
 
   const Ranks& ranks() const { return ranks_; }
   int64_t micro_batches() const { return training_.trainer.micro_batches; }
@@ -109,13 +108,10 @@ class TrainingJob : public TrainingTask {
   std::vector<TrainingProgram> programs_;  // set by Prepare
 
  private:
-  ModelSource* model_source_ = nullptr;
+  ModelSource* model_source_;
   TrainingTokenizer* text_tokenizer_;
   Ranks ranks_;
 };
-
-// Returns InvalidArgument "OPTION: no file was given".
-absl::Status MissingFile(absl::string_view option);
 
 // Returns a fingerprint of `previous` and `bytes`. For several arrays, pass the result of each call as the next
 // `previous`.

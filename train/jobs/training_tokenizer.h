@@ -55,19 +55,19 @@ class TrainingTokenizer {
   // Makes a tokenizer of the kind that the option names, or else of the default kind: of the characters of `text`, or
   // BPE from `learnt_from`.
   absl::Status Learn(absl::string_view text, absl::string_view learnt_from);
+  // Reads the tokenizer of a file or folder.
+  absl::Status Read(const std::string& path);
   // Writes the tokenizer's files into the run's folder.
   absl::Status Write(RunDirectory* run) const;
 
   const std::string& path() const { return path_; }  // the option's value
-  std::optional<bool> special_tokens() const { return special_tokens_; }
+  bool is_resumed() const { return !run_.empty(); }  // whether set_run was called
   // Returns the tokenizer's files.
   absl::Span<const NamedContents> files() const { return files_; }
   const Tokenizer* operator->() const { return tokenizer_.get(); }
   const Tokenizer& operator*() const { return *tokenizer_; }
 
  private:
-  absl::Status Read(const std::string& path);
-
   std::string path_, default_, run_;
   int64_t vocabulary_;
   std::vector<std::string> special_;

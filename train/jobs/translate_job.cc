@@ -32,13 +32,11 @@ absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const
 }  // namespace
 
 TranslateJob::TranslateJob()
-    : BucketJob(&tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
+    : BucketJob(&model_, &tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
                 {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
                  .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
-                 .epochs = 10}) {
-  set_source(&model_);
-}
+                 .epochs = 10}) {}
 
 std::string TranslateJob::Title(const Parameters& parameters) const {
   return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(), " pairs of sentences (",
@@ -95,9 +93,6 @@ Hyperparameters TranslateJob::Table() {
 }
 
 absl::Status TranslateJob::Check(const RunDirectory* resumed) {
-  for (const auto& [name, path] : {std::pair{"source", &source_}, std::pair{"target", &target_}}) {
-    if (path->empty()) return MissingFile(name);
-  }
   if (validation_source_.empty() != validation_target_.empty()) {
     return InvalidArgument("validation-source: it needs validation-target, and vice versa");
   }
