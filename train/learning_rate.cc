@@ -142,30 +142,25 @@ RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSett
   };
 }
 
-RateSchedule JoinSchedules(std::vector<RatePart> parts) {
-  WEFT_CHECK(!parts.empty());
-  return [parts = std::move(parts)](int64_t step) {
-    size_t i = 0;
-    for (; i + 1 < parts.size() && step >= parts[i].steps; ++i) step -= parts[i].steps;
-    return parts[i].rate(step);
-  };
-}
-
 absl::StatusOr<RateSchedule> ParseRateSchedule(absl::string_view text, const RateScheduleSettings& settings) {
   if (settings.floor > settings.peak) {
     return InvalidArgument("schedule: the minimum learning rate ", settings.floor, " is more than the highest, ",
                            settings.peak);
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<NamedPart> named, ParseParts(text));
-  const std::vector<int64_t> lengths = Lengths(named, settings.steps);
-  std::vector<RatePart> parts;
+  std::vector<int64_t> lengths = Lengths(named, settings.steps);
+  std::vector<RateSchedule> parts;  // the steps of each count from 0 again
   RateScheduleSettings each = settings;
   for (size_t i = 0; i < named.size(); ++i) {
     each.steps = lengths[i];
-    parts.push_back({MakeRateSchedule(*named[i].row, each), each.steps});
+    parts.push_back(MakeRateSchedule(*named[i].row, each));
     each.warmup = 0;
   }
-  return parts.size() == 1 ? parts[0].rate : JoinSchedules(std::move(parts));
+  return [parts = std::move(parts), lengths = std::move(lengths)](int64_t step) {
+    size_t i = 0;  // the last part continues for ever
+    for (; i + 1 < parts.size() && step >= lengths[i]; ++i) step -= lengths[i];
+    return parts[i](step);
+  };
 }
 
 absl::Status CheckLengths(absl::string_view text, const RateScheduleSettings& settings) {

@@ -58,13 +58,6 @@ const RateScheduleRow* FindRateSchedule(absl::string_view name);
 // Returns the schedule of `row` after the warm-up. `row` must outlive the schedule.
 RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSettings& settings);
 
-struct RatePart {
-  RateSchedule rate;  // its steps count from 0 again
-  int64_t steps = 0;  // the last part continues for ever
-};
-// Returns the schedule that follows each part for its number of steps. `parts` must not be empty.
-RateSchedule JoinSchedules(std::vector<RatePart> parts);
-
 // Returns the schedule that `text` describes: a name, or parts NAME:STEPS separated by commas. The last part may lack
 // its number of steps, and then has the rest. All parts have the settings' `peak` and `floor`; only the first has a
 // warm-up. Returns InvalidArgument if a name is unknown, if one of several parts is "plateau", or if `floor` exceeds

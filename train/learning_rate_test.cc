@@ -61,12 +61,13 @@ TEST(RateScheduleTest, NeverBelowTheFloor) {
 }
 
 TEST(RateScheduleTest, JoinsParts) {
-  const RateSchedule joined =
-      JoinSchedules({{[](int64_t step) { return 10.0 + step; }, 2}, {[](int64_t step) { return 20.0 + step; }, 1}});
-  EXPECT_EQ(joined(0), 10);
-  EXPECT_EQ(joined(1), 11);
-  EXPECT_EQ(joined(2), 20);
-  EXPECT_EQ(joined(9), 27);  // the last part continues
+  const absl::StatusOr<RateSchedule> joined =
+      ParseRateSchedule("linear:4, constant", {.peak = 1, .floor = 0, .warmup = 0, .steps = 8});
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ((*joined)(0), 1);
+  EXPECT_EQ((*joined)(3), 0.25);
+  EXPECT_EQ((*joined)(4), 1);
+  EXPECT_EQ((*joined)(9), 1);  // the last part continues
   // A second part with a number of steps continues, too.
   const absl::StatusOr<RateSchedule> parsed =
       ParseRateSchedule("constant:4, linear:4", {.peak = 1, .floor = 0, .warmup = 1, .steps = 8});

@@ -25,6 +25,16 @@ RateScheduleSettings ScheduleOf(const TrainingOptions& options, int64_t steps) {
   return schedule;
 }
 
+// Returns the settings of the plateau that scales the learning rate, or nothing if the schedule is another.
+std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options) {
+  const RateScheduleRow* const row = FindRateSchedule(options.schedule_name);
+  if (row == nullptr || !row->plateau) return std::nullopt;
+  PlateauSettings plateau = options.plateau;
+  const double peak = options.schedule.peak;
+  plateau.min_scale = peak > 0 ? options.schedule.floor / peak : 0;
+  return plateau;
+}
+
 Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
   std::vector<std::string> names;
   for (const RateScheduleRow& row : RateSchedules()) names.emplace_back(row.name);
@@ -251,15 +261,6 @@ absl::Status CheckSchedule(const TrainingOptions& options, int64_t batches_per_e
   if (schedule.steps == 0) return absl::OkStatus();
   if (!options.warmup) schedule.warmup = std::min(schedule.warmup, schedule.steps);
   return CheckLengths(options.schedule_name, schedule);
-}
-
-std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options) {
-  const RateScheduleRow* const row = FindRateSchedule(options.schedule_name);
-  if (row == nullptr || !row->plateau) return std::nullopt;
-  PlateauSettings plateau = options.plateau;
-  const double peak = options.schedule.peak;
-  plateau.min_scale = peak > 0 ? options.schedule.floor / peak : 0;
-  return plateau;
 }
 
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch) {

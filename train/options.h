@@ -69,8 +69,6 @@ absl::Status Validate(const TrainingOptions& options);
 // Returns InvalidArgument if `options.warmup` or the parts of the schedule take more steps than the training. The
 // default warm-up may be longer: a short training ends within it.
 absl::Status CheckSchedule(const TrainingOptions& options, int64_t batches_per_epoch);
-// Returns the settings of the plateau that scales the learning rate, or nothing if the schedule is another.
-std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options);
 // Returns the options of a trainer. Sets the learning rate by the schedule, and turns epochs into steps. `options` must
 // be valid.
 TrainerOptions ToTrainerOptions(const TrainingOptions& options, int64_t batches_per_epoch);
