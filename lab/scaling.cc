@@ -51,14 +51,6 @@ std::vector<std::string> TaskNames(const Graph& graph) {
 
 }  // namespace
 
-double Workload::seconds() const {
-  double sum = 0;
-  for (const TaskCost& cost : costs) sum += cost.seconds;
-  return sum;
-}
-
-double Workload::critical_path() const { return FindCriticalPath(schedule, SecondsOf(costs)).seconds; }
-
 std::vector<ScalingCase> ScalingCases(absl::string_view policy, absl::Span<const int> workers) {
   std::vector<ScalingCase> cases;
   for (const Policy* const each : Policies()) {
@@ -90,13 +82,6 @@ absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::S
                   .costs = TaskCosts(graph, seconds, options.cache_bytes),
                   .names = TaskNames(graph)};
 }
-
-Workload WorkloadOf(const TaskList& tasks) {
-  const Schedule schedule = tasks.schedule();
-  return {.schedule = schedule, .measured_schedule = schedule, .costs = tasks.costs, .names = tasks.names};
-}
-
-TaskList ToTaskList(const Workload& workload) { return ListTasks(workload.schedule, workload.names, workload.costs); }
 
 SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers) {
   SimulatedMachine machine = {.workers = workers};

@@ -23,17 +23,6 @@
 
 namespace weft {
 
-// The tasks that are simulated.
-struct Workload {
-  Schedule schedule;           // with priorities from the cost model
-  Schedule measured_schedule;  // with priorities from measured times
-  std::vector<TaskCost> costs;
-  std::vector<std::string> names;  // by task; empty strings for tasks without a name
-
-  double seconds() const;        // of all tasks on one worker
-  double critical_path() const;  // seconds
-};
-
 // A policy and a number of workers. MeasureWorkload adds the times of real executions to `seconds`.
 struct ScalingCase {
   const Policy* policy = nullptr;
@@ -55,8 +44,6 @@ struct WorkloadOptions {
 // Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also
 // measures that case. Executions take turns, so that all cases meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
-Workload WorkloadOf(const TaskList& tasks);
-TaskList ToTaskList(const Workload& workload);
 
 // Returns the machine whose workers share it as `sharing` says. Empty: they lose nothing.
 SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers);

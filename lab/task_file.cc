@@ -42,13 +42,13 @@ std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const
 
 }  // namespace
 
-Schedule TaskList::schedule() const {
-  ScheduleBuilder builder;
-  for (size_t t = 0; t < costs.size(); ++t)
-    builder.AddTask(costs[t].seconds, /*ends_later=*/false, parts.empty() ? 1 : parts[t]);
-  for (const auto& [before, after] : edges) builder.AddEdge(before, after);
-  return std::move(builder).Build();
+double Workload::seconds() const {
+  double sum = 0;
+  for (const TaskCost& cost : costs) sum += cost.seconds;
+  return sum;
 }
+
+double Workload::critical_path() const { return FindCriticalPath(schedule, SecondsOf(costs)).seconds; }
 
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from) {
   const auto wrong = [&](const auto&... what) { return InvalidArgument(from, " is not a file of tasks: ", what...); };
@@ -114,15 +114,26 @@ std::string PrintTasks(const TaskList& list) {
   return JsonLine(json) + "\n";
 }
 
-TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs) {
-  WEFT_CHECK(names.size() == schedule.task_count && costs.size() == schedule.task_count);
+Workload WorkloadOf(const TaskList& tasks) {
+  ScheduleBuilder builder;
+  for (size_t t = 0; t < tasks.costs.size(); ++t) {
+    builder.AddTask(tasks.costs[t].seconds, /*ends_later=*/false, tasks.parts.empty() ? 1 : tasks.parts[t]);
+  }
+  for (const auto& [before, after] : tasks.edges) builder.AddEdge(before, after);
+  const Schedule schedule = std::move(builder).Build();
+  return {.schedule = schedule, .measured_schedule = schedule, .costs = tasks.costs, .names = tasks.names};
+}
+
+TaskList ToTaskList(const Workload& workload) {
+  const Schedule& schedule = workload.schedule;
+  WEFT_CHECK(workload.names.size() == schedule.task_count && workload.costs.size() == schedule.task_count);
   TaskList list;
   std::vector<uint32_t> number(schedule.size());
   for (uint32_t task : SerialOrder(schedule)) {
     number[task] = static_cast<uint32_t>(list.costs.size());
     const bool join = task >= schedule.task_count;
-    list.names.push_back(join ? "join" : names[task]);
-    list.costs.push_back(join ? TaskCost{} : costs[task]);
+    list.names.push_back(join ? "join" : workload.names[task]);
+    list.costs.push_back(join ? TaskCost{} : workload.costs[task]);
     list.parts.push_back(static_cast<uint16_t>(schedule.PartsOf(task)));
   }
   for (uint32_t task = 0; task < schedule.size(); ++task) {

@@ -1,5 +1,5 @@
-// These functions read and write lists of tasks as JSON, so that the tasks can be simulated again or elsewhere. The
-// tasks need not come from a compiled graph.
+// A Workload is what is simulated: tasks and their costs. These functions read and write its tasks as JSON, so that
+// they can be simulated again or elsewhere. The tasks need not come from a compiled graph.
 //
 //   {"weft_tasks": 1,
 //    "tasks": [{"name": "load", "seconds": 1e-3, "bytes": 4e6}, {"name": "add", "seconds": 2e-4}],
@@ -16,28 +16,37 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "weft/graph/schedule.h"
 #include "weft/lab/simulate.h"
 
 namespace weft {
 
+// The tasks that are simulated.
+struct Workload {
+  Schedule schedule;           // with priorities from the cost model
+  Schedule measured_schedule;  // with priorities from measured times
+  std::vector<TaskCost> costs;
+  std::vector<std::string> names;  // by task; empty strings for tasks without a name
+
+  double seconds() const;        // of all tasks on one worker
+  double critical_path() const;  // seconds
+};
+
+// The tasks of a file.
 struct TaskList {
   std::vector<std::string> names;  // by task
   std::vector<TaskCost> costs;
   std::vector<uint16_t> parts;                       // of each task; empty: one
   std::vector<std::pair<uint32_t, uint32_t>> edges;  // (before, after), before < after
-
-  Schedule schedule() const;
 };
 
 // Parses the contents of a task file. If the text is malformed, returns InvalidArgument with the location in the file.
 // `from`: the file name for errors.
 absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
 std::string PrintTasks(const TaskList& tasks);
-// Returns the tasks of `schedule` in a serial order, and its joins as tasks of 0 seconds. `names` and `costs` have one
-// entry for each of the `task_count` tasks of the schedule.
-TaskList ListTasks(const Schedule& schedule, absl::Span<const std::string> names, absl::Span<const TaskCost> costs);
+Workload WorkloadOf(const TaskList& tasks);
+// Returns the tasks of `workload` in a serial order, and the joins of its schedule as tasks of 0 seconds.
+TaskList ToTaskList(const Workload& workload);
 
 }  // namespace weft
 

@@ -16,7 +16,7 @@ TEST(TaskFileTest, ReadsTasksAndEdges) {
   ASSERT_TRUE(tasks.ok()) << tasks.status();
   EXPECT_THAT(tasks->names, testing::ElementsAre("load", ""));
   EXPECT_EQ(tasks->costs[0].bytes, 5);
-  const Schedule schedule = tasks->schedule();
+  const Schedule schedule = WorkloadOf(*tasks).schedule;
   EXPECT_EQ(schedule.task_count, 2u);
   EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, SecondsOf(tasks->costs)).seconds, 3);
   EXPECT_DOUBLE_EQ(Simulate(schedule, tasks->costs, kFifo, {.workers = 2, .task_seconds = 0}).makespan, 3);
@@ -36,10 +36,10 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
     for (uint32_t after = 100; after < 200; after += 1 + before % 3) builder.AddEdge(before, after);
   }
   const Schedule schedule = std::move(builder).Build();
-  const absl::StatusOr<TaskList> read = ParseTasks(PrintTasks(ListTasks(schedule, names, costs)), "written");
+  const absl::StatusOr<TaskList> read =
+      ParseTasks(PrintTasks(ToTaskList({.schedule = schedule, .costs = costs, .names = names})), "written");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_DOUBLE_EQ(FindCriticalPath(read->schedule(), SecondsOf(read->costs)).seconds,
-                   FindCriticalPath(schedule, SecondsOf(costs)).seconds);
+  EXPECT_DOUBLE_EQ(WorkloadOf(*read).critical_path(), FindCriticalPath(schedule, SecondsOf(costs)).seconds);
   double bytes = 0;
   for (const TaskCost& cost : read->costs) bytes += cost.bytes;
   EXPECT_DOUBLE_EQ(bytes, 100.0 * 199 * 200 / 2);
