@@ -1,11 +1,10 @@
-#include "weft/lab/ranks/group_costs.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "weft/distributed/message_ops.h"
 #include "weft/graph/compile.h"
+#include "weft/lab/ranks/rank_scaling.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
