@@ -1,5 +1,5 @@
 'use strict';
-// Turns the page's data, which folded_print.h describes, into one list of nodes, and folds these into boxes.
+// Turns the page's data, which fold.h describes, into one list of nodes, and folds these into boxes.
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const nodes = data.boxes.flatMap(b => b.nodes.map(n => ({...n, phase: b.phase}))).sort((a, b) => a.id - b.id);

@@ -11,7 +11,6 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/print.h"
 #include "weft/lab/fold.h"
-#include "weft/lab/folded_print.h"
 #include "weft/lab/graph_page.h"
 #include "weft/lab/page.h"
 #include "weft/lab/ranks/rank_step.h"
