@@ -22,6 +22,22 @@ constexpr uint32_t kNoBox = std::numeric_limits<uint32_t>::max();
 
 bool IsSource(const Node& node) { return node.op == &kInputOp || node.op == &kParameterOp || node.op == &kConstantOp; }
 
+// Returns the first `depth` levels of a scope, or the whole scope if it has fewer.
+std::string ScopePrefix(const std::string& scope, int depth) {
+  size_t end = 0;
+  for (int level = 0; level < depth && end != std::string::npos; ++level) {
+    end = scope.find('/', end == 0 ? 0 : end + 1);
+  }
+  return scope.substr(0, end);
+}
+
+// Returns the cost model's cost of a node. Sources, groups and views run no kernel, so they cost 0.
+Cost CostOfNode(const Program& program, const Node& node) {
+  if (IsSource(node) || node.op == &kGroupOp || node.op == &kGradientOp || node.op->view) return {};
+  const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
+  return CostOf(*node.op, {node.attrs, inputs, outputs});
+}
+
 // The boxes while nodes are being added.
 struct Boxes {
   std::vector<Box> boxes;
@@ -141,20 +157,6 @@ std::vector<Phase> RecordedPhases(const Program& program) {
   std::vector<Phase> phases;
   for (const Node& node : program.nodes) phases.push_back(IsSource(node) ? Phase::kInput : Phase::kRecorded);
   return phases;
-}
-
-std::string ScopePrefix(const std::string& scope, int depth) {
-  size_t end = 0;
-  for (int level = 0; level < depth && end != std::string::npos; ++level) {
-    end = scope.find('/', end == 0 ? 0 : end + 1);
-  }
-  return scope.substr(0, end);
-}
-
-Cost CostOfNode(const Program& program, const Node& node) {
-  if (IsSource(node) || node.op == &kGroupOp || node.op == &kGradientOp || node.op->view) return {};
-  const Types inputs = program.InputTypes(node), outputs = program.OutputTypes(node);
-  return CostOf(*node.op, {node.attrs, inputs, outputs});
 }
 
 Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth) {

@@ -56,10 +56,6 @@ struct Fold {
 // are in no box. If a node would close a cycle of boxes, it begins a new part: another box of its scope and phase. This
 // occurs if a scope has nodes of other scopes between its own, as between the two sums of a Transformer block.
 Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int depth);
-// Returns the first `depth` levels of a scope, or the whole scope if it has fewer.
-std::string ScopePrefix(const std::string& scope, int depth);
-// Returns the cost model's cost of a node. Sources, groups and views run no kernel, so they cost 0.
-Cost CostOfNode(const Program& program, const Node& node);
 
 // Prints a fold as Graphviz's DOT: each box with its phase, number of nodes, cost and parameters.
 std::string PrintDot(const Fold& fold);
