@@ -52,6 +52,14 @@ struct BeamSearchOptions {
   bool IsEnd(int32_t token) const;
 };
 
+// The search of a Translator (inference/translate.h).
+struct TranslateOptions {
+  BeamSearchOptions search;
+  // Maximum number of tokens in a translation, at most the context. 0: 50 tokens more than the source has, or the
+  // context if that is less (Vaswani et al., 2017, section 6.1).
+  int64_t max_length = 0;
+};
+
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without the begin token and the end token
   double log_probability = 0;   // includes the probability of the end token

@@ -15,17 +15,6 @@
 #include "weft/text/lines.h"
 
 namespace weft {
-namespace {
-
-absl::Status CheckOneLabel(LabelScores scores) {
-  if (scores == LabelScores::kSoftmax) return absl::OkStatus();
-  return InvalidArgument("the model's problem_type is ",
-                         scores == LabelScores::kSigmoid ? "multi_label_classification" : "regression",
-                         ", but the examples have one label each; wanted single_label_classification");
-}
-
-}  // namespace
-
 std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits,
                                          LabelScores scores) {
   std::vector<double> values(logits.begin(), logits.end());
@@ -40,30 +29,12 @@ std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, a
   return ranked;
 }
 
-ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes) {
-  ClassScore score = {.count = static_cast<int64_t>(logits.size())};
-  std::vector<int32_t> predicted;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const auto highest = std::max_element(logits[i].begin(), logits[i].end());
-    const double max = *highest;
-    double sum = 0;
-    for (const float logit : logits[i]) sum += std::exp(logit - max);
-    score.loss += max + std::log(sum) - logits[i][static_cast<size_t>(classes[i])];
-    predicted.push_back(static_cast<int32_t>(highest - logits[i].begin()));
-    score.accuracy += predicted.back() == classes[i] ? 1 : 0;
-  }
-  score.loss /= static_cast<double>(score.count);
-  score.accuracy /= static_cast<double>(score.count);
-  if (!logits.empty()) score.confusion = CountConfusions(classes, predicted, logits[0].size());
-  return score;
-}
-
-TextHead::TextHead(const OpenedBert& bert, const ClassifierOptions& options)
+TextHead::TextHead(const OpenedBert& bert, const BertEncoderOptions& options)
     : Classifier(bert.model.labels, bert.model.scores, bert.model.task),
       options_(options),
-      pairs_(bert.model.pairs || options.encoder.pairs) {}
+      pairs_(bert.model.pairs || options.pairs) {}
 
-absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, const ClassifierOptions& options) {
+absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, const BertEncoderOptions& options) {
   auto head = std::unique_ptr<TextHead>(new TextHead(bert, options));
   const TextTask task = head->task();
   const auto classes = static_cast<int64_t>(head->labels().size());
@@ -76,8 +47,8 @@ absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, cons
     return task == TextTask::kTokens ? model.Classify(hidden, classes)
                                      : model.ClassifyText(hidden, inputs.lengths, classes);
   };
-  bert.tokenizer->ReadSpecial(options.encoder.special_tokens);
-  BertEncoderOptions encoder = options.encoder;
+  bert.tokenizer->ReadSpecial(options.special_tokens);
+  BertEncoderOptions encoder = options;
   encoder.pairs = head->pairs_;
   WEFT_ASSIGN_OR_RETURN(head->encoder_, BertEncoder::Create(std::move(bert), encoder, record));
   return head;
@@ -97,7 +68,7 @@ absl::StatusOr<std::vector<std::string>> TextHead::TextsOf(absl::string_view lin
 // Appends an example with the input that the model reads of it.
 absl::Status TextHead::Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const {
   WEFT_RETURN_IF_ERROR(texts.status());
-  const EncodeLimits limits = {encoder_->config().context, options_.encoder.truncate};
+  const EncodeLimits limits = {encoder_->config().context, options_.truncate};
   const Tokenizer& tokenizer = encoder_->tokenizer();
   WordsInput input;
   if (task() == TextTask::kTokens) {
@@ -150,7 +121,7 @@ absl::Status TextHead::Classify(const std::vector<std::string>& files, Take take
   LineReader reader(files);
   while (true) {
     WEFT_ASSIGN_OR_RETURN(const TextLines lines,
-                          reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.encoder.runtime.batch)));
+                          reader.Next(kBatchesAtOnce * static_cast<size_t>(options_.runtime.batch)));
     if (lines.lines.empty()) return absl::OkStatus();
     std::vector<Example> examples;
     absl::Status error;
@@ -171,61 +142,6 @@ absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(const LabelledExampl
   return Run(std::move(own));
 }
 
-// Whether examples are pairs follows from the model, and not from the options.
-absl::StatusOr<LabelledExamples> TextHead::Read(const std::vector<std::string>& files) const {
-  LabelledDataOptions data = options_.data;
-  data.task = task() == TextTask::kTokens || !pairs_ ? task() : TextTask::kPair;
-  if (!pairs_ && !data.text_pair_column.empty()) {
-    return InvalidArgument("text-pair-column: the model takes no pairs of texts");
-  }
-  return ReadLabelledExamples(absl::MakeConstSpan(files), data);
-}
-
-absl::StatusOr<ClassScore> TextHead::Evaluate(const std::vector<std::string>& files, const std::string& /*labels*/) {
-  const bool words = task() == TextTask::kTokens, numbers = task() == TextTask::kRegression;
-  if (!words && !numbers) WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
-  if (numbers && labels().size() > 1) {
-    return InvalidArgument("the model predicts ", labels().size(), " numbers, but the examples have one each");
-  }
-  WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, Read(files));
-  if (numbers) return ScoreNumbers(examples);
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels()));
-  WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, Run(examples));
-  TaggingScore tags;
-  std::vector<std::vector<float>> logits;
-  std::vector<int32_t> classes;
-  for (size_t i = 0; i < results.size(); ++i) {
-    std::vector<std::string> right, predicted;
-    for (size_t word = 0; word < ids[i].size(); ++word) {
-      std::vector<float>& row = results[i].values[word];
-      if (row.empty()) continue;  // the word was cut
-      right.push_back(examples.examples[i].labels[word]);
-      predicted.push_back(labels()[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
-      logits.push_back(std::move(row));
-      classes.push_back(ids[i][word]);
-    }
-    if (words) tags.Add(right, predicted);
-  }
-  ClassScore score = ScoreClasses(logits, classes);
-  score.tags = std::move(tags);
-  return score;
-}
-
-absl::StatusOr<ClassScore> TextHead::ScoreNumbers(const LabelledExamples& examples) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<float> numbers, LabelNumbers(examples));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<ClassifierResult> results, Run(examples));
-  ClassScore score = {.count = static_cast<int64_t>(numbers.size())};
-  std::vector<double> right(numbers.begin(), numbers.end()), predicted;
-  for (size_t i = 0; i < results.size(); ++i) {
-    predicted.push_back(static_cast<double>(results[i].values[0][0]));
-    score.loss += (predicted[i] - right[i]) * (predicted[i] - right[i]);
-  }
-  score.loss /= static_cast<double>(score.count);
-  score.pearson = PearsonCorrelation(right, predicted);
-  score.spearman = SpearmanCorrelation(right, predicted);
-  return score;
-}
-
 PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
     : Classifier(vit.labels, vit.scores, TextTask::kSequence), config_(vit.config), batch_(batch) {
   input_ = graph_.tape.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
@@ -233,7 +149,7 @@ PictureClassifier::PictureClassifier(const PublishedVit& vit, int64_t batch)
 }
 
 absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const std::string& path,
-                                                                           const ClassifierOptions& options) {
+                                                                           const RuntimeOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const PublishedVit vit, ReadModelOf<PublishedVit>(path));
   if (vit.task != VitTask::kClassify) {
     return InvalidArgument(path,
@@ -241,11 +157,11 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                            " and has no classifier; weft train vit --init=", path, " adds one");
   }
   WEFT_RETURN_IF_ERROR(CheckOneChannel(path, vit.config));
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, options.encoder.runtime.batch));
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, options.batch));
   WEFT_ASSIGN_OR_RETURN(classifier->scale_, ReadPixelScale(path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit.weights, &classifier->parameters_));
-  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile(
-      {.fetch = {classifier->logits_}}, options.encoder.runtime.For(vit.weights.dtype()), &classifier->parameters_));
+  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}}, options.For(vit.weights.dtype()),
+                                                  &classifier->parameters_));
   return classifier;
 }
 
@@ -283,30 +199,9 @@ absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<ClassScore> PictureClassifier::Evaluate(const std::vector<std::string>& files,
-                                                       const std::string& labels) {
-  WEFT_RETURN_IF_ERROR(CheckOneLabel(scores()));
-  if (!labels.empty() && files.size() > 1) {
-    return InvalidArgument("labels: they are of one file of pictures, but there are several");
-  }
-  std::vector<std::vector<float>> logits;
-  std::vector<int32_t> classes;
-  for (const std::string& path : files) {
-    WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
-    for (const int32_t label : images.labels) {
-      if (label < config_.classes) continue;
-      return InvalidArgument(path, ": the label ", label, " is none of the model's ", config_.classes, " classes");
-    }
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> more, Run(images));
-    logits.insert(logits.end(), more.begin(), more.end());
-    classes.insert(classes.end(), images.labels.begin(), images.labels.end());
-  }
-  return ScoreClasses(logits, classes);
-}
-
-absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options) {
+absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const BertEncoderOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
-  if (family == &PublishedVit::kFamily) return PictureClassifier::Open(path, options);
+  if (family == &PublishedVit::kFamily) return PictureClassifier::Open(path, options.runtime);
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
   return TextHead::Create(std::move(bert), options);
 }

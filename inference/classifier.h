@@ -25,7 +25,6 @@
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/bert_encoder.h"
-#include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/pixel_scale.h"
 #include "weft/inference/runtime.h"
@@ -35,13 +34,6 @@
 #include "weft/text/text_task.h"
 
 namespace weft {
-
-struct ClassifierOptions {
-  // Of a ViT, only the runtime is used. `pairs`: texts are pairs, also if the model does not say so, as published
-  // models do not. `layers` and `format` are not used.
-  BertEncoderOptions encoder = {};
-  LabelledDataOptions data = {};  // the format of labelled texts; its task is not used
-};
 
 struct LabelProbability {
   std::string label;
@@ -60,19 +52,6 @@ struct ClassifierResult {
   // word; a row is empty if the word has no token, or if it was cut.
   std::vector<std::vector<float>> values;
 };
-
-// The score of a model that chooses among classes, or predicts a number.
-struct ClassScore {
-  int64_t count = 0;                 // of examples or, for the task tokens, of words that the model read
-  double loss = 0;                   // mean, in nats; of a regression, the mean squared error
-  double accuracy = 0;               // fraction of examples whose most likely class is the right one
-  ConfusionMatrix confusion = {};    // empty where classes are tokens
-  TaggingScore tags = {};            // for the task tokens
-  double pearson = 0, spearman = 0;  // of a regression: correlations of the right and the predicted numbers
-};
-
-// Returns the score of examples with these logits and right classes.
-ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes);
 
 class Classifier {
  public:
@@ -93,12 +72,6 @@ class Classifier {
   // `take` gets the results of the lines before the wrong line, or of the pictures in the files before the wrong file.
   virtual absl::Status Classify(const std::vector<std::string>& files, Take take) = 0;
 
-  // Measures the classifier on files of labelled texts (text/labelled_examples.h), or on pictures with labels.
-  // `labels`: for pictures in IDX, the file with the labels of the one file of pictures; else empty. Returns
-  // InvalidArgument for a label that the model does not have, or if an example has one right label, but the scores are
-  // not kSoftmax. Also returns InvalidArgument for a regression of several numbers.
-  virtual absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) = 0;
-
  protected:
   Classifier(std::vector<std::string> labels, LabelScores scores, TextTask task)
       : labels_(std::move(labels)), scores_(scores), task_(task) {}
@@ -113,22 +86,23 @@ class Classifier {
 // each word, or the number of a regression.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
-//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.encoder = {.truncate = true}}));
-//   WEFT_ASSIGN_OR_RETURN(const ClassScore score, head->Evaluate({"test.conll"}, ""));
+//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.truncate = true}));
+//   WEFT_ASSIGN_OR_RETURN(const auto results, head->Run(examples));
 class TextHead final : public Classifier {
  public:
-  // Returns Unimplemented if the model has no classifier.
-  static absl::StatusOr<std::unique_ptr<TextHead>> Create(OpenedBert bert, const ClassifierOptions& options);
+  // Texts are pairs if the model or `options` say so: published models do not. `options.layers` and `options.format`
+  // are not used. Returns Unimplemented if the model has no classifier.
+  static absl::StatusOr<std::unique_ptr<TextHead>> Create(OpenedBert bert, const BertEncoderOptions& options);
 
+  bool pairs() const { return pairs_; }
   absl::string_view example() const override { return pairs_ ? "pair" : "text"; }
   absl::Status Classify(const std::vector<std::string>& files, Take take) override;
-  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
 
   // Computes the results of examples.
   absl::StatusOr<std::vector<ClassifierResult>> Run(const LabelledExamples& examples);
 
  private:
-  TextHead(const OpenedBert& bert, const ClassifierOptions& options);
+  TextHead(const OpenedBert& bert, const BertEncoderOptions& options);
   struct Example {
     std::vector<std::string> texts;
     WordsInput input;
@@ -136,10 +110,8 @@ class TextHead final : public Classifier {
   absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
   absl::Status Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const;
   absl::StatusOr<std::vector<ClassifierResult>> Run(std::vector<Example> examples);
-  absl::StatusOr<ClassScore> ScoreNumbers(const LabelledExamples& examples);
-  absl::StatusOr<LabelledExamples> Read(const std::vector<std::string>& files) const;
 
-  const ClassifierOptions options_;
+  const BertEncoderOptions options_;
   const bool pairs_;
   std::unique_ptr<BertEncoder> encoder_;
 };
@@ -154,14 +126,14 @@ class PictureClassifier final : public Classifier {
   // have that file; otherwise, without it, pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model
   // has several channels, because Images have one.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
-                                                                 const ClassifierOptions& options);
+                                                                 const RuntimeOptions& options);
 
   // Returns the logits of each picture's classes. Returns InvalidArgument if the pictures' size is not the model's.
   absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
 
+  const VitConfig& config() const { return config_; }
   absl::string_view example() const override { return "picture"; }
   absl::Status Classify(const std::vector<std::string>& files, Take take) override;
-  absl::StatusOr<ClassScore> Evaluate(const std::vector<std::string>& files, const std::string& labels) override;
 
  private:
   PictureClassifier(const PublishedVit& vit, int64_t batch);
@@ -174,9 +146,9 @@ class PictureClassifier final : public Classifier {
   Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
 };
 
-// Opens the TextHead of a BERT with a classifier (OpenBert), or the PictureClassifier of a ViT. Returns Unimplemented
-// if a BERT has no classifier.
-absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const ClassifierOptions& options);
+// Opens the TextHead of a BERT with a classifier (OpenBert), or the PictureClassifier of a ViT, which uses the runtime
+// of `options` only. Returns Unimplemented if a BERT has no classifier.
+absl::StatusOr<std::unique_ptr<Classifier>> OpenClassifier(const std::string& path, const BertEncoderOptions& options);
 
 }  // namespace weft
 

@@ -1,15 +1,18 @@
-// Each evaluation compiles one graph and sums losses in f64 over its executions. A batch that is not full is filled up
-// with ignored targets.
+// Each evaluation of a language model compiles one graph and sums losses in f64 over its executions. A batch that is
+// not full is filled up with ignored targets. The logits of classifiers are those that they compute for `weft
+// classify`.
 #include "weft/inference/evaluation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
+#include <utility>
 
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
+#include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/bert_encoder.h"
 #include "weft/models/bert.h"
@@ -59,7 +62,107 @@ struct TextWindows {
   size_t first_predicted(size_t window) const { return window == 0 ? 1 : (window - 1) * stride + length + 1; }
 };
 
+absl::Status CheckOneLabel(const Classifier& classifier) {
+  if (classifier.scores() == LabelScores::kSoftmax) return absl::OkStatus();
+  return InvalidArgument("the model's problem_type is ",
+                         classifier.scores() == LabelScores::kSigmoid ? "multi_label_classification" : "regression",
+                         ", but the examples have one label each; wanted single_label_classification");
+}
+
+// Returns the score of examples with these logits and right classes.
+ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<const int32_t> classes) {
+  ClassScore score = {.count = static_cast<int64_t>(logits.size())};
+  std::vector<int32_t> predicted;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const auto highest = std::max_element(logits[i].begin(), logits[i].end());
+    const double max = *highest;
+    double sum = 0;
+    for (const float logit : logits[i]) sum += std::exp(logit - max);
+    score.loss += max + std::log(sum) - logits[i][static_cast<size_t>(classes[i])];
+    predicted.push_back(static_cast<int32_t>(highest - logits[i].begin()));
+    score.accuracy += predicted.back() == classes[i] ? 1 : 0;
+  }
+  score.loss /= static_cast<double>(score.count);
+  score.accuracy /= static_cast<double>(score.count);
+  if (!logits.empty()) score.confusion = CountConfusions(classes, predicted, logits[0].size());
+  return score;
+}
+
+absl::StatusOr<ClassScore> ScoreNumbers(TextHead* head, const LabelledExamples& examples) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<float> numbers, LabelNumbers(examples));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<ClassifierResult> results, head->Run(examples));
+  ClassScore score = {.count = static_cast<int64_t>(numbers.size())};
+  std::vector<double> right(numbers.begin(), numbers.end()), predicted;
+  for (size_t i = 0; i < results.size(); ++i) {
+    predicted.push_back(static_cast<double>(results[i].values[0][0]));
+    score.loss += (predicted[i] - right[i]) * (predicted[i] - right[i]);
+  }
+  score.loss /= static_cast<double>(score.count);
+  score.pearson = PearsonCorrelation(right, predicted);
+  score.spearman = SpearmanCorrelation(right, predicted);
+  return score;
+}
+
 }  // namespace
+
+absl::StatusOr<ClassScore> EvaluateTexts(TextHead* head, const std::vector<std::string>& files,
+                                         LabelledDataOptions data) {
+  const std::vector<std::string>& labels = head->labels();
+  const bool words = head->task() == TextTask::kTokens, numbers = head->task() == TextTask::kRegression;
+  if (!words && !numbers) WEFT_RETURN_IF_ERROR(CheckOneLabel(*head));
+  if (numbers && labels.size() > 1) {
+    return InvalidArgument("the model predicts ", labels.size(), " numbers, but the examples have one each");
+  }
+  // Whether examples are pairs follows from the model, and not from the options.
+  data.task = words || !head->pairs() ? head->task() : TextTask::kPair;
+  if (!head->pairs() && !data.text_pair_column.empty()) {
+    return InvalidArgument("text-pair-column: the model takes no pairs of texts");
+  }
+  WEFT_ASSIGN_OR_RETURN(const LabelledExamples examples, ReadLabelledExamples(absl::MakeConstSpan(files), data));
+  if (numbers) return ScoreNumbers(head, examples);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<int32_t>> ids, LabelIds(examples, labels));
+  WEFT_ASSIGN_OR_RETURN(std::vector<ClassifierResult> results, head->Run(examples));
+  TaggingScore tags;
+  std::vector<std::vector<float>> logits;
+  std::vector<int32_t> classes;
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::vector<std::string> right, predicted;
+    for (size_t word = 0; word < ids[i].size(); ++word) {
+      std::vector<float>& row = results[i].values[word];
+      if (row.empty()) continue;  // the word was cut
+      right.push_back(examples.examples[i].labels[word]);
+      predicted.push_back(labels[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
+      logits.push_back(std::move(row));
+      classes.push_back(ids[i][word]);
+    }
+    if (words) tags.Add(right, predicted);
+  }
+  ClassScore score = ScoreClasses(logits, classes);
+  score.tags = std::move(tags);
+  return score;
+}
+
+absl::StatusOr<ClassScore> EvaluatePictures(PictureClassifier* classifier, const std::vector<std::string>& files,
+                                            const std::string& labels) {
+  WEFT_RETURN_IF_ERROR(CheckOneLabel(*classifier));
+  if (!labels.empty() && files.size() > 1) {
+    return InvalidArgument("labels: they are of one file of pictures, but there are several");
+  }
+  const int64_t class_count = classifier->config().classes;
+  std::vector<std::vector<float>> logits;
+  std::vector<int32_t> classes;
+  for (const std::string& path : files) {
+    WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
+    for (const int32_t label : images.labels) {
+      if (label < class_count) continue;
+      return InvalidArgument(path, ": the label ", label, " is none of the model's ", class_count, " classes");
+    }
+    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> more, classifier->Run(images));
+    logits.insert(logits.end(), more.begin(), more.end());
+    classes.insert(classes.end(), images.labels.begin(), images.labels.end());
+  }
+  return ScoreClasses(logits, classes);
+}
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
                                                const LanguageModelOptions& options) {

@@ -1,4 +1,4 @@
-// These functions measure language models on texts: loss, perplexity and accuracy.
+// These functions measure models on data: the loss and perplexity of language models, and the figures of classifiers.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt("runs/gpt-1", ""));
 //   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, {"validation.txt"}, {.stride = 256}));
@@ -10,14 +10,38 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/inference/classifier.h"
+#include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/runtime.h"
+#include "weft/text/labelled_examples.h"
 
 namespace weft {
+
+// The score of a model that chooses among classes, or predicts a number.
+struct ClassScore {
+  int64_t count = 0;                 // of examples or, for the task tokens, of words that the model read
+  double loss = 0;                   // mean, in nats; of a regression, the mean squared error
+  double accuracy = 0;               // fraction of examples whose most likely class is the right one
+  ConfusionMatrix confusion = {};    // empty where classes are tokens
+  TaggingScore tags = {};            // for the task tokens
+  double pearson = 0, spearman = 0;  // of a regression: correlations of the right and the predicted numbers
+};
+
+// Measures the classifier on files of labelled texts (text/labelled_examples.h), whose format is `data`; its task is
+// not used. Returns InvalidArgument for a label that the model does not have, and if an example has one right label,
+// but the scores are not kSoftmax. Also returns InvalidArgument for a regression of several numbers.
+absl::StatusOr<ClassScore> EvaluateTexts(TextHead* head, const std::vector<std::string>& files,
+                                         LabelledDataOptions data);
+// Measures the classifier on files of pictures with labels. `labels`: for pictures in IDX, the file with the labels of
+// the one file of pictures; else empty. Returns InvalidArgument for a label that the model does not have, or unless the
+// scores are kSoftmax.
+absl::StatusOr<ClassScore> EvaluatePictures(PictureClassifier* classifier, const std::vector<std::string>& files,
+                                            const std::string& labels);
 
 struct LanguageModelScore {
   int64_t tokens = 0;     // that were predicted

@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/translate.h"
+#include "weft/inference/beam_search.h"
 #include "weft/text/tokenizer.h"
 
 namespace weft {

@@ -26,13 +26,6 @@
 
 namespace weft {
 
-struct TranslateOptions {
-  BeamSearchOptions search;
-  // Maximum number of tokens in a translation, at most the context. 0: 50 tokens more than the source has, or the
-  // context if that is less (Vaswani et al., 2017, section 6.1).
-  int64_t max_length = 0;
-};
-
 // Maximum of beam · capacity, the tokens that the cache keeps for one sentence; `capacity` is the maximum length of a
 // translation, rounded up. The limit keeps page numbers small. In a model of 6 layers and the width 512 a token takes
 // 24 KB, so memory usually ends first.

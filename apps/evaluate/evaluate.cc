@@ -130,10 +130,6 @@ absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
                  Count("words", score.words)};
 }
 
-ClassifierOptions OptionsOf(const EvaluateFlags& flags) {
-  return {.encoder = {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs}, .data = flags.data};
-}
-
 Figures TagFigures(const ClassScore& score) {
   const TaggingScore& tags = score.tags;
   const Quality all = tags.All();
@@ -150,25 +146,26 @@ Figures TagFigures(const ClassScore& score) {
           {"weighted_average", Json(tags.Weighted()), ""}};
 }
 
-absl::StatusOr<Figures> MeasureClassifier(Classifier* classifier, const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(classifier->Evaluate(flags.files, flags.labels)));
-  if (classifier->task() == TextTask::kTokens) return TagFigures(score);
-  const std::string example(classifier->example());
-  if (classifier->task() == TextTask::kRegression) {
-    return Figures{Count(example + "s", score.count),
-                   {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
-                   {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
-                   {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
+Figures ClassifierFigures(const Classifier& classifier, const ClassScore& score) {
+  if (classifier.task() == TextTask::kTokens) return TagFigures(score);
+  const std::string example(classifier.example());
+  if (classifier.task() == TextTask::kRegression) {
+    return {Count(example + "s", score.count),
+            {"loss", score.loss, absl::StrFormat("%.6f, the mean squared error", score.loss)},
+            {"pearson", score.pearson, absl::StrFormat("%.6f", score.pearson)},
+            {"spearman", score.spearman, absl::StrFormat("%.6f", score.spearman)}};
   }
   Figures figures = ScoreFigures(score, example + "s", example);
   if (score.count == 0) return figures;
-  for (Figure& figure : ClassFigures(score.confusion, classifier->labels())) figures.push_back(std::move(figure));
+  for (Figure& figure : ClassFigures(score.confusion, classifier.labels())) figures.push_back(std::move(figure));
   return figures;
 }
 
 absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
-  WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(OpenClassifier(flags.model, OptionsOf(flags))));
-  return MeasureClassifier(classifier.get(), flags);
+  WEFT_ASSIGN_OR_RETURN(const auto classifier, UsageError(PictureClassifier::Open(flags.model, flags.runtime)));
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score,
+                        UsageError(EvaluatePictures(classifier.get(), flags.files, flags.labels)));
+  return ClassifierFigures(*classifier, score);
 }
 
 absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
@@ -179,8 +176,10 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
     for (const char* flag : {"masked", "seed"}) {
       if (given(flag)) return NoUse(flag, "a BERT with a classifier");
     }
-    WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), OptionsOf(flags))));
-    return MeasureClassifier(head.get(), flags);
+    const BertEncoderOptions options = {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs};
+    WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), options)));
+    WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateTexts(head.get(), flags.files, flags.data)));
+    return ClassifierFigures(*head, score);
   }
   for (const char* flag :
        {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {

@@ -24,13 +24,13 @@ namespace {
 struct ClassifyFlags {
   std::string model;
   bool scores = false;
-  ClassifierOptions options;
+  BertEncoderOptions options;
   std::vector<std::string> files;
   GivenFlags given;
 };
 
 Hyperparameters Table(ClassifyFlags* flags) {
-  ClassifierOptions& options = flags->options;
+  BertEncoderOptions& options = flags->options;
   return {
       ModelRow("a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a "
                "classifier "
@@ -42,13 +42,13 @@ Hyperparameters Table(ClassifyFlags* flags) {
        {.group = "Output"}},
       {"pairs",
        "each line is a text, a tab and a second text; needed for models of pairs that are no runs of Weft",
-       &options.encoder.pairs,
+       &options.pairs,
        {.group = "Data"}},
-      TruncateRow(&options.encoder.truncate, "texts"),
-      SpecialTokensRow(&options.encoder.special_tokens, "Data"),
-      BatchRow("maximum number of texts or pictures classified at once", &options.encoder.runtime.batch),
-      WeightsRow(&options.encoder.runtime.weights),
-      ThreadsRow(&options.encoder.runtime.threads),
+      TruncateRow(&options.truncate, "texts"),
+      SpecialTokensRow(&options.special_tokens, "Data"),
+      BatchRow("maximum number of texts or pictures classified at once", &options.runtime.batch),
+      WeightsRow(&options.runtime.weights),
+      ThreadsRow(&options.runtime.threads),
   };
 }
 
