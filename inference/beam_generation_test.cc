@@ -1,5 +1,3 @@
-#include "weft/inference/beam_generation.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -18,9 +16,8 @@ GptConfig Small(int64_t context = 60) {
   return {.vocabulary = 7, .context = context, .layers = 2, .heads = 2, .width = 16};
 }
 
-std::unique_ptr<BeamGenerator> Make(const GptConfig& config, Parameters* parameters, const BeamSearchOptions& search,
-                                    const GenerateOptions& options = {}) {
-  auto generator = BeamGenerator::Create(config, parameters, search, options);
+std::unique_ptr<Generator> Make(const GptConfig& config, Parameters* parameters, const BeamSearchOptions& search) {
+  auto generator = Generator::Create(config, parameters, {.search = search});
   EXPECT_TRUE(generator.ok()) << generator.status();
   for (const std::string& name : parameters->Names()) {  // so that some tokens are likelier than others
     const Tensor tensor = *parameters->Find(name);
@@ -32,7 +29,7 @@ std::unique_ptr<BeamGenerator> Make(const GptConfig& config, Parameters* paramet
 // Returns the log-probability that a generator without a beam gives each token of `text` after `prompt`.
 double LogProbability(const GptConfig& config, const Tokens& prompt, const Tokens& text) {
   Parameters parameters({.seed = 3});
-  Make(config, &parameters, {});
+  Make(config, &parameters, {.beam = 0});
   const auto generator = Generator::Create(config, &parameters);
   EXPECT_TRUE(generator.ok());
   double sum = 0;
@@ -65,8 +62,8 @@ TEST(BeamGenerationTest, FindsTheLikeliestText) {
       if (sum > most) most = sum, best = text;
     }
     Parameters parameters({.seed = 3});
-    const auto generator = Make(Small(), &parameters, {.beam = 48, .n_best = 5}, {.length = 2});
-    const auto found = generator->Generate(prompt);
+    const auto generator = Make(Small(), &parameters, {.beam = 48, .n_best = 5});
+    const auto found = generator->Search(prompt, {.length = 2});
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ((*found)[0].tokens, best);
     for (const Hypothesis& hypothesis : *found) {
@@ -78,9 +75,9 @@ TEST(BeamGenerationTest, FindsTheLikeliestText) {
 // Hypotheses share pages of the cache. Their log-probabilities must be those of the same texts without shared pages.
 TEST(BeamGenerationTest, HypothesesShareTheirCache) {
   Parameters parameters({.seed = 3});
-  const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5}, {.length = 20});
+  const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5});
   for (const Tokens& prompt : {Tokens{1}, Tokens{2, 3, 4}}) {
-    const auto found = generator->Generate(prompt);
+    const auto found = generator->Search(prompt, {.length = 20});
     ASSERT_TRUE(found.ok()) << found.status();
     ASSERT_EQ(found->size(), 5);
     for (const Hypothesis& hypothesis : *found) {
@@ -92,32 +89,48 @@ TEST(BeamGenerationTest, HypothesesShareTheirCache) {
 
 TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
   Parameters parameters({.seed = 3}), same({.seed = 3}), stopped({.seed = 3});
-  const auto one = Make(Small(12), &parameters, {.beam = 1}, {.length = 100});
-  const auto texts = one->Generate({{1, 2}});
+  const auto one = Make(Small(12), &parameters, {.beam = 1});
+  const auto texts = one->Search({{1, 2}}, {.length = 100});
   ASSERT_TRUE(texts.ok()) << texts.status();
-  Make(Small(12), &same, {});
+  Make(Small(12), &same, {.beam = 0});
   const auto greedy = Generator::Create(Small(12), &same);
   ASSERT_TRUE(greedy.ok());
   EXPECT_EQ((*texts)[0].tokens, (*greedy)->Generate({{1, 2}}, {.sampling = {.temperature = 0}, .length = 11})->at(0));
   const int32_t stop = (*texts)[0].tokens[3];
-  const auto stops = Make(Small(12), &stopped, {.beam = 1}, {.length = 100, .stop = {100, stop}});
+  const auto stops = Make(Small(12), &stopped, {.beam = 1});
   const Tokens& whole = (*texts)[0].tokens;
-  EXPECT_EQ(stops->Generate({{1, 2}})->at(0).tokens,
+  EXPECT_EQ(stops->Search({{1, 2}}, {.length = 100, .stop = {100, stop}})->at(0).tokens,
             Tokens(whole.begin(), std::find(whole.begin(), whole.end(), stop)));
 }
 
 TEST(BeamGenerationTest, SaysWhatDoesNotFit) {
   Parameters parameters;
-  const auto error = [&](const BeamSearchOptions& search) {
-    return std::string(BeamGenerator::Create(Small(), &parameters, search, {}).status().message());
+  const auto error = [&](const BeamSearchOptions& search, int64_t pages = 0) {
+    return std::string(Generator::Create(Small(), &parameters, {.pages = pages, .search = search}).status().message());
   };
-  EXPECT_THAT(error({.beam = 0}), HasSubstr("beam 0"));
+  EXPECT_THAT(error({.beam = -1}), HasSubstr("beam -1"));
   EXPECT_THAT(error({.beam = 49}), HasSubstr("beam <= 48"));
   EXPECT_THAT(error({.beam = 2, .n_best = 3}), HasSubstr("n_best 3"));
-  const auto generator = Make(Small(), &parameters, {}, {.length = 0});
-  EXPECT_TRUE(generator->Generate({{1}})->at(0).tokens.empty());
-  EXPECT_THAT(std::string(generator->Generate({}).status().message()), HasSubstr("no tokens"));
-  EXPECT_THAT(std::string(generator->Generate({{7}}).status().message()), HasSubstr("7"));
+  EXPECT_THAT(error({.beam = 2}, /*pages=*/59), HasSubstr("pages is 59, wanted 60 to"));
+  const auto generator = Make(Small(), &parameters, {.beam = 4});
+  EXPECT_TRUE(generator->Search({{1}}, {.length = 0})->at(0).tokens.empty());
+  EXPECT_THAT(std::string(generator->Search({{1}}, {.length = -1}).status().message()), HasSubstr("length is -1"));
+  EXPECT_THAT(std::string(generator->Search({}, {}).status().message()), HasSubstr("no tokens"));
+  EXPECT_THAT(std::string(generator->Search({{7}}, {}).status().message()), HasSubstr("7"));
+  const auto samples = Make(Small(), &parameters, {.beam = 0});
+  EXPECT_THAT(std::string(samples->Search({{1}}, {}).status().message()), HasSubstr("search.beam"));
+}
+
+// Generate gives the best text of each prompt, and each of its tokens to the sink until it returns false.
+TEST(BeamGenerationTest, GeneratesTheBestTextOfEachPrompt) {
+  Parameters parameters({.seed = 3});
+  const auto generator = Make(Small(), &parameters, {.beam = 5});
+  const std::vector<Tokens> prompts = {{1}, {2, 3, 4}};
+  const auto texts = generator->Generate(prompts, {.length = 9},
+                                         [](const GeneratedToken& next) { return next.prompt == 0 || next.token < 0; });
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  EXPECT_EQ(texts->at(0), generator->Search(prompts[0], {.length = 9})->at(0).tokens);
+  EXPECT_EQ(texts->at(1), Tokens{generator->Search(prompts[1], {.length = 9})->at(0).tokens[0]});
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,29 +53,39 @@ struct Generator::Step {
   std::vector<Newest> newest;
 };
 
-Generator::Generator(const GptConfig& config, const GeneratorOptions& options, size_t pages)
-    : config_(config), options_(options), pool_(pages, static_cast<size_t>(kCachePage)) {}
+Generator::Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size)
+    : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(page_size)) {}
 
 Generator::~Generator() = default;
 
 absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& config, Parameters* parameters,
                                                              const GeneratorOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  constexpr int64_t kMaxPages = 1 << 24;
-  const int64_t context = CachePagesOf(config.context);
-  const int64_t batch = options.runtime.batch;
+  const auto [batch, beam, n_best] = std::tuple(options.runtime.batch, options.search.beam, options.search.n_best);
   if (batch < 1 || options.chunk < 1) {
     return InvalidArgument("generate: batch ", batch, " and chunk ", options.chunk, " must be at least 1");
   }
-  if (options.pages != 0 && (options.pages < context || options.pages > kMaxPages)) {
-    return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ", kMaxPages,
-                           ", because a context of ", config.context, " tokens takes ", context);
+  if (beam != 0 && (beam < 0 || beam > kStepRows || n_best < 1 || n_best > beam)) {
+    return InvalidArgument("generate: beam ", beam, " and n_best ", n_best,
+                           "; wanted 1 <= n_best <= beam <= ", kStepRows);
   }
-  const int64_t usual = std::min(batch, kMaxPages / kLongText) * CachePagesOf(std::min(config.context, kLongText));
-  const int64_t pages = options.pages != 0 ? options.pages : std::max(context, usual);
-  auto generator = std::unique_ptr<Generator>(new Generator(config, options, static_cast<size_t>(pages)));
-  WEFT_ASSIGN_OR_RETURN(generator->gpt_,
-                        CachedGpt::Create(config, parameters, {.pages = pages, .runtime = options.runtime}));
+  constexpr int64_t kMaxPositions = 1 << 30;
+  const int64_t page_size = beam > 0 ? 1 : kCachePage;
+  const auto pages_of = [&](int64_t tokens) { return (tokens + page_size - 1) / page_size; };
+  const int64_t context = pages_of(config.context);
+  if (options.pages != 0 && (options.pages < context || options.pages > kMaxPositions / page_size)) {
+    return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ",
+                           kMaxPositions / page_size, ", because a context of ", config.context, " tokens takes ",
+                           context);
+  }
+  const int64_t long_texts = std::min(batch, kMaxPositions / kCachePage / kLongText);
+  const int64_t usual =
+      beam > 0 ? context * (1 + beam) : std::max(context, long_texts * pages_of(std::min(config.context, kLongText)));
+  const int64_t pages = options.pages != 0 ? options.pages : usual;
+  auto generator = std::unique_ptr<Generator>(new Generator(config, options, pages, page_size));
+  WEFT_ASSIGN_OR_RETURN(
+      generator->gpt_,
+      CachedGpt::Create(config, parameters, {.pages = pages, .page_size = page_size, .runtime = options.runtime}));
   return generator;
 }
 
@@ -283,6 +294,14 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations(prompts.size());
   if (options.length == 0) return continuations;
+  for (size_t i = 0; options_.search.beam > 0 && i < prompts.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, Search(prompts[i], options));
+    for (const int32_t token : best[0].tokens) {
+      continuations[i].push_back(token);
+      if (!sink({.prompt = i, .token = token})) break;
+    }
+  }
+  if (options_.search.beam > 0) return continuations;
   if (!options_.keep) pool_.Forget();         // the weights may have changed
   std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
   size_t next = 0;                            // the next prompt

@@ -10,6 +10,11 @@
 // the cost of a token does not grow.
 //
 // The continuation of a prompt does not depend on other prompts, nor on the batch, the pages or the threads.
+//
+// Search, by beam search, takes the place of sampling if GeneratorOptions ask for it:
+//
+//   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters, {.search = {.beam = 5}}));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, generator->Search(prompt, {.length = 40}));
 #ifndef WEFT_INFERENCE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_H_
 
@@ -24,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/inference/beam_search.h"
 #include "weft/inference/cached_gpt.h"
 #include "weft/inference/draft.h"
 #include "weft/inference/page_pool.h"
@@ -36,9 +42,15 @@ namespace weft {
 struct GeneratorOptions {
   RuntimeOptions runtime = {.batch = 8};
   int64_t chunk = CachedGpt::kMaxChunk;  // maximum number of tokens of prompts that are read at once
-  int64_t pages = 0;  // size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens
+  // Size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens. With a beam, pages have one
+  // token, and 0 means a context for the prompt and for each hypothesis.
+  int64_t pages = 0;
   // Whether a text may share pages with texts of earlier calls of Generate. The weights must not change in between.
   bool keep = false;
+  // With a `beam` above 0, at most CachedGpt::kStepRows, texts are the likeliest ones that beam search finds
+  // (inference/beam_search.h), one prompt at a time. `n_best` and `length_penalty` are used, too. Sampling and drafts
+  // are then not used, and a text ends with the context.
+  BeamSearchOptions search = {.beam = 0};
 };
 
 struct GenerateOptions {
@@ -86,6 +98,10 @@ class Generator {
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       TokenSink sink = [](const GeneratedToken&) { return true; });
 
+  // Returns the `n_best` continuations of `prompt` with the highest scores, highest first, if `search.beam` is above 0.
+  // Of `options`, uses `length`, `max_length`, `vocabulary` and `stop`. Errors are those of Generate.
+  absl::StatusOr<std::vector<Hypothesis>> Search(absl::Span<const int32_t> prompt, const GenerateOptions& options);
+
   struct Counts {
     int64_t executions = 0;             // of graphs
     int64_t drafted = 0, accepted = 0;  // guessed tokens, and those of them that were right
@@ -101,7 +117,7 @@ class Generator {
   struct Newest;
   struct Step;
 
-  Generator(const GptConfig& config, const GeneratorOptions& options, size_t pages);
+  Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, size_t index, const GenerateOptions& options) const;
   bool Admit(Text* text);

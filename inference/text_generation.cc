@@ -48,15 +48,15 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt g
   generate.vocabulary = opened.tokenizer->vocabulary_size();
   WEFT_RETURN_IF_ERROR(ValidateLogitBias(generate.sampling, generate.vocabulary));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(opened.path, opened.model.weights, &generator->parameters_));
-  const RuntimeOptions runtime = options.runtime.For(opened.model.weights.dtype());
-  if (options.search.beam > 0) {
-    WEFT_ASSIGN_OR_RETURN(generator->beam_, BeamGenerator::Create(opened.model.config, &generator->parameters_,
-                                                                  options.search, generate, runtime));
-    return generator;
-  }
-  WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(opened.model.config, &generator->parameters_,
-                                                                 {.runtime = runtime, .keep = true}));
-  if (!options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
+  const GptConfig& config = opened.model.config;
+  const int64_t beam = options.search.beam;
+  const GeneratorOptions how = {
+      .runtime = options.runtime.For(opened.model.weights.dtype()),
+      .pages = beam > 0 ? config.context + beam * std::min(generate.length, config.context) : 0,
+      .keep = true,
+      .search = options.search};
+  WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(config, &generator->parameters_, how));
+  if (beam == 0 && !options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
   return generator;
 }
 
@@ -94,7 +94,7 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
   std::vector<std::vector<int32_t>> fitting;
   for (const std::vector<int32_t>& prompt : prompts) {
     streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
-    const bool slides = options_.generate.slide && beam_ == nullptr;
+    const bool slides = options_.generate.slide && options_.search.beam == 0;
     const absl::Span<const int32_t> end = slides ? prompt : Fit(prompt);
     fitting.emplace_back(end.begin(), end.end());
   }
@@ -109,18 +109,8 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
     generated.text = *std::move(text);
     return sink(generated) && !stream.stopped();
   };
-  if (beam_ == nullptr) {
-    WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
-  }
-  for (size_t i = 0; i < streams.size(); ++i) {
-    if (beam_ != nullptr) {
-      WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, beam_->Generate(fitting[i]));
-      for (const int32_t token : best[0].tokens) {
-        if (!take({.prompt = i, .token = token})) break;
-      }
-    }
-    sink({.prompt = i, .text = streams[i].Finish()});
-  }
+  WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
+  for (size_t i = 0; i < streams.size(); ++i) sink({.prompt = i, .text = streams[i].Finish()});
   return status;
 }
 

@@ -24,7 +24,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
-#include "weft/inference/beam_generation.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
 
@@ -44,8 +43,8 @@ struct TextGeneratorOptions {
   // and reads `tokenizer`. If `generate.draft` is 0, it guesses 4.
   std::string draft_model = "";
   std::vector<std::string> stop;  // a continuation ends before the first of these texts
-  // With a `beam` above 0, searches the likeliest continuation (BeamGenerator), in place of sampling. Then
-  // `generate.sampling`, `logprobs` and drafts have no use.
+  // With a `beam` above 0, searches the likeliest continuation, as GeneratorOptions say. Then `generate.sampling`,
+  // `logprobs` and drafts have no use.
   BeamSearchOptions search = {.beam = 0};
   RuntimeOptions runtime = {.batch = 8};
 };
@@ -61,7 +60,7 @@ class TextGenerator {
 
   int64_t context() const { return gpt_.model.config.context; }  // maximum number of tokens that the model sees
   // Returns the number of texts that ended before their time because they filled the context.
-  int64_t full() const { return generator_ == nullptr ? 0 : generator_->counts().full; }
+  int64_t full() const { return generator_->counts().full; }
 
   // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
   std::string TokenText(int32_t token) const { return gpt_.tokenizer->TokenText(token); }
@@ -78,8 +77,7 @@ class TextGenerator {
   TextGeneratorOptions options_;
   const OpenedGpt gpt_;
   Parameters parameters_{{.draw = false}}, draft_parameters_{{.draw = false}};
-  std::unique_ptr<Generator> generator_;  // null if `beam_` is used
-  std::unique_ptr<BeamGenerator> beam_;
+  std::unique_ptr<Generator> generator_;
   std::unique_ptr<ModelDraft> draft_;
 };
 
