@@ -59,15 +59,6 @@ std::optional<Shifted> MatchShifted(const Program& program, ValueId id) {
   return std::nullopt;
 }
 
-std::optional<Masked> MatchMasked(const Program& program, ValueId id) {
-  const Node& node = program.producer(id);
-  if (node.op == &kMaskFill) return Masked{node.inputs[0], node.attrs.as<MaskAttrs>().value, node.inputs[1]};
-  if (node.op != &kBandMask) return std::nullopt;
-  const auto [value, left, right] = node.attrs.as<BandMaskAttrs>();
-  const ValueId positions = node.inputs.size() > 1 ? node.inputs[1] : kNoValue;
-  return Masked{.x = node.inputs[0], .value = value, .left = left, .right = right, .positions = positions};
-}
-
 const Node& Pattern::Enter(ValueId id) {
   if (!absl::c_linear_search(inside_, id)) inside_.push_back(id);
   return r_.producer(id);

@@ -1,4 +1,4 @@
-// With these functions, pattern rules recognise numbers, scales, sums, masks and reshapes in the forms that models use.
+// With these functions, pattern rules recognise numbers, scales, sums and reshapes in the forms that models use.
 //
 // The functions named Match... examine the nodes that make a value. They return the number or operands that they find,
 // or nullopt if the value has another form. A Pattern walks from the last node of a pattern towards its inputs, and
@@ -41,16 +41,6 @@ struct Shifted {  // x + number
 };
 // Matches one sum with a number on either side.
 std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
-
-struct Masked {  // x, with `value` in the elements that the mask hides
-  ValueId x = kNoValue;
-  double value = 0;
-  ValueId mask = kNoValue;  // kNoValue: a band, whose limits are `left` and `right` (ops/kernels/band.h)
-  int64_t left = -1, right = -1;
-  ValueId positions = kNoValue;  // of the rows of a band; kNoValue: the last row is at the last column
-};
-// Matches one mask_fill or band_mask.
-std::optional<Masked> MatchMasked(const Program& program, ValueId id);
 
 class Pattern {
  public:
