@@ -188,9 +188,9 @@ int Measure(Options options) {
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
   if (!tape.status().ok()) return Fail(tape.status(), 2);  // for example, a width that is not a multiple of the heads
   CompileOptions compile_options = OptionsFor(step);
-  if (!options.raise) compile_options.without.Add(Pass::kRaise);
-  if (!options.pack) compile_options.without.Add(Pass::kPack);
-  if (!options.fuse) compile_options.without.Add(Pass::kFuse);
+  if (!options.raise) compile_options.without.insert(Pass::kRaise);
+  if (!options.pack) compile_options.without.insert(Pass::kPack);
+  if (!options.fuse) compile_options.without.insert(Pass::kFuse);
   if (options.precision == "bf16") compile_options.precision = kBF16;
   compile_options.memory_budget = options.memory_budget;
   const Clock::time_point start = Clock::now();

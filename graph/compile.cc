@@ -17,7 +17,7 @@ namespace {
 
 absl::Status RunPasses(Rewrite& rewrite) {
   for (const PassRow& pass : Passes()) {
-    if (pass.optional.has_value() && rewrite.options.without.Has(*pass.optional)) continue;
+    if (pass.optional.has_value() && rewrite.options.without.contains(*pass.optional)) continue;
     WEFT_RETURN_IF_ERROR(pass.run(rewrite));
 #ifndef NDEBUG
     WEFT_RETURN_IF_ERROR(Annotate(Typecheck(rewrite), pass.name));
@@ -94,10 +94,10 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   graph->program = std::move(rewrite.program);
   graph->explanations = std::move(rewrite.explanations);
   for (size_t i = 0; i < options.fetch.size(); ++i) graph->fetches.push_back({options.fetch[i].id, rewrite.roots[i]});
-  MakeKernelCalls(options.tile_seconds, !options.without.Has(Pass::kFuse), graph.get());
+  MakeKernelCalls(options.tile_seconds, !options.without.contains(Pass::kFuse), graph.get());
   FindWorkspaceAndUpdates(graph.get());
   graph->memory.budget = options.memory_budget;
-  const bool divides = !options.without.Has(Pass::kFuse);
+  const bool divides = !options.without.contains(Pass::kFuse);
   if (divides) DivideTasks(options.tile_seconds, graph.get());
   const Reuses reuses = PlanMemory(graph.get(), rewrite.roots, options.reuse_messages);
   if (divides) DivideTasks(options.tile_seconds, graph.get());

@@ -8,8 +8,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <iterator>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,18 +43,7 @@ inline constexpr const char* kPassNames[] = {"share",         "raise", "scatter-
                                              "store-weights", "pack",  "advance-writes", "fuse"};
 inline constexpr int kPassCount = std::size(kPassNames);
 
-// A set of passes: {Pass::kRaise, Pass::kFuse}.
-class PassSet {
- public:
-  constexpr PassSet(std::initializer_list<Pass> passes = {}) {
-    for (Pass pass : passes) Add(pass);
-  }
-  constexpr void Add(Pass pass) { bits_ |= 1u << static_cast<int>(pass); }
-  constexpr bool Has(Pass pass) const { return (bits_ >> static_cast<int>(pass) & 1u) != 0; }
-
- private:
-  uint32_t bits_ = 0;
-};
+using PassSet = std::set<Pass>;
 
 struct CompileOptions {
   VarList fetch;   // the values that Run returns
@@ -73,7 +62,7 @@ struct CompileOptions {
   // not depend on other rows. Products of more rows pack the weights or multiply them as matrices, which is faster,
   // unless FastWithManyRows() is true for the weight's dtype.
   int64_t few_rows = kFewRows;
-  PassSet without;  // passes to leave out
+  PassSet without;  // passes to leave out, such as {Pass::kRaise, Pass::kFuse}
   // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration may cut products
   // into other tiles, and so change the rounding of their sums.
   double tile_seconds = kTileSeconds;

@@ -66,7 +66,7 @@ class Cloner {
 
 size_t Planned(const Rewrite& rewrite) {
   const CompileOptions& options = rewrite.options;
-  return PlannedBytes(rewrite.program, rewrite.roots, options.tile_seconds, !options.without.Has(Pass::kFuse));
+  return PlannedBytes(rewrite.program, rewrite.roots, options.tile_seconds, !options.without.contains(Pass::kFuse));
 }
 
 struct Trial {

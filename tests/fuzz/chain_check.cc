@@ -29,7 +29,7 @@ using Results = std::vector<Result>;
 PassSet Without(uint32_t build) {
   PassSet without;
   for (int pass = 0; pass < kPassCount; ++pass) {
-    if ((build >> pass & 1u) == 0) without.Add(static_cast<Pass>(pass));
+    if ((build >> pass & 1u) == 0) without.insert(static_cast<Pass>(pass));
   }
   return without;
 }
