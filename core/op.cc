@@ -5,6 +5,10 @@
 
 namespace weft {
 
+absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs) {
+  return absl::InvalidArgumentError(absl::StrCat(op, ": ", message, "; inputs ", ToString(inputs)));
+}
+
 const Shape& DomainShape(const OpDef& op, const OpArgs& args) {
   return op.domain < 0 ? args.outputs[0].shape : args.inputs[op.domain].shape;
 }

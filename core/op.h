@@ -27,7 +27,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/random.h"
 #include "weft/core/tensor.h"
@@ -251,6 +253,12 @@ struct OpDef {
   AttrOps attrs = {};                     // AttrOpsOf<T>(), or {} for an op without attributes
   absl::Span<const OpExample> examples = {};
 };
+
+// Returns the error of an op whose inputs do not fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". If
+// ops are recorded in a scope, the tape appends "; at SCOPE".
+//
+//   if (a != b) return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a, " vs ", b), inputs);
+absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
 // Returns the rectangle of an operand that `tile` touches, for ops without OpDef::access. An operand with the rows and
 // columns of `domain` is touched at `tile`. An operand with the same rows only is touched in the tile's rows, in all

@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/edit_distance.h"
 
 namespace weft {
+
 void CheckFailed(const char* file, int line, const char* condition) {
   std::fprintf(stderr, "%s:%d: check failed: %s\n", file, line, condition);
   std::abort();
-}
-
-absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs) {
-  return InvalidArgument(op, ": ", message, "; inputs ", ToString(inputs));
 }
 
 absl::Status Annotate(const absl::Status& status, absl::string_view context) {

@@ -5,17 +5,17 @@
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
 //   WEFT_ASSIGN_OR_RETURN(const Config config, Annotate(ParseConfig(text), path));  // errors begin with the path
 //   if (steps < 1) return InvalidArgument("steps is ", steps, ", but must be at least 1");
-//   if (a != b) return ShapeError("matmul", absl::StrCat("inner dimensions differ, ", a, " vs ", b), inputs);
 #ifndef WEFT_CORE_STATUS_H_
 #define WEFT_CORE_STATUS_H_
 
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/tensor.h"
+#include "absl/types/span.h"
 
 #define WEFT_RETURN_IF_ERROR(expression)                                                \
   do {                                                                                  \
@@ -46,10 +46,6 @@ template <class... Parts>
 absl::Status InvalidArgument(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
 }
-
-// Returns the error of an op whose inputs do not fit: InvalidArgument "OP: MESSAGE; inputs f32[8,768], f32[512,64]". If
-// ops are recorded in a scope, the tape appends "; at SCOPE".
-absl::Status ShapeError(absl::string_view op, absl::string_view message, TypeSpan inputs);
 
 // Returns an error with `context` before its message: "CONTEXT: MESSAGE". OK and values stay unchanged.
 absl::Status Annotate(const absl::Status& status, absl::string_view context);
