@@ -1,16 +1,13 @@
 // The library libxxhash computes XXH3. Its state is about 600 bytes, aligned to 64.
 #include "weft/core/checksum.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
-#include <cerrno>
+#include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/file.h"
+#include "weft/core/random_access_file.h"
 #include "weft/core/status.h"
 
 namespace weft {
@@ -34,20 +31,16 @@ std::string Checksum(absl::string_view bytes) {
 }
 
 absl::StatusOr<std::string> ChecksumOfFile(const std::string& path) {
-  struct stat about;
-  if (stat(path.c_str(), &about) != 0) return SystemStatus("read", path, errno);
-  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return SystemStatus("open", path, errno);
+  constexpr int64_t kPiece = 1 << 20;  // bytes
+  WEFT_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
   Checksummer sum;
-  std::string piece(size_t{1} << 20, '\0');
-  while (true) {
-    const ssize_t got = read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemStatus("read", path, errno);
-    if (got == 0) return sum.Digest();
-    sum.Add(absl::string_view(piece).substr(0, static_cast<size_t>(got)));
+  std::string piece;
+  for (int64_t begin = 0; begin < file.size(); begin += kPiece) {
+    piece.resize(static_cast<size_t>(std::min(kPiece, file.size() - begin)));
+    WEFT_RETURN_IF_ERROR(file.Read(begin, piece.size(), piece.data()));
+    sum.Add(piece);
   }
+  return sum.Digest();
 }
 
 void PutChecksum(std::string* text) {

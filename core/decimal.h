@@ -5,14 +5,21 @@
 #ifndef WEFT_CORE_DECIMAL_H_
 #define WEFT_CORE_DECIMAL_H_
 
+#include <cmath>
+
+#include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
 
 namespace weft {
 
 // Sets `*value` to the decimal number `text`, such as "-1.5" or "3e8". Returns false if `text` is none, or if the
 // number is not finite. Hexadecimal digits, which absl::SimpleAtod reads, are no decimal number.
-bool ParseDecimal(absl::string_view text, double* value);
-bool ParseDecimal(absl::string_view text, float* value);
+inline bool ParseDecimal(absl::string_view text, double* value) {
+  return text.find_first_of("xX") == text.npos && absl::SimpleAtod(text, value) && std::isfinite(*value);
+}
+inline bool ParseDecimal(absl::string_view text, float* value) {
+  return text.find_first_of("xX") == text.npos && absl::SimpleAtof(text, value) && std::isfinite(*value);
+}
 
 }  // namespace weft
 

@@ -129,12 +129,12 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
 }
 
 absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return LastError("open", path);
-  struct stat about;
-  if (fstat(file.get(), &about) != 0) return LastError("read", path);
+  struct stat about;  // of a pipe before it is opened: that might wait for a writer, or end one
+  if (stat(path.c_str(), &about) != 0) return LastError("open", path);
   if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 || fstat(file.get(), &about) != 0) return LastError("open", path);
   *size = about.st_size;
   return file;
 }

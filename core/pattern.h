@@ -4,6 +4,8 @@
 #ifndef WEFT_CORE_PATTERN_H_
 #define WEFT_CORE_PATTERN_H_
 
+#include <fnmatch.h>
+
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -12,7 +14,9 @@ namespace weft {
 
 // Reports whether the whole `name` matches `pattern`, in which * stands for any text, ? for one character, and [ab] for
 // one of the characters in brackets.
-bool MatchesPattern(const std::string& pattern, absl::string_view name);
+inline bool MatchesPattern(const std::string& pattern, absl::string_view name) {
+  return fnmatch(pattern.c_str(), std::string(name).c_str(), FNM_NOESCAPE) == 0;
+}
 
 }  // namespace weft
 
