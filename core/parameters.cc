@@ -31,56 +31,52 @@ bool Converts(const TensorType& given, const TensorType& wanted) {
 }  // namespace
 
 absl::Status Parameters::Create(absl::Span<const ParameterSpec> specs) {
+  struct New {
+    const ParameterSpec& spec;
+    const Tensor* given;  // null: nothing was provided
+  };
   const std::lock_guard lock(mutex_);
+  std::vector<New> created;
+  size_t bytes = 0, cache_bytes = 0;
+  const auto fail = [](const ParameterSpec& spec, const auto&... problem) {
+    return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is ", problem...));
+  };
   for (const ParameterSpec& spec : specs) {
     if (divided_.contains(spec.name)) {
       return absl::FailedPreconditionError(absl::StrCat("the ranks have divided the weight '", spec.name,
                                                         "' among themselves, but the graph wants the whole weight"));
     }
-    const auto it = entries_.find(spec.name);
-    if (it == entries_.end()) continue;
-    if (it->second.tensor.type == spec.type && it->second.kind == spec.kind) continue;
-    if (it->second.kind != spec.kind) {
-      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is a ", Name(it->second.kind),
-                                                        " here, but the graph wants a ", Name(spec.kind)));
+    if (const auto it = entries_.find(spec.name); it != entries_.end()) {
+      const auto& [tensor, kind, is_piece] = it->second;
+      if (kind != spec.kind) return fail(spec, "a ", Name(kind), " here, but the graph wants a ", Name(spec.kind));
+      if (tensor.type == spec.type) continue;
+      return fail(spec, ToString(tensor.type), " here, but the graph wants ", ToString(spec.type));
     }
-    return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is ",
-                                                      ToString(it->second.tensor.type), " here, but the graph wants ",
-                                                      ToString(spec.type)));
-  }
-  size_t bytes = 0, cache_bytes = 0;
-  for (const ParameterSpec& spec : specs) {
-    if (entries_.contains(spec.name)) continue;
     const auto given = provided_.find(spec.name);
+    created.push_back({spec, given == provided_.end() ? nullptr : &given->second});
     if (given != provided_.end() && given->second.type == spec.type) continue;  // it is used where it is
     if (given != provided_.end() && !Converts(given->second.type, spec.type)) {
-      return absl::FailedPreconditionError(absl::StrCat("parameter '", spec.name, "' is given as ",
-                                                        ToString(given->second.type), ", but the graph wants ",
-                                                        ToString(spec.type)));
+      return fail(spec, "given as ", ToString(given->second.type), ", but the graph wants ", ToString(spec.type));
     }
     (spec.kind == ParameterKind::kCache ? cache_bytes : bytes) += AlignUp(std::max<size_t>(spec.type.bytes(), 1));
   }
   if (!arena_.Reserve(bytes) || !caches_.Reserve(cache_bytes)) {
     return absl::ResourceExhaustedError(absl::StrCat("parameters: no memory for ", bytes + cache_bytes, " bytes"));
   }
-  for (const ParameterSpec& spec : specs) {
-    if (entries_.contains(spec.name)) continue;
-    const auto given = provided_.find(spec.name);
-    if (given != provided_.end() && given->second.type == spec.type) {
-      entries_.emplace(spec.name, Entry{given->second, spec.kind});
-      continue;
-    }
+  for (const auto& [spec, given] : created) {
+    if (entries_.contains(spec.name)) continue;  // `specs` has it twice
+    const bool in_place = given != nullptr && given->type == spec.type;
     Arena& arena = spec.kind == ParameterKind::kCache ? caches_ : arena_;
-    const Tensor tensor = {spec.type, arena.Allocate(spec.type.bytes())};
-    if (given != provided_.end()) {
-      ConvertWeight(given->second, tensor);
-      entries_.emplace(spec.name, Entry{tensor, spec.kind});
-      continue;
-    }
+    const Tensor tensor = in_place ? *given : Tensor{spec.type, arena.Allocate(spec.type.bytes())};
+    entries_.emplace(spec.name, Entry{tensor, spec.kind});
+    if (in_place) continue;
     const bool drawn = spec.initializer.kind != Initializer::Kind::kConstant;
     const bool zero = !drawn && spec.initializer.a == 0;  // as the arena's bytes are, which the system gives when used
-    if (!zero && (options_.draw || !drawn)) Initialize(spec.initializer, options_.seed, spec.name, tensor);
-    entries_.emplace(spec.name, Entry{tensor, spec.kind});
+    if (given != nullptr) {
+      ConvertWeight(*given, tensor);
+    } else if (!zero && (options_.draw || !drawn)) {
+      Initialize(spec.initializer, options_.seed, spec.name, tensor);
+    }
   }
   return absl::OkStatus();
 }
