@@ -1,7 +1,6 @@
 // These passes rewrite two neighbouring nodes to one, or to none.
 #include <utility>
 
-#include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"

@@ -4,11 +4,14 @@
 #include "weft/graph/passes/passes.h"
 
 namespace weft {
+namespace {
 
 absl::Status Distribute(Rewrite& rewrite) {
   if (!rewrite.options.distribute) return absl::OkStatus();
   return rewrite.options.distribute(&rewrite.program, &rewrite.roots);
 }
+
+}  // namespace
 
 absl::Span<const PassRow> Passes() {
   static constexpr PassRow kPasses[] = {

@@ -3,7 +3,7 @@
 // A pass rewrites a program by small rules, each headed "// Rewrite a to b" in its file. Nodes stay in topological
 // order. To add a pass, write its file, declare it here, and give it a row in passes.cc. If CompileOptions::without
 // must be able to leave the pass out, add it to Pass (graph/compile.h), too. rewriting.h has the tools of most passes.
-// pattern.h and matchers.h have the tools of passes that recognise patterns.
+// pattern.h has the tools of passes that recognise patterns.
 #ifndef WEFT_GRAPH_PASSES_PASSES_H_
 #define WEFT_GRAPH_PASSES_PASSES_H_
 
@@ -59,8 +59,6 @@ absl::Status StoreWeights(Rewrite& rewrite);
 absl::Status PackWeights(Rewrite& rewrite);
 // Moves updates up to where their gradients are computed.
 absl::Status AdvanceWrites(Rewrite& rewrite);
-// Calls CompileOptions::distribute, if it is set.
-absl::Status Distribute(Rewrite& rewrite);
 // If values would exceed the memory budget, computes some of them twice.
 absl::Status Rematerialise(Rewrite& rewrite);
 // Copies old versions of state that are read while or after they are overwritten, and inputs that are fetched.

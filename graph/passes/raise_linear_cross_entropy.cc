@@ -2,7 +2,6 @@
 // op linear_cross_entropy. This op computes the logits block by block. Otherwise the logits of a large vocabulary are
 // the largest value of a training step.
 #include "absl/strings/str_cat.h"
-#include "weft/graph/passes/matchers.h"
 #include "weft/graph/passes/passes.h"
 #include "weft/graph/passes/pattern.h"
 #include "weft/ops/all_ops.h"
