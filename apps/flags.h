@@ -75,8 +75,8 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags are in `given`. A missing flag of a required row is an error, and so is "-" for a row of a
 // model or a folder. Errors begin with the option: "batch: 'many' is not a whole number ...".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
-// Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/lines.h reads
-// lines of "-".
+// Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/data/lines.h
+// reads lines of "-".
 std::string InputPath(const std::string& path);
 // Returns `status`. If its message begins with an option of the command `app`, or with an option's key, puts the flag
 // in its place: "data: no file was given" becomes "--data: no file was given", and "top_p is 2" becomes "--top-p is 2".

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 
@@ -31,7 +31,7 @@ absl::Status InputError(const absl::Status& status, const std::vector<std::strin
 absl::Status ForEachLine(const std::vector<std::string>& files,
                          const std::function<absl::Status(absl::string_view)>& line);
 
-// Encodes the lines and calls `answer` as EncodeLines calls `take` (text/lines.h). Errors of `answer` pass through
+// Encodes the lines and calls `answer` as EncodeLines calls `take` (text/data/lines.h). Errors of `answer` pass through
 // Failure, and all through InputError. After each call of `answer` for standard input, flushes standard output.
 absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines,
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,

@@ -25,7 +25,7 @@
 #include "weft/formats/run_path.h"
 #include "weft/formats/token_texts.h"
 #include "weft/formats/weight_files.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

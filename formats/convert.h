@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/formats/model_formats.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 

@@ -20,7 +20,7 @@
 #include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
 #include "weft/formats/write_weights.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

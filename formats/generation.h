@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/formats/write_weights.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "weft/core/decimal.h"
 #include "weft/core/status.h"
-#include "weft/text/gzip.h"
+#include "weft/text/data/gzip.h"
 
 namespace weft {
 namespace {

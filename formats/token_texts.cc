@@ -11,8 +11,8 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/sentencepiece_model.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/sentencepiece_model.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

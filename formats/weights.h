@@ -29,7 +29,7 @@
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
-#include "weft/text/text_task.h"
+#include "weft/text/data/text_task.h"
 
 namespace weft {
 

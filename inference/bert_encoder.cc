@@ -8,7 +8,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/text/buckets.h"
+#include "weft/text/data/buckets.h"
 
 namespace weft {
 

@@ -26,7 +26,7 @@
 #include "weft/inference/open_model.h"
 #include "weft/inference/runtime.h"
 #include "weft/models/bert.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 

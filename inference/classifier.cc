@@ -12,7 +12,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/sampling.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 std::vector<LabelProbability> RankLabels(absl::Span<const std::string> labels, absl::Span<const float> logits,

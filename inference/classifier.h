@@ -29,9 +29,9 @@
 #include "weft/inference/pixel_scale.h"
 #include "weft/inference/runtime.h"
 #include "weft/models/vit.h"
-#include "weft/text/classifier_input.h"
-#include "weft/text/labelled_examples.h"
-#include "weft/text/text_task.h"
+#include "weft/text/data/classifier_input.h"
+#include "weft/text/data/labelled_examples.h"
+#include "weft/text/data/text_task.h"
 
 namespace weft {
 

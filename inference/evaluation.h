@@ -18,7 +18,7 @@
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
 #include "weft/inference/runtime.h"
-#include "weft/text/labelled_examples.h"
+#include "weft/text/data/labelled_examples.h"
 
 namespace weft {
 
@@ -32,8 +32,8 @@ struct ClassScore {
   double pearson = 0, spearman = 0;  // of a regression: correlations of the right and the predicted numbers
 };
 
-// Measures the classifier on files of labelled texts (text/labelled_examples.h), whose format is `data`; its task is
-// not used. Returns InvalidArgument for a label that the model does not have, and if an example has one right label,
+// Measures the classifier on files of labelled texts (text/data/labelled_examples.h), whose format is `data`; its task
+// is not used. Returns InvalidArgument for a label that the model does not have, and if an example has one right label,
 // but the scores are not kSoftmax. Also returns InvalidArgument for a regression of several numbers.
 absl::StatusOr<ClassScore> EvaluateTexts(TextHead* head, const std::vector<std::string>& files,
                                          LabelledDataOptions data);

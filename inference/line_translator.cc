@@ -7,7 +7,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/translation_lexicon.h"
-#include "weft/text/text_stream.h"
+#include "weft/text/tokenizers/text_stream.h"
 
 namespace weft {
 

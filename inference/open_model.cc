@@ -19,8 +19,8 @@
 #include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/token_texts.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/token_list.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/token_list.h"
 
 namespace weft {
 namespace {

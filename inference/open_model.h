@@ -18,7 +18,7 @@
 #include "weft/formats/generation.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/beam_search.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 

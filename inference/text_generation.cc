@@ -6,7 +6,7 @@
 
 #include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/text/text_stream.h"
+#include "weft/text/tokenizers/text_stream.h"
 
 namespace weft {
 

@@ -11,9 +11,9 @@
 #include "absl/strings/string_view.h"
 #include "weft/core/status.h"
 #include "weft/formats/token_texts.h"
+#include "weft/text/data/lines.h"
+#include "weft/text/data/sentence_pairs.h"
 #include "weft/text/lexicon/learn_lexicon.h"
-#include "weft/text/lines.h"
-#include "weft/text/sentence_pairs.h"
 
 namespace weft {
 namespace {

@@ -22,7 +22,7 @@
 #include "weft/inference/evaluation.h"
 #include "weft/inference/metrics.h"
 #include "weft/inference/open_model.h"
-#include "weft/text/labelled_examples.h"
+#include "weft/text/data/labelled_examples.h"
 
 namespace weft {
 namespace {

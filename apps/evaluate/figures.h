@@ -13,7 +13,7 @@
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
 #include "weft/inference/runtime.h"
-#include "weft/text/labelled_examples.h"
+#include "weft/text/data/labelled_examples.h"
 
 namespace weft {
 

@@ -13,12 +13,12 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
+#include "weft/text/data/sentence_pairs.h"
 #include "weft/text/measures/bleu.h"
 #include "weft/text/measures/line_counts.h"
 #include "weft/text/measures/paired_bootstrap.h"
 #include "weft/text/measures/translation_measures.h"
-#include "weft/text/sentence_pairs.h"
 
 namespace weft {
 namespace {

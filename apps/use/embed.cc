@@ -11,7 +11,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/bert_encoder.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/mask_filling.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/inference/text_generation.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -8,9 +8,9 @@
 #include "weft/apps/lines.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/token_files.h"
-#include "weft/text/tokenize_files.h"
+#include "weft/text/data/token_files.h"
+#include "weft/text/data/tokenize_files.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "weft/core/status.h"
 #include "weft/formats/generation.h"
 #include "weft/inference/line_translator.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -20,7 +20,7 @@
 #include "weft/core/status.h"
 #include "weft/inference/line_translator.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

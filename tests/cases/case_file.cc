@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/core/status.h"
-#include "weft/text/gzip.h"
+#include "weft/text/data/gzip.h"
 
 namespace weft {
 

@@ -16,11 +16,11 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/models/block.h"
-#include "weft/text/buckets.h"
-#include "weft/text/byte_level_bpe.h"
-#include "weft/text/labelled_examples.h"
+#include "weft/text/data/buckets.h"
+#include "weft/text/data/labelled_examples.h"
+#include "weft/text/data/padded_rows.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/padded_rows.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/train/trainer.h"
 
 // `kBatch`: texts in a batch. `kLengths`: tokens in a row of a batch; a longer text is cut to the last of these.

@@ -8,9 +8,9 @@
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/text/byte_level_bpe.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/measures/bleu.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
 
 absl::Status Tokenize() {
   WEFT_ASSIGN_OR_RETURN(weft::BpeModel model,

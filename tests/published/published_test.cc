@@ -16,7 +16,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/inference/classifier.h"
-#include "weft/text/gzip.h"
+#include "weft/text/data/gzip.h"
 
 namespace weft {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/text_stream.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/text_stream.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/core/status.h"
-#include "weft/text/gzip.h"
+#include "weft/text/data/gzip.h"
 #include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 

@@ -18,8 +18,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/text/byte_level_bpe.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 
@@ -63,8 +63,8 @@ absl::StatusOr<LearntTokenizer> LearnTokenizer(const std::vector<std::string>& p
 
 // Learns byte-level BPE from a text in memory, which may be empty. LearnTokenizer learns the same model from a file of
 // this text. Special tokens have the first ids, then the 256 bytes in the order of their characters
-// (text/byte_alphabet.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is merged
-// first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
+// (text/tokenizers/byte_alphabet.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
+// merged first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnTokenizerOptions& options);
 
 }  // namespace weft

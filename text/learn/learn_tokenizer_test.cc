@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "weft/core/file.h"
 #include "weft/text/learn/tokenizer_folder.h"
-#include "weft/text/tokenizer.h"
-#include "weft/text/tokenizer_json.h"
+#include "weft/text/tokenizers/tokenizer.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
 namespace {

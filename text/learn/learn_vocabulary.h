@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "weft/text/vocabulary.h"
+#include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
 

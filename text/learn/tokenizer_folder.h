@@ -1,4 +1,5 @@
-// These functions write a tokenizer to a folder of its own, from which LoadTokenizer (text/load_tokenizer.h) reads it.
+// These functions write a tokenizer to a folder of its own, from which LoadTokenizer (text/tokenizers/load_tokenizer.h)
+// reads it.
 //
 //   WEFT_RETURN_IF_ERROR(CheckTokenizerFolder("tokenizer", /*overwrite=*/false));   // before long work
 //   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", {"tokenizer.json", contents}));
@@ -8,7 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 

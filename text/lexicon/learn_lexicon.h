@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "weft/text/data/sentence_pairs.h"
 #include "weft/text/lexicon/lexicon.h"
-#include "weft/text/sentence_pairs.h"
 
 namespace weft {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/status.h"
-#include "weft/text/lines.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/text/tokenizer_json.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/word_piece.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
+#include "weft/text/tokenizers/word_piece.h"
 
 namespace weft {
 namespace {

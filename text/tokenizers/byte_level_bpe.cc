@@ -1,66 +1,109 @@
-// Byte-level BPE is published in two files, the merges and the vocabulary. GPT-2 and Hugging Face give these files
-// other names.
-#include "weft/text/byte_level_bpe.h"
+// EncodeOrdinary merges each distinct word of a text once, and copies the ids when the word occurs again.
+#include "weft/text/tokenizers/byte_level_bpe.h"
 
-#include <utility>
-#include <vector>
-
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "weft/text/bpe_files.h"
-#include "weft/text/tokenizers/all_kinds.h"
+#include "absl/strings/str_format.h"
+#include "weft/core/status.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+#include "weft/text/tokenizers/gpt2_words.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
-namespace {
 
-// Reads the contents of vocab.bpe (GPT-2) or merges.txt (Hugging Face): one merge a line, such as "Ġ t". The first line
-// may be "#version: 0.2".
-absl::StatusOr<std::vector<TokenPair>> ReadBpeMerges(absl::string_view text) {
-  std::vector<TokenPair> merges;
-  int64_t number = 0;
-  for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++number;
-    line = absl::StripSuffix(line, "\r");
-    if (line.empty() || (number == 1 && absl::StartsWith(line, "#version"))) continue;
-    const absl::StatusOr<TokenPair> merge = ReadMerge(line);
-    if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("line ", number));
-    merges.push_back(*merge);
+ByteLevelBpe::ByteLevelBpe(BpeModel model) : model_(std::move(model)) {
+  for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
+    byte_ids_[byte] = model_.vocabulary.Find(std::string(1, static_cast<char>(byte))).value_or(-1);
   }
-  return merges;
+  for (const AddedToken& token : model_.special) {
+    absl::StatusOr<std::string> bytes = FromByteAlphabet(token.text);
+    if (bytes.ok()) Respell(token.id, *std::move(bytes));  // as the decoder of `tokenizers` does
+  }
+  SetAdded(model_.special);
+  SetFormat(model_.single, model_.pair);
 }
 
-// Returns a model of `vocabulary` and `merges`. A token is special if UsualSpecialTokens (tokenizer.h) returns it and
-// no merge produces it.
-BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
-  absl::flat_hash_set<std::string> merged;
-  for (const auto& [left, right] : merges) merged.insert(left + right);
-  std::vector<AddedToken> special = UsualSpecialTokens(vocabulary);
-  std::erase_if(special, [&](const AddedToken& token) { return merged.contains(token.text); });
-  return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
+absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel model) {
+  auto tokenizer = std::unique_ptr<ByteLevelBpe>(new ByteLevelBpe(std::move(model)));
+  const Vocabulary& vocabulary = tokenizer->model_.vocabulary;
+  int32_t rank = 0;
+  for (const auto& [left, right] : tokenizer->model_.merges) {
+    int32_t ids[3];
+    int count = 0;
+    for (const std::string& token : {left, right, left + right}) {
+      const std::optional<int32_t> id = vocabulary.Find(token);
+      if (!id.has_value()) {
+        return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ", Quoted(token),
+                               " is not in the vocabulary");
+      }
+      ids[count++] = *id;
+    }
+    if (!tokenizer->merges_.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) {
+      return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice");
+    }
+    ++rank;
+  }
+  return tokenizer;
 }
 
-Loaded Load(const std::string& merges_path, const std::string& vocabulary_path, const nlohmann::json& /*config*/) {
-  WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
-  WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyFile(vocabulary_path, /*as_bytes=*/true));
-  WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Annotate(ReadBpeMerges(merges_file), merges_path));
-  return Annotate(ByteLevelBpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))), merges_path);
+absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::EncodeOrdinary(absl::string_view text) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  std::string prefixed;
+  if (model_.prefix_space && !text.empty() && text[0] != ' ') {
+    prefixed = absl::StrCat(" ", text);
+    text = prefixed;
+  }
+  std::vector<int32_t> ids;
+  struct Range {
+    size_t begin, size;
+  };
+  absl::flat_hash_map<absl::string_view, Range> known;  // where `ids` has the ids of each earlier word
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = Gpt2WordEnd(text, begin);
+    const absl::string_view word = text.substr(begin, end - begin);
+    const auto [entry, added] = known.emplace(word, Range{ids.size(), 0});
+    Range& range = entry->second;
+    if (added) {
+      if (const absl::Status status = AppendWord(word, &ids); !status.ok()) {
+        return Annotate(status, absl::StrCat("at byte ", begin - (prefixed.empty() || begin == 0 ? 0 : 1)));
+      }
+      range.size = ids.size() - range.begin;
+    } else {
+      for (size_t i = 0; i < range.size; ++i) ids.push_back(ids[range.begin + i]);
+    }
+    begin = end;
+  }
+  return ids;
 }
 
-}  // namespace
+absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
+  if (model_.whole_words) {
+    if (const std::optional<int32_t> id = model_.vocabulary.Find(word)) {
+      ids->push_back(*id);
+      return absl::OkStatus();
+    }
+  }
+  std::vector<int32_t> pieces;
+  bool after_unknown = false;
+  for (const char byte : word) {
+    const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
+    const bool fused = model_.fuse_unknown && after_unknown;
+    after_unknown = id < 0;
+    if (id >= 0 || (model_.unknown.has_value() && !fused)) pieces.push_back(id >= 0 ? id : *model_.unknown);
+    if (id < 0 && !model_.unknown.has_value()) {
+      return InvalidArgument(absl::StrFormat("the word %s has the byte 0x%02X, which is not in the vocabulary",
+                                             Quoted(word), static_cast<uint8_t>(byte)));
+    }
+  }
+  merges_.Apply(&pieces);
+  ids->insert(ids->end(), pieces.begin(), pieces.end());
+  return absl::OkStatus();
+}
 
-constexpr TokenizerKind kGpt2Files = {
-    .file = "vocab.bpe",
-    .companion = "encoder.json",
-    .load = Load,
-};
-
-constexpr TokenizerKind kByteLevelBpeFiles = {
-    .file = "merges.txt",
-    .companion = "vocab.json",
-    .load = Load,
-};
+std::string ByteLevelBpe::Join(absl::Span<const int32_t> ids) const {
+  std::string text;
+  for (const int32_t id : ids) text += Spelling(id, model_.vocabulary);
+  return text;
+}
 
 }  // namespace weft

@@ -12,10 +12,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "weft/core/status.h"
-#include "weft/text/bpe_merges.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/bpe_merges.h"
+#include "weft/text/tokenizers/vocabulary.h"
 #include "weft/text/utf8.h"
-#include "weft/text/vocabulary.h"
 
 namespace weft {
 namespace {

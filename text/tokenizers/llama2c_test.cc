@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "weft/core/file.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

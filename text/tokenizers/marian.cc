@@ -12,9 +12,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "weft/text/bpe_files.h"
-#include "weft/text/sentencepiece_model.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/bpe_files.h"
+#include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

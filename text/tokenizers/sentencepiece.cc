@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/text/sentencepiece_model.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

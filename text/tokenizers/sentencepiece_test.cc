@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/file.h"
 #include "weft/text/learn/learn_sentencepiece.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/models/layers.h"
-#include "weft/text/token_source.h"
+#include "weft/text/data/token_source.h"
 #include "weft/train/task.h"
 
 namespace weft {

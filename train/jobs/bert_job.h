@@ -10,8 +10,8 @@
 
 #include "weft/core/random.h"
 #include "weft/core/tape.h"
-#include "weft/text/corpus.h"
-#include "weft/text/masking.h"
+#include "weft/text/data/corpus.h"
+#include "weft/text/data/masking.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"

@@ -1,6 +1,6 @@
 // A BucketJob trains on examples of different lengths. Batches hold examples of similar length, and each length of
-// batch has its own program (text/buckets.h). Derived jobs, such as TranslateJob and ClassifyJob, encode the examples,
-// record a program for a shape, and fill a micro-batch.
+// batch has its own program (text/data/buckets.h). Derived jobs, such as TranslateJob and ClassifyJob, encode the
+// examples, record a program for a shape, and fill a micro-batch.
 #ifndef WEFT_TRAIN_JOBS_BUCKET_JOB_H_
 #define WEFT_TRAIN_JOBS_BUCKET_JOB_H_
 
@@ -14,8 +14,8 @@
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/runner.h"
-#include "weft/text/buckets.h"
-#include "weft/text/corpus.h"
+#include "weft/text/data/buckets.h"
+#include "weft/text/data/corpus.h"
 #include "weft/train/jobs/job.h"
 
 namespace weft {

@@ -16,9 +16,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/text/corpus.h"
-#include "weft/text/labelled_examples.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/data/corpus.h"
+#include "weft/text/data/labelled_examples.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 

@@ -12,11 +12,11 @@
 #include "weft/core/random.h"
 #include "weft/core/status.h"
 #include "weft/inference/open_model.h"
-#include "weft/text/corpus.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/text_files.h"
-#include "weft/text/token_bytes.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/data/corpus.h"
+#include "weft/text/data/text_files.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/token_bytes.h"
+#include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -17,9 +17,9 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/text/token_files.h"
-#include "weft/text/token_source.h"
-#include "weft/text/token_sources.h"
+#include "weft/text/data/token_files.h"
+#include "weft/text/data/token_source.h"
+#include "weft/text/data/token_sources.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "weft/formats/run_folder.h"
 #include "weft/inference/generate.h"
 #include "weft/inference/open_model.h"
-#include "weft/text/masking.h"
+#include "weft/text/data/masking.h"
 
 namespace weft {
 

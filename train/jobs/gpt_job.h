@@ -1,4 +1,4 @@
-// GptJob trains a GPT (models/gpt.h) on texts, or on token files (text/token_files.h).
+// GptJob trains a GPT (models/gpt.h) on texts, or on token files (text/data/token_files.h).
 #ifndef WEFT_TRAIN_JOBS_GPT_JOB_H_
 #define WEFT_TRAIN_JOBS_GPT_JOB_H_
 
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/distributed/index_range.h"
-#include "weft/text/token_source.h"
+#include "weft/text/data/token_source.h"
 #include "weft/train/jobs/gpt_data.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"

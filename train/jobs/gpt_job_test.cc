@@ -17,9 +17,9 @@
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
-#include "weft/text/byte_tokenizer.h"
-#include "weft/text/token_file_writer.h"
-#include "weft/text/token_files.h"
+#include "weft/text/data/token_file_writer.h"
+#include "weft/text/data/token_files.h"
+#include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/train/task.h"
 
 namespace weft {

@@ -14,8 +14,8 @@
 #include "weft/core/file.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/token_sources.h"
+#include "weft/text/data/token_sources.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/run/build_info.h"
 

@@ -8,10 +8,10 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/text/byte_tokenizer.h"
-#include "weft/text/character_tokenizer.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizer_json.h"
+#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
 

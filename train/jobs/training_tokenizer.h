@@ -20,9 +20,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/text/byte_level_bpe.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/tokenizer.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 #include "weft/train/run/run_directory.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
 #include "weft/inference/translate.h"
-#include "weft/text/masking.h"
+#include "weft/text/data/masking.h"
 
 namespace weft {
 namespace {

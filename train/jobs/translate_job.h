@@ -11,7 +11,7 @@
 
 #include "weft/core/random.h"
 #include "weft/graph/runner.h"
-#include "weft/text/sentence_pairs.h"
+#include "weft/text/data/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/scheduled_sampling.h"

@@ -19,7 +19,7 @@
 #include "weft/core/json.h"
 #include "weft/core/status.h"
 #include "weft/formats/run_folder.h"
-#include "weft/text/load_tokenizer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/train/run/agreement.h"
 #include "weft/train/run/event_file.h"
 

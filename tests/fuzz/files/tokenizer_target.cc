@@ -10,8 +10,8 @@
 
 #include "weft/core/status.h"
 #include "weft/tests/fuzz/files/target.h"
-#include "weft/text/load_tokenizer.h"
-#include "weft/text/token_list.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/token_list.h"
 
 namespace weft {
 namespace {

@@ -1,0 +1,96 @@
+// Lines are encoded one at a time, so that an error names the file and the line.
+#include "weft/text/data/sentence_pairs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/program.h"
+#include "weft/core/status.h"
+#include "weft/text/data/corpus.h"
+
+namespace weft {
+
+absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const std::string& target) {
+  ParallelText text = {{.path = source}, {.path = target}};
+  WEFT_ASSIGN_OR_RETURN(text.source.lines, ReadLines(source));
+  WEFT_ASSIGN_OR_RETURN(text.target.lines, ReadLinesLike(text.source, target));
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, const std::string& target) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> lines, ReadLines(target));
+  if (lines.size() == source.lines.size()) return lines;
+  return InvalidArgument(source.path, " has ", source.lines.size(), " lines, but ", target, " has ", lines.size(),
+                         ": each line needs its translation");
+}
+
+int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
+
+absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
+                                                const EncodeLimits& limits, int64_t reserved) {
+  const std::string location = text.Location(index);
+  if (limits.context <= reserved) {
+    return InvalidArgument("a context of ", limits.context, " has no room for text beside ", reserved,
+                           " special tokens");
+  }
+  absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
+  if (!ids.ok()) return Annotate(ids.status(), location);
+  if (ids->empty()) return InvalidArgument(location, ": the line is empty");
+  const auto room = static_cast<size_t>(limits.context - reserved);
+  if (ids->size() > room && !limits.truncate) {
+    return InvalidArgument(location, ": ", ids->size(), " tokens, but the context of ", limits.context,
+                           " has room for ", room, "; truncate such lines, or choose a larger context");
+  }
+  if (ids->size() > room) ids->resize(room);
+  return ids;
+}
+
+absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
+                                                      const EncodeLimits& limits) {
+  std::vector<SentencePair> pairs(text.source.lines.size());
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(pairs[i].source, EncodeLine(text.source, i, tokenizer, limits, 1));
+    WEFT_ASSIGN_OR_RETURN(pairs[i].target, EncodeLine(text.target, i, tokenizer, limits, 1));
+  }
+  return pairs;
+}
+
+std::vector<int64_t> Lengths(absl::Span<const SentencePair> pairs) {
+  std::vector<int64_t> lengths;
+  for (const SentencePair& pair : pairs) lengths.push_back(pair.length());
+  return lengths;
+}
+
+void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32_t> examples, int64_t rows,
+                    int64_t length, const PairTokens& tokens) {
+  const auto size = static_cast<size_t>(rows * length);
+  source.assign(size, tokens.padding);
+  input.assign(size, tokens.padding);
+  target.assign(size, kIgnoredTarget);
+  is_text.assign(size, false);
+  source_lengths.assign(static_cast<size_t>(rows), 0);
+  sources = targets = 0;
+  size_t at = 0;  // the index of the row's first element
+  for (size_t row = 0; row < examples.size(); ++row, at += static_cast<size_t>(length)) {
+    const SentencePair& pair = pairs[static_cast<size_t>(examples[row])];
+    std::copy(pair.source.begin(), pair.source.end(), &source[at]);
+    source[at + pair.source.size()] = tokens.end;
+    source_lengths[row] = static_cast<int32_t>(pair.source.size() + 1);
+    input[at] = tokens.begin;
+    std::copy(pair.target.begin(), pair.target.end(), &input[at] + 1);
+    std::fill_n(is_text.begin() + static_cast<std::ptrdiff_t>(at) + 1, pair.target.size(), true);
+    std::copy(pair.target.begin(), pair.target.end(), &target[at]);
+    target[at + pair.target.size()] = tokens.end;
+    sources += static_cast<int64_t>(pair.source.size()) + 1;
+    targets += static_cast<int64_t>(pair.target.size()) + 1;
+  }
+}
+
+void PairRows::Replace(absl::Span<const int32_t> predicted, double probability, RandomStream random) {
+  random.stream = kScheduledSamplingStream;
+  for (size_t i = 1; i < input.size(); ++i) {
+    if (is_text[i] && static_cast<double>(random.Uniform(i)) < probability) input[i] = predicted[i - 1];
+  }
+}
+
+}  // namespace weft

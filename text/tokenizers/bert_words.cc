@@ -1,0 +1,81 @@
+// BertNormalize works in the order of Hugging Face's BertNormalizer: clean, separate CJK, strip accents, lowercase.
+#include "weft/text/tokenizers/bert_words.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+#include "weft/text/unicode.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+// Reports whether `c` is a word of its own: Unicode punctuation, or an ASCII symbol such as '$', which BERT treats as
+// punctuation.
+bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
+
+std::string Clean(absl::string_view text, const BertNormalizer& normalizer) {
+  std::string cleaned;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character next = CharacterAt(text, i);
+    const absl::string_view character = text.substr(i, next.bytes);
+    const int32_t c = next.code_point;
+    i += next.bytes;
+    const bool break_or_tab = c == '\t' || c == '\n' || c == '\r';
+    if (normalizer.clean_text && (c == 0xFFFD || (IsControl(c) && !break_or_tab))) continue;
+    const bool alone = normalizer.separate_cjk && IsCjk(c), space = normalizer.clean_text && IsSpace(c);
+    absl::StrAppend(&cleaned, alone ? " " : "", space ? " " : character, alone ? " " : "");
+  }
+  return cleaned;
+}
+
+// Calls `take` with each code point of `text`, decomposed if `decompose` is set.
+template <class Function>
+void ForEachCodePoint(absl::string_view text, bool decompose, const Function& take) {
+  constexpr auto kDecompose = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE);
+  const auto options = decompose ? kDecompose : static_cast<utf8proc_option_t>(0);
+  std::vector<int32_t> points(4 * text.size() + 1);  // a character decomposes into at most four
+  const utf8proc_ssize_t size = utf8proc_decompose(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), points.data(),
+                                                   static_cast<utf8proc_ssize_t>(points.size()), options);
+  WEFT_CHECK(size >= 0 && static_cast<size_t>(size) <= points.size());
+  std::for_each(points.begin(), points.begin() + size, take);
+}
+
+}  // namespace
+
+std::string BertNormalize(absl::string_view text, const BertNormalizer& normalizer) {
+  std::string normalized;
+  ForEachCodePoint(Clean(text, normalizer), normalizer.strip_accents, [&](int32_t c) {
+    if (normalizer.strip_accents && IsMark(c)) return;
+    if (normalizer.lowercase) {
+      AppendLowercase(c, &normalized);
+    } else {
+      normalized += ToUtf8(c);
+    }
+  });
+  return normalized;
+}
+
+std::vector<absl::string_view> BertWords(absl::string_view text) {
+  std::vector<absl::string_view> words;
+  bool inside = false;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character next = CharacterAt(text, i);
+    const bool space = IsSpace(next.code_point), alone = !space && EndsWord(next.code_point);
+    if (!space && inside && !alone) {
+      words.back() = absl::string_view(words.back().data(), words.back().size() + next.bytes);
+    } else if (!space) {
+      words.push_back(text.substr(i, next.bytes));
+    }
+    inside = !space && !alone;
+    i += next.bytes;
+  }
+  return words;
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// Each entry is checked on its own, so that an error names the token or the line that is malformed.
+#include "weft/text/tokenizers/bpe_files.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+
+namespace weft {
+
+absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object) {
+  if (!object.is_object()) return InvalidArgument("not an object of tokens and their ids");
+  VocabularyEntries tokens;
+  for (const auto& [token, id] : object.items()) {
+    const std::optional<int64_t> number = WholeNumber(id);
+    if (!number)
+      return InvalidArgument("the id of ", Quoted(token), " is ", id.dump(), ", not a whole number below 2^63");
+    tokens.emplace_back(token, *number);
+  }
+  if (tokens.empty()) return InvalidArgument("it has no tokens");
+  return tokens;
+}
+
+absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_bytes) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json json, Annotate(ParseLargeJsonObject(file), path));
+  WEFT_ASSIGN_OR_RETURN(VocabularyEntries tokens, Annotate(ReadVocabularyEntries(json), path));
+  for (size_t i = 0; as_bytes && i < tokens.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(tokens[i].first, Annotate(TokenBytes(tokens[i].first), path));
+  }
+  return Annotate(Vocabulary::FromIds(std::move(tokens)), path);
+}
+
+absl::StatusOr<std::string> TokenBytes(absl::string_view token) {
+  absl::StatusOr<std::string> bytes = FromByteAlphabet(token);
+  if (!bytes.ok()) return Annotate(bytes.status(), absl::StrCat("token ", Quoted(token)));
+  return bytes;
+}
+
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right) {
+  TokenPair merge;
+  for (auto& [text, bytes] : {std::pair(left, &merge.first), std::pair(right, &merge.second)}) {
+    if (text.empty()) return InvalidArgument("a token of the merge is empty");
+    WEFT_ASSIGN_OR_RETURN(*bytes, FromByteAlphabet(text));
+  }
+  return merge;
+}
+
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
+  const std::vector<absl::string_view> tokens = absl::StrSplit(left_space_right, ' ');
+  if (tokens.size() != 2) {
+    return InvalidArgument(Quoted(left_space_right), " is not two tokens with a space between them");
+  }
+  return ReadMerge(tokens[0], tokens[1]);
+}
+
+}  // namespace weft

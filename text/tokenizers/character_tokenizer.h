@@ -1,0 +1,47 @@
+// CharacterTokenizer makes each character (Unicode code point) a token. FromText gives ids in the order of code points.
+//
+//   WEFT_ASSIGN_OR_RETURN(const CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer.Encode("In the beginning"));
+//   *tokenizer.Decode(ids) == "In the beginning"
+#ifndef WEFT_TEXT_TOKENIZERS_CHARACTER_TOKENIZER_H_
+#define WEFT_TEXT_TOKENIZERS_CHARACTER_TOKENIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/text/tokenizers/tokenizer.h"
+
+namespace weft {
+
+class CharacterTokenizer final : public Tokenizer {
+ public:
+  // Makes a vocabulary of the characters in `text`. Returns InvalidArgument if the text is empty or not UTF-8.
+  static absl::StatusOr<CharacterTokenizer> FromText(absl::string_view text);
+  // Reads a tokenizer.json: {"type":"character","characters":["\n"," ","a"]}. A character's id is its index.
+  static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
+  std::string ToJson() const;
+
+  int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }
+  friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
+    return a.characters_ == b.characters_;
+  }
+
+ protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
+  std::string Join(absl::Span<const int32_t> ids) const override;
+
+ private:
+  explicit CharacterTokenizer(std::vector<int32_t> characters);
+
+  std::vector<int32_t> characters_;  // code points by id
+  absl::flat_hash_map<int32_t, int32_t> ids_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKENIZERS_CHARACTER_TOKENIZER_H_

@@ -1,0 +1,155 @@
+// This file has the table of the kinds of files that hold a tokenizer, and finds the kind of a path.
+//
+// A file's name is compared first with the names of all kinds, then with their extensions. Otherwise vocab.json and
+// merges.txt, which belong to byte-level BPE, would be taken for the kinds of other .json and .txt files.
+#include "weft/text/tokenizers/load_tokenizer.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "weft/core/file.h"
+#include "weft/core/json.h"
+#include "weft/core/status.h"
+#include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder is searched for these kinds in this order.
+constexpr const TokenizerKind* kKinds[] = {
+    &kTokenizerJson,  &kGpt2Files,        &kByteLevelBpeFiles,  &kMarianFiles,
+    &kBertVocabulary, &kLlama2cTokenizer, &kSentencePieceModel,
+};
+
+// Returns the kind of the file called `name`, or null.
+const TokenizerKind* FindKind(absl::string_view name) {
+  for (const TokenizerKind* const kind : kKinds) {
+    if (name == kind->file || (kind->other_name != nullptr && name == kind->other_name)) return kind;
+    if (kind->companion != nullptr && name == kind->companion) return kind;
+  }
+  for (const TokenizerKind* const kind : kKinds) {
+    if (kind->extension != nullptr && absl::EndsWith(name, kind->extension)) return kind;
+  }
+  return nullptr;
+}
+
+// Returns the names that a folder is searched for, in this order.
+std::vector<std::string> SearchedNames() {
+  std::vector<std::string> names;
+  for (const TokenizerKind* const kind : kKinds) {
+    names.push_back(kind->file);
+    if (kind->other_name != nullptr) names.push_back(kind->other_name);
+  }
+  return names;
+}
+
+// Returns `path` if it is a file. If it is a folder, returns the first file of SearchedNames() that the folder has.
+absl::StatusOr<fs::path> FindFile(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
+  if (!fs::is_directory(status)) return fs::path(path);
+  for (const std::string& name : SearchedNames()) {
+    if (fs::exists(fs::path(path) / name, error)) return fs::path(path) / name;
+  }
+  return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
+}
+
+// Files of transformers that say more of the tokenizer beside them, such as the roles of its tokens.
+constexpr const char* kSettings[] = {"tokenizer_config.json", "special_tokens_map.json"};
+
+// Returns the files of the tokenizer at `path`: its own file, the companion if its kind has one, and those of
+// kSettings.
+std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& path) {
+  const fs::path folder = path.parent_path();
+  std::vector<TokenizerFile> files = {{path.string(), kind.file}};
+  if (kind.companion != nullptr) {
+    files = {{(folder / kind.file).string(), kind.file}, {(folder / kind.companion).string(), kind.companion}};
+  }
+  std::error_code error;
+  for (const char* name : kSettings) {
+    const fs::path settings = folder / name;
+    if (kind.of_transformers && fs::exists(settings, error)) files.push_back({settings.string(), name});
+  }
+  return files;
+}
+
+// Prints a note on stderr, once in a program.
+void PrintNote(const std::string& note) {
+  static auto* const mutex = new absl::Mutex();
+  static auto* const printed = new std::set<std::string>{""};
+  const absl::MutexLock lock(mutex);
+  if (printed->insert(note).second) std::fprintf(stderr, "note: %s\n", note.c_str());
+}
+
+}  // namespace
+
+std::vector<std::string> TokenizerFileNames() {
+  std::vector<std::string> names = SearchedNames();
+  for (const TokenizerKind* const kind : kKinds) {
+    if (kind->companion != nullptr) names.push_back(kind->companion);
+  }
+  names.insert(names.end(), std::begin(kSettings), std::end(kSettings));
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
+  const TokenizerKind* const kind = FindKind(file.filename().string());
+  if (kind == nullptr) {
+    return InvalidArgument(file.string(),
+                           ": its name is none of a tokenizer's: ", absl::StrJoin(SearchedNames(), ", "));
+  }
+  const std::vector<TokenizerFile> files = FilesOf(*kind, file);
+  nlohmann::json settings[2];
+  for (const TokenizerFile& each : files) {
+    for (int i = 0; i < 2; ++i) {
+      if (each.name != kSettings[i]) continue;
+      WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(each.path));
+      WEFT_ASSIGN_OR_RETURN(settings[i], Annotate(ParseLargeJsonObject(contents), each.path));
+    }
+  }
+  const absl::StatusOr<TokenizerSettings> read = ReadTokenizerSettings(settings[0], settings[1]);
+  const bool of_map = ReadTokenizerSettings(settings[0], {}).ok();  // whether an error is of special_tokens_map.json
+  if (!read.ok()) return Annotate(read.status(), (file.parent_path() / kSettings[of_map ? 1 : 0]).string());
+  WEFT_ASSIGN_OR_RETURN(auto tokenizer,
+                        kind->load(files[0].path, kind->companion == nullptr ? "" : files[1].path, settings[0]));
+  tokenizer->Configure(*read);
+  if (read->prefix_space && !tokenizer->SetPrefixSpace(*read->prefix_space)) {
+    tokenizer->set_note(absl::StrCat((file.parent_path() / kSettings[0]).string(), ": add_prefix_space is ",
+                                     *read->prefix_space ? "true" : "false", ", which is not used"));
+  }
+  PrintNote(tokenizer->note());
+  return tokenizer;
+}
+
+absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
+  const TokenizerKind* const kind = FindKind(file.filename().string());
+  if (kind == nullptr) return {{{file.string(), "tokenizer" + file.extension().string()}}};
+  return FilesOf(*kind, file);
+}
+
+absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
+  std::vector<NamedContents> read;
+  for (const TokenizerFile& file : files) {
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file.path));
+    read.push_back({file.name, std::move(contents)});
+  }
+  return read;
+}
+
+}  // namespace weft

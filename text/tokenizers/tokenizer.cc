@@ -1,0 +1,223 @@
+// This file has the code that all tokenizers share: special tokens and their roles, input formats, and checks of ids.
+#include "weft/text/tokenizers/tokenizer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_replace.h"
+#include "weft/core/status.h"
+#include "weft/text/tokenizers/bert_words.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+using Role = std::optional<int32_t> SpecialTokens::*;
+
+constexpr struct {
+  absl::string_view text;
+  Role role;
+} kUsualNames[] = {
+    {"<s>", &SpecialTokens::begin},
+    {"<bos>", &SpecialTokens::begin},
+    {"<|startoftext|>", &SpecialTokens::begin},
+    {"<|endoftext|>", &SpecialTokens::begin},  // GPT-2 separates texts with it
+    {"</s>", &SpecialTokens::end},
+    {"<eos>", &SpecialTokens::end},
+    {"<|endoftext|>", &SpecialTokens::end},
+    {"<pad>", &SpecialTokens::padding},
+    {"[PAD]", &SpecialTokens::padding},
+    {"<unk>", &SpecialTokens::unknown},
+    {"[UNK]", &SpecialTokens::unknown},
+    {"<mask>", &SpecialTokens::mask},
+    {"[MASK]", &SpecialTokens::mask},
+    {"[CLS]", &SpecialTokens::classification},
+    {"[SEP]", &SpecialTokens::separator},
+};
+
+ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl::Span<const int32_t> second) {
+  ModelInput input;
+  for (const WrapItem& item : format) {
+    const absl::Span<const int32_t> ids = item.kind == WrapItem::kToken   ? absl::MakeConstSpan(&item.id, 1)
+                                          : item.kind == WrapItem::kFirst ? first
+                                                                          : second;
+    input.ids.insert(input.ids.end(), ids.begin(), ids.end());
+    input.segments.resize(input.ids.size(), item.segment);
+  }
+  return input;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, bool special) const {
+  if (!added_.empty()) WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  std::vector<int32_t> ids;
+  std::string storage;
+  for (const auto& [written, token] : written_.Split(text, special)) {
+    if (token != nullptr) {
+      ids.push_back(token->id);
+      continue;
+    }
+    WEFT_ASSIGN_OR_RETURN(const absl::string_view normal, NormalForm(written, &storage));
+    for (const auto& [piece, token] : normalized_.Split(normal, special)) {
+      if (token != nullptr) {
+        ids.push_back(token->id);
+        continue;
+      }
+      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodeOrdinary(piece));
+      ids.insert(ids.end(), ordinary.begin(), ordinary.end());
+    }
+  }
+  return ids;
+}
+
+absl::StatusOr<absl::string_view> Tokenizer::NormalForm(absl::string_view text, std::string* storage) const {
+  if (lowercases_) {
+    WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+    *storage = BertNormalize(text, {.clean_text = false, .separate_cjk = false, .strip_accents = false});
+    text = *storage;
+  }
+  return Normalize(text, storage);
+}
+
+void Tokenizer::Lowercase() {
+  lowercases_ = true;
+  SetAdded(added_, /*keep_roles=*/true);
+}
+
+ModelInput Tokenizer::Wrap(absl::Span<const int32_t> ids) const { return Fill(single_, ids, {}); }
+
+absl::StatusOr<ModelInput> Tokenizer::WrapPair(absl::Span<const int32_t> first,
+                                               absl::Span<const int32_t> second) const {
+  if (pair_.empty()) return InvalidArgument("the tokenizer's format has no pairs of texts");
+  return Fill(pair_, first, second);
+}
+
+absl::StatusOr<std::string> Tokenizer::DecodeUncleaned(absl::Span<const int32_t> ids) const {
+  WEFT_RETURN_IF_ERROR(CheckIds(ids));
+  if (special_list_.empty()) return Join(ids);
+  std::vector<int32_t> shown;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(shown), [this](int32_t id) { return !IsHidden(id); });
+  return Join(shown);
+}
+
+absl::StatusOr<std::string> Tokenizer::Decode(absl::Span<const int32_t> ids) const {
+  absl::StatusOr<std::string> text = DecodeUncleaned(ids);
+  return text.ok() && clean_up_ ? CleanUpSpaces(*std::move(text)) : text;
+}
+
+absl::StatusOr<std::string> Tokenizer::DecodeWithSpecial(absl::Span<const int32_t> ids) const {
+  WEFT_RETURN_IF_ERROR(CheckIds(ids));
+  return clean_up_ ? CleanUpSpaces(Join(ids)) : Join(ids);
+}
+
+void Tokenizer::SetAdded(std::vector<AddedToken> tokens, bool keep_roles) {
+  added_ = std::move(tokens);
+  std::sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
+  std::vector<AddedToken> written, normalized;
+  special_list_.clear();
+  for (AddedToken token : added_) {
+    if (token.special) special_list_.push_back(token);
+    if (token.normalized) {
+      std::string storage;
+      token.text = std::string(NormalForm(token.text, &storage).value_or(token.text));
+    }
+    (token.normalized ? normalized : written).push_back(std::move(token));
+  }
+  written_ = AddedTokenFinder(std::move(written));
+  normalized_ = AddedTokenFinder(std::move(normalized));
+  if (keep_roles) return;
+  special_ = {};
+  for (const auto& [name, role] : kUsualNames) {
+    for (const AddedToken& token : special_list_) {
+      if (token.text == name && !(special_.*role).has_value()) special_.*role = token.id;
+    }
+  }
+}
+
+void Tokenizer::Configure(const TokenizerSettings& settings) {
+  clean_up_ = may_clean_up_ && settings.clean_up;
+  reads_special_ = !settings.split_special;
+  absl::flat_hash_map<std::string, int32_t> ids;  // of the vocabulary; empty until it is needed
+  const auto find = [&](const std::string& text) -> std::optional<int32_t> {
+    const auto known =
+        std::find_if(added_.begin(), added_.end(), [&](const auto& token) { return token.text == text; });
+    if (known != added_.end()) return known->id;
+    for (int32_t id = ids.empty() ? 0 : vocabulary_size(); id < vocabulary_size(); ++id) ids.emplace(Join({id}), id);
+    const auto found = ids.find(text);
+    return found == ids.end() ? std::nullopt : std::optional<int32_t>(found->second);
+  };
+  std::vector<AddedToken> added = added_;
+  const auto add = [&](AddedToken token, bool replace) {
+    const std::optional<int32_t> id = find(token.text);
+    if (!id.has_value()) return;
+    const auto is_same = [&](const AddedToken& old) { return old.id == *id; };
+    if (replace) std::erase_if(added, is_same);
+    token.id = *id;
+    if (std::none_of(added.begin(), added.end(), is_same)) added.push_back(std::move(token));
+  };
+  for (const AddedToken& token : settings.tokens) add(token, /*replace=*/true);
+  for (const AddedToken& token : settings.special) add(token, /*replace=*/false);
+  SetAdded(std::move(added), /*keep_roles=*/true);
+  for (const auto& [role, text] : settings.roles) {
+    special_.*role = text.has_value() ? find(*text) : std::nullopt;
+  }
+}
+
+void Tokenizer::SetFormat(WrapFormat single, WrapFormat pair) {
+  single_ = std::move(single);
+  pair_ = std::move(pair);
+}
+
+absl::Status Tokenizer::CheckIds(absl::Span<const int32_t> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < vocabulary_size()) continue;
+    return InvalidArgument("id ", ids[i], ", at position ", i, ", is not in 0 .. ", vocabulary_size() - 1);
+  }
+  return absl::OkStatus();
+}
+
+bool Tokenizer::IsSpecial(int32_t id) const {
+  const auto found = std::lower_bound(special_list_.begin(), special_list_.end(), id,
+                                      [](const AddedToken& token, int32_t id) { return token.id < id; });
+  return found != special_list_.end() && found->id == id;
+}
+
+std::vector<AddedToken> UsualSpecialTokens(const Vocabulary& vocabulary) {
+  std::vector<AddedToken> special;
+  for (const auto& [name, role] : kUsualNames) {
+    const std::optional<int32_t> id = vocabulary.Find(name);
+    const bool listed = std::any_of(special.begin(), special.end(), [&](const auto& token) { return token.id == id; });
+    if (id.has_value() && !listed) special.push_back({std::string(name), *id});
+  }
+  return special;
+}
+
+std::string CleanUpSpaces(std::string text) {
+  constexpr std::pair<absl::string_view, absl::string_view> kInOrder[] = {
+      {" .", "."},     {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},
+      {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& each : kInOrder) absl::StrReplaceAll({each}, &text);
+  return text;
+}
+
+WrapFormat BertSingle(int32_t classification, int32_t separator) {
+  return {{WrapItem::kToken, classification}, {WrapItem::kFirst}, {WrapItem::kToken, separator}};
+}
+
+WrapFormat BertPair(int32_t classification, int32_t separator) {
+  return {{WrapItem::kToken, classification},
+          {WrapItem::kFirst},
+          {WrapItem::kToken, separator},
+          {WrapItem::kSecond, 0, 1},
+          {WrapItem::kToken, separator, 1}};
+}
+
+WrapFormat RobertaPair(int32_t begin, int32_t end) {
+  return {{WrapItem::kToken, begin}, {WrapItem::kFirst},  {WrapItem::kToken, end},
+          {WrapItem::kToken, end},   {WrapItem::kSecond}, {WrapItem::kToken, end}};
+}
+
+WrapFormat BeginText(int32_t begin) { return {{WrapItem::kToken, begin}, {WrapItem::kFirst}}; }
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece, and
+// read tokenizer_config.json and special_tokens_map.json beside it.
+//
+// `truncation` is ignored, as transformers ignores it unless a caller asks to truncate; `padding` only names the
+// padding token. Any other setting that would change ids or texts, and that Weft doesn't support, is an error. So a
+// tokenizer gives the same ids and texts as its authors', or doesn't load.
+#ifndef WEFT_TEXT_TOKENIZERS_TOKENIZER_JSON_H_
+#define WEFT_TEXT_TOKENIZERS_TOKENIZER_JSON_H_
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/tokenizer.h"
+#include "weft/text/tokenizers/word_piece.h"
+
+namespace weft {
+
+// Reads a tokenizer.json. Returns InvalidArgument, with the location in the file ("model.merges: entry 7: ..."), if the
+// file is malformed or unsupported.
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
+
+// Reads the settings in a tokenizer_config.json that every kind of tokenizer has. As in transformers,
+// `special_tokens_map`, the contents of special_tokens_map.json, goes before the roles of `json` unless `json` has
+// "added_tokens_decoder".
+absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& json,
+                                                        const nlohmann::json& special_tokens_map);
+// Returns the model of a vocab.txt with the settings of a tokenizer_config.json, such as "do_lower_case".
+absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const nlohmann::json& json);
+
+// Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
+std::string WriteTokenizerJson(const BpeModel& model);
+std::string WriteTokenizerJson(const WordPieceModel& model);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKENIZERS_TOKENIZER_JSON_H_

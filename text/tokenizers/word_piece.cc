@@ -1,0 +1,130 @@
+// WordPiece keeps two tables of pieces: for the beginning of a word, and for the rest of it. At each offset in a word,
+// the longest piece that matches wins.
+#include "weft/text/tokenizers/word_piece.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "weft/core/status.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+
+WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
+  for (int32_t id = 0; id < model_.vocabulary.size(); ++id) {
+    absl::string_view token = model_.vocabulary.token(id);
+    if (model_.vocabulary.Find(token) != id) continue;  // no ordinary text becomes this token
+    longest_piece_ = std::max(longest_piece_, token.size());
+    first_.emplace(token, id);
+    if (absl::ConsumePrefix(&token, model_.prefix) && !token.empty()) later_.emplace(token, id);
+  }
+  for (const AddedToken& token : model_.special) {
+    if (token.normalized) Respell(token.id, BertNormalize(token.text, model_.normalizer));
+  }
+  SetAdded(model_.special);
+  AllowCleanUp();
+  SetFormat(model_.single, model_.pair);
+}
+
+absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel model) {
+  const std::optional<int32_t> unknown = model.vocabulary.Find(model.unknown);
+  if (!unknown.has_value()) {
+    return InvalidArgument("the vocabulary does not have ", Quoted(model.unknown));
+  }
+  if (model.max_word_length > kMaxWordLength) {
+    return InvalidArgument("max_input_chars_per_word is ", model.max_word_length, ", more than ", kMaxWordLength);
+  }
+  auto tokenizer = std::unique_ptr<WordPiece>(new WordPiece(std::move(model)));
+  tokenizer->unknown_ = *unknown;
+  return tokenizer;
+}
+
+absl::StatusOr<std::vector<int32_t>> WordPiece::EncodeOrdinary(absl::string_view text) const {
+  std::vector<int32_t> ids;
+  for (const absl::string_view word : BertWords(text)) AppendWord(word, &ids);
+  return ids;
+}
+
+absl::StatusOr<absl::string_view> WordPiece::Normalize(absl::string_view text, std::string* storage) const {
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
+  *storage = BertNormalize(text, model_.normalizer);
+  return *storage;
+}
+
+void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
+  if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) return ids->push_back(unknown_);
+  const size_t before = ids->size();
+  for (size_t begin = 0; begin < word.size();) {
+    const auto& pieces = begin == 0 ? first_ : later_;
+    size_t end = std::min(word.size(), begin + longest_piece_);
+    auto found = pieces.end();
+    for (; end > begin; --end) {
+      found = pieces.find(word.substr(begin, end - begin));
+      if (found != pieces.end()) break;
+    }
+    if (end == begin) {  // no piece matches the rest, so the whole word is unknown
+      ids->resize(before);
+      return ids->push_back(unknown_);
+    }
+    ids->push_back(found->second);
+    begin = end;
+  }
+}
+
+std::string WordPiece::Join(absl::Span<const int32_t> ids) const {
+  std::string text;
+  bool first = true;
+  for (const int32_t id : ids) {
+    absl::string_view token = Spelling(id, model_.vocabulary);
+    if (token.empty()) continue;
+    const std::optional<std::string>& prefix = model_.decoder_prefix;
+    const bool joined = first || (prefix.has_value() && absl::ConsumePrefix(&token, *prefix));
+    const std::string piece = absl::StrCat(joined ? "" : " ", token);
+    text += prefix.has_value() && model_.cleanup ? absl::StrReplaceAll(CleanUpSpaces(piece), {{" do not", " don't"}})
+                                                 : piece;
+    first = false;
+  }
+  return text;
+}
+
+absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note) {
+  Vocabulary vocabulary;
+  text = absl::StripTrailingAsciiWhitespace(text);
+  if (text.empty()) return InvalidArgument("it has no tokens");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const absl::string_view token = absl::StripTrailingAsciiWhitespace(line);
+    const std::string location = absl::StrCat("line ", vocabulary.size() + 1);
+    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), location));
+    const bool blank = token.empty();
+    if (note != nullptr && note->empty() && (blank || vocabulary.Find(token).has_value())) {
+      *note = blank ? absl::StrCat(location, " is blank, so id ", vocabulary.size(), " has no token")
+                    : absl::StrCat(location, " repeats the token ", Quoted(token), ", whose id is now ",
+                                   vocabulary.size(), " and not ", *vocabulary.Find(token));
+    }
+    vocabulary.AddOrMove(std::string(token));
+  }
+  return vocabulary;
+}
+
+WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names) {
+  WordPieceModel model = {.unknown = names.unknown};
+  for (const auto* name : {&names.padding, &names.unknown, &names.classification, &names.separator, &names.mask}) {
+    const std::optional<int32_t> id = vocabulary.Find(*name);
+    if (id.has_value() && !name->empty()) model.special.push_back({*name, *id});
+  }
+  const std::optional<int32_t> classification = vocabulary.Find(names.classification),
+                               separator = vocabulary.Find(names.separator);
+  if (classification.has_value() && separator.has_value()) {
+    model.single = BertSingle(*classification, *separator);
+    model.pair = BertPair(*classification, *separator);
+  }
+  model.vocabulary = std::move(vocabulary);
+  return model;
+}
+
+}  // namespace weft

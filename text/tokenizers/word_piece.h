@@ -1,0 +1,76 @@
+// WordPiece is BERT's tokenizer: it splits each word, from the left, into the longest pieces that the vocabulary has.
+//
+//   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyText(vocab_txt));
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, WordPiece::Create({.vocabulary = std::move(vocabulary)}));
+//   tokenizer->Encode("Embeddings")                      // em ##bed ##ding ##s
+#ifndef WEFT_TEXT_TOKENIZERS_WORD_PIECE_H_
+#define WEFT_TEXT_TOKENIZERS_WORD_PIECE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "weft/text/tokenizers/bert_words.h"
+#include "weft/text/tokenizers/tokenizer.h"
+#include "weft/text/tokenizers/vocabulary.h"
+
+namespace weft {
+
+// Splitting a word takes time with the cube of its length, if the vocabulary's pieces are as long. So a file that asks
+// for longer words is refused.
+inline constexpr int64_t kMaxWordLength = 1000;
+
+struct WordPieceModel {
+  Vocabulary vocabulary;
+  std::string unknown = "[UNK]";  // the token of a word that cannot be split into pieces
+  std::string prefix = "##";      // marks pieces that don't begin a word
+  int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
+  BertNormalizer normalizer;
+  // Join drops this prefix of later tokens, and puts a space before tokens without it. Without a value, Join puts a
+  // space before all tokens.
+  std::optional<std::string> decoder_prefix = "##";
+  bool cleanup = true;              // no space before the marks and contractions of English, in each token on its own
+  std::vector<AddedToken> special;  // and other added tokens
+  WrapFormat single = {{WrapItem::kFirst}}, pair;
+};
+
+class WordPiece final : public Tokenizer {
+ public:
+  // Returns InvalidArgument if the vocabulary lacks `model.unknown`, or if `model.max_word_length` is too large.
+  static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
+
+  int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
+
+ protected:
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
+  absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
+  // Joins pieces to words, and puts spaces between words. The original white space is lost.
+  std::string Join(absl::Span<const int32_t> ids) const override;
+
+ private:
+  explicit WordPiece(WordPieceModel model);
+  void AppendWord(absl::string_view word, std::vector<int32_t>* ids) const;
+
+  WordPieceModel model_;
+  int32_t unknown_ = 0;
+  absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in `later_` have no prefix
+  size_t longest_piece_ = 0;                                 // bytes
+};
+
+// Reads the contents of a vocab.txt, which has one token a line. As in transformers, the last of equal lines gives the
+// token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
+// lines at the end count for nothing.
+absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
+// The texts of BERT's special tokens.
+struct BertNames {
+  std::string padding = "[PAD]", unknown = "[UNK]", classification = "[CLS]", separator = "[SEP]", mask = "[MASK]";
+};
+// Returns the model of a lowercasing BERT. Its special tokens are those of `names` that the vocabulary has. If these
+// include the tokens for classification and separator, the model has BERT's input formats.
+WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names = {});
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKENIZERS_WORD_PIECE_H_

@@ -1,0 +1,139 @@
+// WriteTokenizerJson writes all the keys that Hugging Face's tokenizers write.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Appends a new key to an object in constant time: operator[] would search all keys first.
+void Append(Json* object, std::string key, Json value) {
+  object->get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
+}
+
+Json Template(const WrapFormat& format, const Vocabulary& vocabulary, Json* special) {
+  Json list = Json::array();
+  for (const WrapItem& item : format) {
+    if (item.kind != WrapItem::kToken) {
+      list.push_back({{"Sequence", {{"id", item.kind == WrapItem::kFirst ? "A" : "B"}, {"type_id", item.segment}}}});
+      continue;
+    }
+    const std::string& text = vocabulary.token(item.id);
+    list.push_back({{"SpecialToken", {{"id", text}, {"type_id", item.segment}}}});
+    (*special)[text] = {{"id", text}, {"ids", Json::array({item.id})}, {"tokens", Json::array({text})}};
+  }
+  return list;
+}
+
+Json ByteLevel(bool prefix_space) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
+}
+
+Json AddedTokens(const std::vector<AddedToken>& special) {
+  Json added = Json::array();
+  for (const AddedToken& token : special) {
+    added.push_back({{"id", token.id},
+                     {"content", token.text},
+                     {"single_word", token.single_word},
+                     {"lstrip", token.strip_before},
+                     {"rstrip", token.strip_after},
+                     {"normalized", token.normalized},
+                     {"special", token.special}});
+  }
+  return added;
+}
+
+// Returns the template of the model's input formats, or `otherwise` if a text stands alone in them.
+template <class Model>
+Json PostProcessor(const Model& model, Json otherwise) {
+  if (model.single.size() <= 1 && model.pair.empty()) return otherwise;
+  // TemplateProcessing needs a template for pairs too. If the model has none, the second text follows the first.
+  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
+  Json special = Json::object();
+  Json post_processor = {{"type", "TemplateProcessing"},
+                         {"single", Template(model.single, model.vocabulary, &special)},
+                         {"pair", Template(model.pair.empty() ? no_pair : model.pair, model.vocabulary, &special)}};
+  post_processor["special_tokens"] = special;
+  return post_processor;
+}
+
+Json Normalizer(const BertNormalizer& normalizer) {
+  return {{"type", "BertNormalizer"},
+          {"clean_text", normalizer.clean_text},
+          {"handle_chinese_chars", normalizer.separate_cjk},
+          {"strip_accents", normalizer.strip_accents},
+          {"lowercase", normalizer.lowercase}};
+}
+
+struct Sections {
+  Json added_tokens, normalizer, pre_tokenizer, post_processor, decoder, model;
+};
+
+std::string Write(const Sections& sections) {
+  const Json json = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", sections.added_tokens},
+                     {"normalizer", sections.normalizer},
+                     {"pre_tokenizer", sections.pre_tokenizer},
+                     {"post_processor", sections.post_processor},
+                     {"decoder", sections.decoder},
+                     {"model", sections.model}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string WriteTokenizerJson(const BpeModel& model) {
+  Json vocabulary = Json::object(), merges = Json::array();
+  absl::flat_hash_map<int32_t, std::string> special;
+  for (const AddedToken& token : model.special) special[token.id] = token.text;
+  for (int32_t id = 0; id < model.vocabulary.size(); ++id) {
+    const auto found = special.find(id);
+    Append(&vocabulary, found == special.end() ? ToByteAlphabet(model.vocabulary.token(id)) : found->second, id);
+  }
+  for (const auto& [left, right] : model.merges) {
+    merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
+  }
+  return Write({.added_tokens = AddedTokens(model.special),
+                .normalizer = nullptr,
+                .pre_tokenizer = ByteLevel(model.prefix_space),
+                .post_processor = PostProcessor(model, ByteLevel(model.prefix_space)),
+                .decoder = ByteLevel(model.prefix_space),
+                .model = {{"type", "BPE"},
+                          {"dropout", nullptr},
+                          {"unk_token", model.unknown ? Json(model.vocabulary.token(*model.unknown)) : Json()},
+                          {"continuing_subword_prefix", nullptr},
+                          {"end_of_word_suffix", nullptr},
+                          {"fuse_unk", model.fuse_unknown},
+                          {"byte_fallback", false},
+                          {"ignore_merges", model.whole_words},
+                          {"vocab", vocabulary},
+                          {"merges", merges}}});
+}
+
+std::string WriteTokenizerJson(const WordPieceModel& model) {
+  Json vocabulary = Json::object();
+  for (int32_t id = 0; id < model.vocabulary.size(); ++id) Append(&vocabulary, model.vocabulary.token(id), id);
+  Json decoder;
+  if (model.decoder_prefix) {
+    decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
+  }
+  return Write({.added_tokens = AddedTokens(model.special),
+                .normalizer = Normalizer(model.normalizer),
+                .pre_tokenizer = {{"type", "BertPreTokenizer"}},
+                .post_processor = PostProcessor(model, nullptr),
+                .decoder = decoder,
+                .model = {{"type", "WordPiece"},
+                          {"unk_token", model.unknown},
+                          {"continuing_subword_prefix", model.prefix},
+                          {"max_input_chars_per_word", model.max_word_length},
+                          {"vocab", vocabulary}}});
+}
+
+}  // namespace weft
