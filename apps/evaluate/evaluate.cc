@@ -18,10 +18,10 @@
 #include "weft/apps/printable.h"
 #include "weft/core/status.h"
 #include "weft/formats/model_formats.h"
-#include "weft/inference/classifier.h"
-#include "weft/inference/evaluation.h"
-#include "weft/inference/metrics.h"
-#include "weft/inference/open_model.h"
+#include "weft/inference/encode/classifier.h"
+#include "weft/inference/measure/evaluation.h"
+#include "weft/inference/measure/metrics.h"
+#include "weft/inference/runtime/open_model.h"
 #include "weft/text/data/labelled_examples.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
 #include "weft/core/status.h"
-#include "weft/inference/runtime.h"
+#include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/labelled_examples.h"
 
 namespace weft {

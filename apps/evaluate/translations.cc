@@ -12,7 +12,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/inference/line_translator.h"
+#include "weft/inference/generate/line_translator.h"
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/text/measures/bleu.h"

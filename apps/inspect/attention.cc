@@ -12,7 +12,7 @@
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/apps/printable.h"
 #include "weft/core/status.h"
-#include "weft/inference/attention_weights.h"
+#include "weft/inference/measure/attention_weights.h"
 #include "weft/lab/reports/attention_report.h"
 
 namespace weft {

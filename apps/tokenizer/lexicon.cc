@@ -9,8 +9,8 @@
 #include "weft/apps/flags.h"
 #include "weft/core/file.h"
 #include "weft/core/status.h"
-#include "weft/inference/open_model.h"
-#include "weft/inference/translation_lexicon.h"
+#include "weft/inference/generate/translation_lexicon.h"
+#include "weft/inference/runtime/open_model.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,5 @@
 // `weft chat` talks with a GPT.
-#include "weft/inference/chat.h"
+#include "weft/inference/generate/chat.h"
 
 #include <unistd.h>
 

@@ -16,7 +16,7 @@
 #include "weft/apps/printable.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/inference/classifier.h"
+#include "weft/inference/encode/classifier.h"
 
 namespace weft {
 namespace {

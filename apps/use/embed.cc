@@ -10,7 +10,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/inference/bert_encoder.h"
+#include "weft/inference/encode/bert_encoder.h"
 #include "weft/text/data/lines.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/inference/mask_filling.h"
+#include "weft/inference/encode/mask_filling.h"
 #include "weft/text/data/lines.h"
 
 namespace weft {

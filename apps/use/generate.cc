@@ -17,7 +17,7 @@
 #include "weft/apps/use/generator_rows.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
-#include "weft/inference/text_generation.h"
+#include "weft/inference/generate/text_generation.h"
 #include "weft/text/data/lines.h"
 
 namespace weft {

@@ -13,12 +13,12 @@
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
 #include "weft/core/hyperparameters.h"
-#include "weft/inference/open_model.h"
-#include "weft/inference/text_generation.h"
+#include "weft/inference/generate/text_generation.h"
+#include "weft/inference/runtime/open_model.h"
 
 namespace weft {
 
-// Returns the row of the flag --end-token, whose texts EndTokens (inference/open_model.h) reads.
+// Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);

@@ -17,7 +17,7 @@
 #include "weft/apps/use/generator_rows.h"
 #include "weft/core/status.h"
 #include "weft/formats/generation.h"
-#include "weft/inference/line_translator.h"
+#include "weft/inference/generate/line_translator.h"
 #include "weft/text/data/lines.h"
 
 namespace weft {

@@ -1,5 +1,5 @@
 // `weft word-vectors` compares the vectors that a BERT computes for one word in several sentences.
-#include "weft/inference/word_vectors.h"
+#include "weft/inference/encode/word_vectors.h"
 
 #include <cstdio>
 #include <memory>

@@ -19,7 +19,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
-#include "weft/inference/generate.h"
+#include "weft/inference/generate/generate.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/peak.h"
 #include "weft/lab/models.h"

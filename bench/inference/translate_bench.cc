@@ -18,7 +18,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
-#include "weft/inference/line_translator.h"
+#include "weft/inference/generate/line_translator.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/text/data/lines.h"
 

@@ -1,5 +1,5 @@
-// These functions show the attention weights of inference/attention_weights.h: as a page for a browser, as JSON, and as
-// text for a terminal.
+// These functions show the attention weights of inference/measure/attention_weights.h: as a page for a browser, as
+// JSON, and as text for a terminal.
 //
 //   WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, ReadAttention("runs/gpt-1", {.text = "In the beginning"}));
 //   std::fputs(AttentionPage(weights, "In the beginning").c_str(), page);
@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/inference/attention_weights.h"
+#include "weft/inference/measure/attention_weights.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "weft/formats/run_folder.h"
-#include "weft/inference/attention_weights.h"
+#include "weft/inference/measure/attention_weights.h"
 #include "weft/lab/reports/attention_report.h"
 #include "weft/lab/reports/curve.h"
 

@@ -6,7 +6,7 @@
 They compute in f64: PyTorch's own results in f32 differ from these by up to 1.2e-6.
 
 DATA has the folders of WEFT_DATA, and MINILM is the folder that tools/fetch_minilm prints. The script needs torch,
-transformers, numpy and safetensors. inference/attention_weights_test.cc reads the file.
+transformers, numpy and safetensors. inference/measure/attention_weights_test.cc reads the file.
 """
 import base64
 import json

@@ -15,7 +15,7 @@
 #include "weft/formats/weights.h"
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
-#include "weft/inference/classifier.h"
+#include "weft/inference/encode/classifier.h"
 #include "weft/text/data/gzip.h"
 
 namespace weft {

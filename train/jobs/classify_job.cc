@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/formats/config_json.h"
-#include "weft/inference/metrics.h"
+#include "weft/inference/measure/metrics.h"
 #include "weft/models/layers.h"
 
 namespace weft {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "weft/core/tensor.h"
-#include "weft/inference/metrics.h"
+#include "weft/inference/measure/metrics.h"
 #include "weft/text/data/padded_rows.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/classify_data.h"

@@ -11,7 +11,7 @@
 #include "weft/core/file.h"
 #include "weft/core/random.h"
 #include "weft/core/status.h"
-#include "weft/inference/open_model.h"
+#include "weft/inference/runtime/open_model.h"
 #include "weft/text/data/corpus.h"
 #include "weft/text/data/text_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"

@@ -11,8 +11,8 @@
 #include "weft/core/status.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/run_folder.h"
-#include "weft/inference/generate.h"
-#include "weft/inference/open_model.h"
+#include "weft/inference/generate/generate.h"
+#include "weft/inference/runtime/open_model.h"
 #include "weft/text/data/masking.h"
 
 namespace weft {

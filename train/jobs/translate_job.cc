@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/core/status.h"
 #include "weft/graph/compile.h"
-#include "weft/inference/translate.h"
+#include "weft/inference/generate/translate.h"
 #include "weft/text/data/masking.h"
 
 namespace weft {

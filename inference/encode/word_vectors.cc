@@ -1,0 +1,106 @@
+// Each occurrence of the word as a whole word in a sentence gets a vector: the mean of the hidden states of its pieces.
+#include "weft/inference/encode/word_vectors.h"
+
+#include <cmath>
+#include <optional>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+// Returns the mean of `rows`, which have equal length.
+std::vector<float> Mean(const std::vector<absl::Span<const float>>& rows) {
+  std::vector<double> sum(rows.front().size());
+  for (const absl::Span<const float> row : rows) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
+  }
+  std::vector<float> mean;
+  for (const double x : sum) mean.push_back(static_cast<float>(x / static_cast<double>(rows.size())));
+  return mean;
+}
+
+}  // namespace
+
+absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std::string& word,
+                                              const BertEncoderOptions& options) {
+  WordVectors vectors(word);
+  WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
+  WEFT_ASSIGN_OR_RETURN(vectors.encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
+  const BertEncoder& encoder = *vectors.encoder_;
+  absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(word);
+  if (!pieces.ok()) return Annotate(pieces.status(), "word");
+  const std::optional<int32_t> unknown = encoder.tokenizer().special_tokens().unknown;
+  if (pieces->empty() || (unknown.has_value() && absl::c_linear_search(*pieces, *unknown))) {
+    return InvalidArgument("word: ", path, "'s vocabulary has no pieces for '", word, "'");
+  }
+  vectors.pieces_ = *std::move(pieces);
+  const absl::StatusOr<std::vector<int32_t>> twice = encoder.tokenizer().Encode(absl::StrCat(word, " ", word));
+  if (!twice.ok() || twice->size() != 2 * vectors.pieces_.size() || vectors.Positions(*twice).size() != 2) {
+    return InvalidArgument(
+        path,
+        ": its tokenizer gives a word other pieces after a space, or does not mark the pieces within "
+        "words, so that words can't be told apart; wanted one of WordPiece");
+  }
+  // A graph decides in which dtype the table is held.
+  WEFT_RETURN_IF_ERROR(vectors.encoder_->Run({vectors.pieces_}).status());
+  std::vector<std::vector<float>> rows;
+  for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
+  vectors.token_embedding_ = Mean(std::vector<absl::Span<const float>>(rows.begin(), rows.end()));
+  return vectors;
+}
+
+absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view sentence) const {
+  Sentence found;
+  WEFT_ASSIGN_OR_RETURN(found.ids, encoder_->Tokens(sentence));
+  found.positions = Positions(found.ids);
+  if (!found.positions.empty()) return found;
+  const std::vector<int32_t> all = *encoder_->tokenizer().Encode(sentence);
+  return InvalidArgument("it does not have the word '", word_, "'", Positions(all).empty() ? "" : " before the cut");
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> hidden, encoder_->Run({sentence.ids}));  // [1, T, C]
+  std::vector<std::vector<float>> vectors;
+  for (const size_t position : sentence.positions) {
+    std::vector<absl::Span<const float>> rows;
+    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden[0], position + i));
+    vectors.push_back(Mean(rows));
+  }
+  return vectors;
+}
+
+// Returns the indices in `ids` at which an occurrence of the word as a whole word begins.
+std::vector<size_t> WordVectors::Positions(absl::Span<const int32_t> ids) const {
+  std::vector<size_t> positions;
+  for (size_t i = 0; i + pieces_.size() <= ids.size();) {
+    const size_t end = i + pieces_.size();
+    const bool same = ids.subspan(i, pieces_.size()) == absl::MakeConstSpan(pieces_);
+    const bool here = same && (end == ids.size() || WordEndsBefore(ids[end]));
+    if (here) positions.push_back(i);
+    i = here ? end : i + 1;
+  }
+  return positions;
+}
+
+// Reports whether the word ends before the piece `next`: "bank" ends before "of" and ".", but not before "##ing". Only
+// a piece within a word loses its mark behind another piece.
+bool WordVectors::WordEndsBefore(int32_t next) const {
+  const auto text = [this](std::vector<int32_t> ids) { return *encoder_->tokenizer().DecodeWithSpecial(ids); };
+  const std::string both = text({pieces_.back(), next}), last = text({pieces_.back()}), alone = text({next});
+  return both == absl::StrCat(last, " ", alone) || both == absl::StrCat(last, alone);
+}
+
+double Cosine(absl::Span<const float> a, absl::Span<const float> b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += static_cast<double>(a[i]) * b[i];
+    aa += static_cast<double>(a[i]) * a[i];
+    bb += static_cast<double>(b[i]) * b[i];
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+}  // namespace weft

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "weft/inference/generate/generate.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+using Tokens = std::vector<int32_t>;
+
+GptConfig Small(int64_t context = 60) {
+  return {.vocabulary = 7, .context = context, .layers = 2, .heads = 2, .width = 16};
+}
+
+std::unique_ptr<Generator> Make(const GptConfig& config, Parameters* parameters, const BeamSearchOptions& search) {
+  auto generator = Generator::Create(config, parameters, {.search = search});
+  EXPECT_TRUE(generator.ok()) << generator.status();
+  for (const std::string& name : parameters->Names()) {  // so that some tokens are likelier than others
+    const Tensor tensor = *parameters->Find(name);
+    for (int64_t i = 0; i < tensor.type.shape.elements(); ++i) tensor.as<float>()[i] *= 8;
+  }
+  return generator.ok() ? *std::move(generator) : nullptr;
+}
+
+// Returns the log-probability that a generator without a beam gives each token of `text` after `prompt`.
+double LogProbability(const GptConfig& config, const Tokens& prompt, const Tokens& text) {
+  Parameters parameters({.seed = 3});
+  Make(config, &parameters, {.beam = 0});
+  const auto generator = Generator::Create(config, &parameters);
+  EXPECT_TRUE(generator.ok());
+  double sum = 0;
+  Tokens seen = prompt;
+  for (const int32_t token : text) {
+    const GenerateOptions options = {.sampling = {.temperature = 0}, .length = 1, .logprobs = config.vocabulary};
+    const auto next = (*generator)->Generate({seen}, options, [&](const GeneratedToken& generated) {
+      for (size_t i = 1; i < generated.logprobs.size(); ++i) {
+        if (generated.logprobs[i].token == token) sum += static_cast<double>(generated.logprobs[i].logprob);
+      }
+      return true;
+    });
+    EXPECT_TRUE(next.ok());
+    seen.push_back(token);
+  }
+  return sum;
+}
+
+// There are 49 texts of 2 tokens. A search with 48 hypotheses ranks nearly all of them, so it must find the likeliest.
+// The prompt of 50 tokens is read in a chunk, and the others are read as single tokens.
+TEST(BeamGenerationTest, FindsTheLikeliestText) {
+  for (const size_t size : {1, 3, 50}) {
+    Tokens prompt;
+    for (size_t i = 0; i < size; ++i) prompt.push_back(static_cast<int32_t>(i * i % 7));
+    Tokens best;
+    double most = -1e9;
+    for (int32_t i = 0; i < 7 * 7; ++i) {
+      const Tokens text = {i / 7, i % 7};
+      const double sum = LogProbability(Small(), prompt, text);
+      if (sum > most) most = sum, best = text;
+    }
+    Parameters parameters({.seed = 3});
+    const auto generator = Make(Small(), &parameters, {.beam = 48, .n_best = 5});
+    const auto found = generator->Search(prompt, {.length = 2});
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ((*found)[0].tokens, best);
+    for (const Hypothesis& hypothesis : *found) {
+      EXPECT_NEAR(hypothesis.log_probability, LogProbability(Small(), prompt, hypothesis.tokens), 1e-4);
+    }
+  }
+}
+
+// Hypotheses share pages of the cache. Their log-probabilities must be those of the same texts without shared pages.
+TEST(BeamGenerationTest, HypothesesShareTheirCache) {
+  Parameters parameters({.seed = 3});
+  const auto generator = Make(Small(), &parameters, {.beam = 5, .n_best = 5});
+  for (const Tokens& prompt : {Tokens{1}, Tokens{2, 3, 4}}) {
+    const auto found = generator->Search(prompt, {.length = 20});
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_EQ(found->size(), 5);
+    for (const Hypothesis& hypothesis : *found) {
+      EXPECT_EQ(hypothesis.tokens.size(), 20);
+      EXPECT_NEAR(hypothesis.log_probability, LogProbability(Small(), prompt, hypothesis.tokens), 1e-3);
+    }
+  }
+}
+
+TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
+  Parameters parameters({.seed = 3}), same({.seed = 3}), stopped({.seed = 3});
+  const auto one = Make(Small(12), &parameters, {.beam = 1});
+  const auto texts = one->Search({{1, 2}}, {.length = 100});
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  Make(Small(12), &same, {.beam = 0});
+  const auto greedy = Generator::Create(Small(12), &same);
+  ASSERT_TRUE(greedy.ok());
+  EXPECT_EQ((*texts)[0].tokens, (*greedy)->Generate({{1, 2}}, {.sampling = {.temperature = 0}, .length = 11})->at(0));
+  const int32_t stop = (*texts)[0].tokens[3];
+  const auto stops = Make(Small(12), &stopped, {.beam = 1});
+  const Tokens& whole = (*texts)[0].tokens;
+  EXPECT_EQ(stops->Search({{1, 2}}, {.length = 100, .stop = {100, stop}})->at(0).tokens,
+            Tokens(whole.begin(), std::find(whole.begin(), whole.end(), stop)));
+}
+
+TEST(BeamGenerationTest, SaysWhatDoesNotFit) {
+  Parameters parameters;
+  const auto error = [&](const BeamSearchOptions& search, int64_t pages = 0) {
+    return std::string(Generator::Create(Small(), &parameters, {.pages = pages, .search = search}).status().message());
+  };
+  EXPECT_THAT(error({.beam = -1}), HasSubstr("beam -1"));
+  EXPECT_THAT(error({.beam = 49}), HasSubstr("beam <= 48"));
+  EXPECT_THAT(error({.beam = 2, .n_best = 3}), HasSubstr("n_best 3"));
+  EXPECT_THAT(error({.beam = 2}, /*pages=*/59), HasSubstr("pages is 59, wanted 60 to"));
+  const auto generator = Make(Small(), &parameters, {.beam = 4});
+  EXPECT_TRUE(generator->Search({{1}}, {.length = 0})->at(0).tokens.empty());
+  EXPECT_THAT(std::string(generator->Search({{1}}, {.length = -1}).status().message()), HasSubstr("length is -1"));
+  EXPECT_THAT(std::string(generator->Search({}, {}).status().message()), HasSubstr("no tokens"));
+  EXPECT_THAT(std::string(generator->Search({{7}}, {}).status().message()), HasSubstr("7"));
+  const auto samples = Make(Small(), &parameters, {.beam = 0});
+  EXPECT_THAT(std::string(samples->Search({{1}}, {}).status().message()), HasSubstr("search.beam"));
+}
+
+// Generate gives the best text of each prompt, and each of its tokens to the sink until it returns false.
+TEST(BeamGenerationTest, GeneratesTheBestTextOfEachPrompt) {
+  Parameters parameters({.seed = 3});
+  const auto generator = Make(Small(), &parameters, {.beam = 5});
+  const std::vector<Tokens> prompts = {{1}, {2, 3, 4}};
+  const auto texts = generator->Generate(prompts, {.length = 9},
+                                         [](const GeneratedToken& next) { return next.prompt == 0 || next.token < 0; });
+  ASSERT_TRUE(texts.ok()) << texts.status();
+  EXPECT_EQ(texts->at(0), generator->Search(prompts[0], {.length = 9})->at(0).tokens);
+  EXPECT_EQ(texts->at(1), Tokens{generator->Search(prompts[1], {.length = 9})->at(0).tokens[0]});
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,337 @@
+// Each execution reads tokens that the cache lacks, and draws a token for each text whose tokens are then all read.
+//
+// A text with many unread tokens reads them in chunks; other tokens are read in executions of few rows. Both may
+// give different bits (inference/generate/cached_gpt.h). So the text alone decides which kind reads a token, and how
+// many tokens of other texts are beside it has no influence.
+#include "weft/inference/generate/generate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/core/random.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kStepRows = CachedGpt::kStepRows;
+constexpr int64_t kLongText = 2048;
+
+}  // namespace
+
+// A text reads its prompt in chunks if it is long, and then one token at a time, until it ends. Whenever it fills the
+// context, it may slide: it waits to be admitted again and reads its newer half like a prompt.
+enum class Generator::State : uint8_t { kReadsChunks, kReadsTokens, kSlid, kEnded };
+
+struct Generator::Text : CachedText {
+  State state = State::kReadsTokens;
+  size_t shared = 0;          // number of its first pages that another text fills
+  std::vector<int32_t> seen;  // distinct tokens of prompt and continuation, for a repetition penalty
+  std::vector<int32_t> continuation;
+  std::vector<int32_t> draft;  // guesses of its next tokens
+  size_t prompt = 0;           // the index of the prompt
+  int64_t length = 0;          // maximum number of tokens of its continuation
+
+  int64_t left() const { return length - static_cast<int64_t>(continuation.size()); }
+};
+
+// A text whose newest token is read, and after it guesses of its next tokens.
+struct Generator::Newest {
+  Text* text;
+  std::vector<int32_t> draft;
+};
+
+// The tokens of one execution. `last` has a row for each element of `newest`, and after it one for each of its guesses.
+struct Generator::Step {
+  CachedGpt::Rows rows;
+  std::vector<Newest> newest;
+};
+
+Generator::Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size)
+    : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(page_size)) {}
+
+Generator::~Generator() = default;
+
+absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& config, Parameters* parameters,
+                                                             const GeneratorOptions& options) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  const auto [batch, beam, n_best] = std::tuple(options.runtime.batch, options.search.beam, options.search.n_best);
+  if (batch < 1 || options.chunk < 1) {
+    return InvalidArgument("generate: batch ", batch, " and chunk ", options.chunk, " must be at least 1");
+  }
+  if (beam != 0 && (beam < 0 || beam > kStepRows || n_best < 1 || n_best > beam)) {
+    return InvalidArgument("generate: beam ", beam, " and n_best ", n_best,
+                           "; wanted 1 <= n_best <= beam <= ", kStepRows);
+  }
+  constexpr int64_t kMaxPositions = 1 << 30;
+  const int64_t page_size = beam > 0 ? 1 : kCachePage;
+  const auto pages_of = [&](int64_t tokens) { return (tokens + page_size - 1) / page_size; };
+  const int64_t context = pages_of(config.context);
+  if (options.pages != 0 && (options.pages < context || options.pages > kMaxPositions / page_size)) {
+    return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ",
+                           kMaxPositions / page_size, ", because a context of ", config.context, " tokens takes ",
+                           context);
+  }
+  const int64_t long_texts = std::min(batch, kMaxPositions / kCachePage / kLongText);
+  const int64_t usual =
+      beam > 0 ? context * (1 + beam) : std::max(context, long_texts * pages_of(std::min(config.context, kLongText)));
+  const int64_t pages = options.pages != 0 ? options.pages : usual;
+  auto generator = std::unique_ptr<Generator>(new Generator(config, options, pages, page_size));
+  WEFT_ASSIGN_OR_RETURN(
+      generator->gpt_,
+      CachedGpt::Create(config, parameters, {.pages = pages, .page_size = page_size, .runtime = options.runtime}));
+  return generator;
+}
+
+absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const {
+  WEFT_RETURN_IF_ERROR(Annotate(Validate(options.sampling), "generate"));
+  if (options.length < 0) {
+    return InvalidArgument("generate: length is ", options.length, ", wanted at least 0");
+  }
+  WEFT_RETURN_IF_ERROR(Annotate(ValidateLogitBias(options.sampling, config_.vocabulary), "generate"));
+  if (options.max_length < 0 || options.vocabulary < 0 || options.vocabulary > config_.vocabulary) {
+    return InvalidArgument("generate: max_length ", options.max_length, " and vocabulary ", options.vocabulary,
+                           " must be at least 0, and vocabulary at most ", config_.vocabulary);
+  }
+  if (options.draft < 0) return InvalidArgument("generate: draft is ", options.draft, ", wanted at least 0");
+  if (options.logprobs < -1 || options.logprobs > config_.vocabulary) {
+    return InvalidArgument("generate: logprobs is ", options.logprobs, ", wanted -1 to the vocabulary's ",
+                           config_.vocabulary);
+  }
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const int64_t longest = options.truncate ? std::numeric_limits<int64_t>::max() : config_.context;
+    WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("generate: prompt ", i), prompts[i], longest, config_.vocabulary));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the text of prompt `index`.
+std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> prompt, size_t index,
+                                                   const GenerateOptions& options) const {
+  auto text = std::make_unique<Text>();
+  text->prompt = index;
+  text->length = options.length;
+  if (options.max_length > 0) {
+    text->length = std::min(text->length, options.max_length - static_cast<int64_t>(prompt.size()));
+  }
+  const absl::Span<const int32_t> end = prompt.last(std::min(prompt.size(), static_cast<size_t>(config_.context)));
+  text->tokens.assign(end.begin(), end.end());
+  if (options.sampling.repetition_penalty != 1) {
+    const std::set<int32_t> distinct(end.begin(), end.end());
+    text->seen.assign(distinct.begin(), distinct.end());
+  }
+  return text;
+}
+
+// Admits a text, of which no token is in the cache. Returns false if the cache has too few pages left.
+bool Generator::Admit(Text* text) {
+  const size_t page = pool_.page_size(), size = text->tokens.size();
+  const int64_t length = std::min(text->left(), config_.context) + static_cast<int64_t>(size);
+  const size_t longest = static_cast<size_t>(std::min(length, config_.context));
+  const bool chunks = static_cast<int64_t>(size) > kStepRows && options_.chunk >= CachedGpt::kMinChunk;
+  text->state = chunks ? State::kReadsChunks : State::kReadsTokens;
+  // Only pages that are read in chunks are shared. The newest token is never shared, because its logits are needed.
+  const size_t whole = chunks ? (size - 1) / page : 0;
+  if (!pool_.Admit(text->tokens, whole, pool_.PagesOf(std::max(longest, size)), &text->table)) return false;
+  text->shared = text->table.pages.size();
+  text->kept = text->shared * page;
+  while (text->table.pages.size() < pool_.PagesOf(size)) pool_.Add(&text->table);
+  for (size_t i = text->shared; i < whole; ++i) pool_.Name(text->tokens, i, text->table);
+  counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
+  return true;
+}
+
+// Returns the maximum number of tokens to guess after the newest token of `text`.
+size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) const {
+  const int64_t size = static_cast<int64_t>(text.tokens.size()), texts = static_cast<int64_t>(texts_.size());
+  const int64_t limit = std::min({options.draft, kStepRows / texts - 1, text.left() - 1, config_.context - size});
+  return static_cast<size_t>(std::max<int64_t>(limit, 0));
+}
+
+// Asks the drafter for the next tokens of texts, and stores them as the texts' drafts. A text takes part if its newest
+// token is its only unread token. If any text still reads its prompt in chunks, no text takes part.
+absl::Status Generator::Guess(const GenerateOptions& options) {
+  if (options.draft == 0) return absl::OkStatus();
+  std::vector<Text*> texts;
+  std::vector<DraftRequest> requests;
+  for (const std::unique_ptr<Text>& text : texts_) {
+    text->draft.clear();
+    if (text->state == State::kReadsChunks) return absl::OkStatus();
+    const size_t count = text->unread() == 1 ? DraftLimit(*text, options) : 0;
+    if (count == 0) continue;
+    texts.push_back(text.get());
+    requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = count});
+  }
+  if (texts.empty()) return absl::OkStatus();
+  std::vector<std::vector<int32_t>> guesses;
+  if (options.drafter != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(guesses, options.drafter->Guess(requests));
+  } else {
+    for (const DraftRequest& each : requests) guesses.push_back(DraftByLookup(each.tokens, each.count));
+  }
+  WEFT_CHECK(guesses.size() == texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::vector<int32_t>& draft = guesses[i];
+    draft.resize(std::min(draft.size(), requests[i].count));
+    const auto is_unknown = [&](int32_t token) { return token < 0 || token >= config_.vocabulary; };
+    draft.erase(std::find_if(draft.begin(), draft.end(), is_unknown), draft.end());
+    texts[i]->draft = std::move(draft);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the tokens of the next execution, and counts them as kept.
+Generator::Step Generator::Collect() {
+  Step step;
+  CachedGpt::Rows& rows = step.rows;
+  const auto reads_chunks = [](const auto& text) { return text->state == State::kReadsChunks; };
+  rows.chunk = std::any_of(texts_.begin(), texts_.end(), reads_chunks);
+  const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
+  const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : kStepRows, page = pool_.page_size();
+  std::vector<bool> served;
+  for (const std::unique_ptr<Text>& text : texts_) {
+    bool reads = reads_chunks(text) == rows.chunk;
+    for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
+    const size_t room = step.newest.size() < ends ? limit - rows.tokens.size() : 0;
+    const size_t begin = text->kept, end = reads ? begin + std::min(room, text->unread()) : begin;
+    served.push_back(end > begin || !reads);
+    if (end == begin) continue;
+    Newest newest = {.text = text.get(), .draft = std::exchange(text->draft, {})};
+    newest.draft.resize(std::min(newest.draft.size(), room - (end - begin)));
+    while (text->table.pages.size() < pool_.PagesOf(end + newest.draft.size())) pool_.Add(&text->table);
+    for (size_t i = begin; i < end; ++i) ++pool_.filled(text->table.pages[i / page]);
+    if (!rows.Read(end - begin, text.get())) continue;
+    text->state = State::kReadsTokens;
+    for (const int32_t guess : newest.draft) {
+      rows.last.push_back(static_cast<int32_t>(rows.tokens.size()));
+      rows.Add(guess, text->kept++, &text->table);
+    }
+    step.newest.push_back(std::move(newest));
+  }
+  counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
+  // Texts for which no row was left come first next time.
+  std::deque<std::unique_ptr<Text>> later;
+  size_t i = 0;
+  for (auto text = texts_.begin(); text != texts_.end();) {
+    if (served[i++]) {
+      ++text;
+    } else {
+      later.push_back(std::move(*text));
+      text = texts_.erase(text);
+    }
+  }
+  texts_.insert(texts_.begin(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
+  return step;
+}
+
+// Draws the next token of a text whose tokens are all read.
+void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text) {
+  const SamplingOptions& sampling = options.sampling;
+  const bool penalizes = sampling.repetition_penalty != 1;
+  const absl::Span<const float> own_logits = logits;
+  std::vector<float> adjusted;
+  if (penalizes || !sampling.logit_bias.empty()) {
+    adjusted.assign(logits.begin(), logits.end());
+    AdjustLogits(text->seen, sampling, absl::MakeSpan(adjusted));
+    logits = adjusted;
+  }
+  const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
+  const auto tokens = static_cast<size_t>(options.vocabulary > 0 ? options.vocabulary : config_.vocabulary);
+  const int32_t token = SampleToken(logits.first(tokens), sampling, random.Uniform(text->continuation.size()));
+  if (std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end()) {
+    text->state = State::kEnded;
+    return;
+  }
+  text->continuation.push_back(token);
+  GeneratedToken generated = {.prompt = text->prompt, .token = token};
+  if (options.logprobs >= 0) {
+    generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs), tokens);
+  }
+  const bool ends = !sink(generated) || text->left() == 0;
+  if (ends) text->state = State::kEnded;
+  if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
+    text->seen.push_back(token);
+  }
+  const size_t context = static_cast<size_t>(config_.context);
+  if (!ends && text->tokens.size() == context) {
+    text->state = options.slide ? State::kSlid : State::kEnded;
+    text->tokens.erase(text->tokens.begin(), text->tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
+    counts_.full += options.slide ? 0 : 1;
+  }
+  text->tokens.push_back(token);
+}
+
+// Executes the model once for the admitted texts, and draws tokens.
+absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) {
+  WEFT_RETURN_IF_ERROR(Guess(options));
+  const Step step = Collect();
+  ++counts_.executions;
+  WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(step.rows));
+  const size_t vocabulary = static_cast<size_t>(config_.vocabulary);
+  for (const auto& [text, draft] : step.newest) {
+    // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
+    size_t right = 0;
+    Draw({logits, vocabulary}, options, sink, text);
+    while (right < draft.size() && text->state == State::kReadsTokens && text->tokens.back() == draft[right]) {
+      Draw({logits + ++right * vocabulary, vocabulary}, options, sink, text);
+    }
+    text->kept = text->tokens.size() - 1;
+    logits += (draft.size() + 1) * vocabulary;
+    counts_.drafted += static_cast<int64_t>(draft.size());
+    counts_.accepted += static_cast<int64_t>(right);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
+                                                                      const GenerateOptions& options, TokenSink sink) {
+  WEFT_RETURN_IF_ERROR(Check(prompts, options));
+  std::vector<std::vector<int32_t>> continuations(prompts.size());
+  if (options.length == 0) return continuations;
+  for (size_t i = 0; options_.search.beam > 0 && i < prompts.size(); ++i) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, Search(prompts[i], options));
+    for (const int32_t token : best[0].tokens) {
+      continuations[i].push_back(token);
+      if (!sink({.prompt = i, .token = token})) break;
+    }
+  }
+  if (options_.search.beam > 0) return continuations;
+  if (!options_.keep) pool_.Forget();         // the weights may have changed
+  std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
+  size_t next = 0;                            // the next prompt
+  const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Text>> {
+    if (static_cast<int64_t>(texts_.size()) == options_.runtime.batch) return nullptr;
+    for (; waiting.empty() && next < prompts.size(); ++next) {
+      auto text = TextOf(prompts[next], next, options);
+      if (text->length > 0) waiting.push_back(std::move(text));
+    }
+    if (waiting.empty() || !Admit(waiting.front().get())) return nullptr;
+    auto admitted = std::move(waiting.front());
+    waiting.pop_front();
+    return admitted;
+  };
+  const auto leaves = [&](std::unique_ptr<Text>& text) -> absl::StatusOr<bool> {
+    if (text->state == State::kReadsChunks || text->state == State::kReadsTokens) return false;
+    pool_.Release(&text->table);
+    if (text->state == State::kSlid) {
+      waiting.push_back(std::move(text));
+    } else {
+      continuations[text->prompt] = std::move(text->continuation);
+    }
+    return true;
+  };
+  const absl::Status status = RunContinuously(
+      &texts_, admit, [&] { return Execute(options, sink); }, leaves);
+  for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
+  texts_.clear();
+  WEFT_RETURN_IF_ERROR(status);
+  return continuations;
+}
+
+}  // namespace weft

@@ -1,0 +1,140 @@
+// A Generator generates tokens with a GPT, for any number of prompts.
+//
+//   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters));
+//   WEFT_ASSIGN_OR_RETURN(auto texts, generator->Generate({prompt}, {.sampling = {.top_k = 10}, .length = 200}));
+//
+// Keys and values are cached, in pages of kCachePage tokens, which texts with the same beginning share. A text that
+// ends makes room for the next at once. A long prompt is read in chunks, which several prompts share; after that, each
+// execution computes one token of each text. If a text fills the context, it ends, or it slides: its older half is
+// dropped and its newer half is read again. So a token of a text that slides depends on at least half a context, and
+// the cost of a token does not grow.
+//
+// The continuation of a prompt does not depend on other prompts, nor on the batch, the pages or the threads.
+//
+// Search, by beam search, takes the place of sampling if GeneratorOptions ask for it:
+//
+//   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters, {.search = {.beam = 5}}));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, generator->Search(prompt, {.length = 40}));
+#ifndef WEFT_INFERENCE_GENERATE_GENERATE_H_
+#define WEFT_INFERENCE_GENERATE_GENERATE_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/inference/generate/cached_gpt.h"
+#include "weft/inference/generate/draft.h"
+#include "weft/inference/runtime/beam_search.h"
+#include "weft/inference/runtime/page_pool.h"
+#include "weft/inference/runtime/runtime.h"
+#include "weft/inference/runtime/sampling.h"
+#include "weft/models/gpt.h"
+
+namespace weft {
+
+struct GeneratorOptions {
+  RuntimeOptions runtime = {.batch = 8};
+  int64_t chunk = CachedGpt::kMaxChunk;  // maximum number of tokens of prompts that are read at once
+  // Size of the cache, at least one context; 0: `batch` contexts of up to 2,048 tokens. With a beam, pages have one
+  // token, and 0 means a context for the prompt and for each hypothesis.
+  int64_t pages = 0;
+  // Whether a text may share pages with texts of earlier calls of Generate. The weights must not change in between.
+  bool keep = false;
+  // With a `beam` above 0, at most CachedGpt::kStepRows, texts are the likeliest ones that beam search finds
+  // (inference/runtime/beam_search.h), one prompt at a time. `n_best` and `length_penalty` are used, too. Sampling and
+  // drafts are then not used, and a text ends with the context.
+  BeamSearchOptions search = {.beam = 0};
+};
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  int64_t length = 100;       // maximum number of tokens to add
+  std::vector<int32_t> stop;  // tokens that end a text; the text does not include them
+  bool truncate = false;      // true: keeps the end of a prompt that exceeds the context; false: it is an error
+  int64_t max_length = 0;     // maximum number of tokens of a text with its prompt; 0: no limit
+  bool slide = true;          // false: a text ends with the first token for which the context has no room
+  // Above 0: only tokens below this number are drawn. Tables of tokens are often padded with rows of no token. The
+  // log-probabilities include these rows, as in the package transformers, but the list of the likeliest tokens does
+  // not.
+  int64_t vocabulary = 0;
+  // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
+  // model, which the sampling options do not change.
+  int64_t logprobs = -1;
+  // Guesses up to this many tokens of each text, which the next execution checks. It changes no token, and is faster
+  // where guesses are often right.
+  int64_t draft = 0;
+  Drafter* drafter = nullptr;  // makes the guesses; null: DraftByLookup
+};
+
+// The next token of a continuation, or the next piece of its text.
+struct GeneratedToken {
+  size_t prompt = 0;      // the index of its prompt
+  int32_t token = -1;     // -1: a piece of text without a token
+  std::string text = {};  // of a TextGenerator: the text that later tokens can't change any more
+  // With GenerateOptions::logprobs, the token's own log-probability, and then those of the likeliest tokens.
+  std::vector<TokenLogprob> logprobs = {};
+};
+// Receives each token as soon as it is drawn. Returns whether the text continues.
+using TokenSink = absl::FunctionRef<bool(const GeneratedToken&)>;
+
+class Generator {
+ public:
+  // Adds missing weights and caches to `parameters`, which must outlive the generator.
+  static absl::StatusOr<std::unique_ptr<Generator>> Create(const GptConfig& config, Parameters* parameters,
+                                                           const GeneratorOptions& options = {});
+  ~Generator();
+
+  // Returns the tokens that follow each of `prompts`. Prompts do not influence each other's continuations. Returns
+  // InvalidArgument, with the prompt's index, if a prompt has no tokens or a token outside the vocabulary. A prompt
+  // that exceeds the context is also an error, unless `truncate` is set.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Generate(
+      absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
+      TokenSink sink = [](const GeneratedToken&) { return true; });
+
+  // Returns the `n_best` continuations of `prompt` with the highest scores, highest first, if `search.beam` is above 0.
+  // Of `options`, uses `length`, `max_length`, `vocabulary` and `stop`. Errors are those of Generate.
+  absl::StatusOr<std::vector<Hypothesis>> Search(absl::Span<const int32_t> prompt, const GenerateOptions& options);
+
+  struct Counts {
+    int64_t executions = 0;             // of graphs
+    int64_t drafted = 0, accepted = 0;  // guessed tokens, and those of them that were right
+    int64_t full = 0;                   // texts that ended before their time because they filled the context
+    size_t peak_pages = 0;              // largest number of pages that texts held at once
+  };
+  // Returns what happened in all calls of Generate.
+  const Counts& counts() const { return counts_; }
+
+ private:
+  enum class State : uint8_t;
+  struct Text;
+  struct Newest;
+  struct Step;
+
+  Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size);
+  absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
+  std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, size_t index, const GenerateOptions& options) const;
+  bool Admit(Text* text);
+  size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
+  absl::Status Guess(const GenerateOptions& options);
+  Step Collect();
+  void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);
+  absl::Status Execute(const GenerateOptions& options, TokenSink sink);
+
+  const GptConfig config_;
+  const GeneratorOptions options_;
+  std::unique_ptr<CachedGpt> gpt_;
+  PagePool pool_;
+  std::deque<std::unique_ptr<Text>> texts_;  // admitted texts
+  Counts counts_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_GENERATE_GENERATE_H_

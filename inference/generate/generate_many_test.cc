@@ -1,0 +1,87 @@
+// Ten thousand texts in continuous batches.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "weft/core/random.h"
+#include "weft/core/resident_bytes.h"
+#include "weft/inference/generate/generate.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kTexts = 10000;
+constexpr int64_t kPages = 20;
+
+using Text = std::vector<std::pair<int32_t, float>>;  // tokens with their log-probabilities
+
+// Prompts of 1 to 120 tokens. Every third begins like others.
+std::vector<std::vector<int32_t>> Prompts() {
+  const RandomStream random = {.seed = 7};
+  std::vector<std::vector<int32_t>> prompts(kTexts);
+  for (size_t i = 0; i < kTexts; ++i) {
+    prompts[i].resize(1 + random.Below(120, 2 * i));
+    for (size_t k = 0; k < prompts[i].size(); ++k) {
+      const bool common = i % 3 == 0 && k < 80;
+      prompts[i][k] = static_cast<int32_t>((common ? k * k : k * 7 + i * (1 + k % 5)) % 40);
+    }
+  }
+  return prompts;
+}
+
+// Texts end after 1 to 30 tokens.
+bool Continues(size_t prompt, const Text& text) {
+  const RandomStream random = {.seed = 8};
+  return text.size() < 1 + random.Below(30, prompt);
+}
+
+class GenerateManyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const GptConfig config = {.vocabulary = 40, .context = 128, .layers = 2, .heads = 2, .width = 32};
+    const GeneratorOptions how = {.runtime = {.batch = 24, .threads = 2}, .pages = kPages};
+    auto made = Generator::Create(config, &parameters_, how);
+    ASSERT_TRUE(made.ok()) << made.status();
+    many_ = *std::move(made);
+    made = Generator::Create(config, &parameters_, {.runtime = {.batch = 1, .threads = 1}});
+    ASSERT_TRUE(made.ok()) << made.status();
+    one_ = *std::move(made);
+  }
+
+  Parameters parameters_{{.seed = 3}};
+  std::unique_ptr<Generator> many_, one_;
+};
+
+TEST_F(GenerateManyTest, GivesTheSameTextsAsOneByOneInTheSameMemory) {
+  const std::vector<std::vector<int32_t>> prompts = Prompts();
+  const GenerateOptions options = {.sampling = {.seed = 4}, .length = 30, .logprobs = 0};
+  std::vector<Text> together(kTexts);
+  size_t ended = 0, early_bytes = 0;
+  const auto status = many_->Generate(prompts, options, [&](const GeneratedToken& next) {
+    Text& text = together[next.prompt];
+    text.emplace_back(next.token, next.logprobs.at(0).logprob);
+    const bool more = Continues(next.prompt, text);
+    if (!more && ++ended == kTexts / 10) early_bytes = ResidentBytes();
+    return more;
+  });
+  ASSERT_TRUE(status.ok()) << status.status();
+  const size_t late_bytes = ResidentBytes();
+  EXPECT_EQ(ended, kTexts);
+  EXPECT_LE(many_->counts().peak_pages, kPages);
+  EXPECT_GT(many_->counts().peak_pages, kPages / 2);
+  constexpr size_t kTextBytes = kTexts * 30 * (sizeof(int32_t) + 2 * sizeof(std::pair<int32_t, float>));
+  EXPECT_LT(late_bytes, early_bytes + kTextBytes + (size_t{4} << 20)) << "of which the texts take " << kTextBytes;
+  for (size_t i = 0; i < kTexts; ++i) {
+    Text alone;
+    const auto one = one_->Generate({&prompts[i], 1}, options, [&](const GeneratedToken& next) {
+      alone.emplace_back(next.token, next.logprobs.at(0).logprob);
+      return Continues(i, alone);
+    });
+    ASSERT_TRUE(one.ok()) << one.status();
+    ASSERT_EQ(together[i], alone) << "text " << i;
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,117 @@
+// Each prompt has a TextStream, which holds back text that later tokens may change or that may begin the stop text.
+#include "weft/inference/generate/text_generation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/core/status.h"
+#include "weft/formats/weights.h"
+#include "weft/text/tokenizers/text_stream.h"
+
+namespace weft {
+
+namespace {
+
+// Returns InvalidArgument unless both tokenizers have the same number of tokens, with the same texts.
+absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft, const std::string& path) {
+  const int32_t tokens = tokenizer.vocabulary_size(), others = draft.vocabulary_size();
+  if (tokens != others) {
+    return InvalidArgument("draft-model: ", path, " has a tokenizer of ", others, " tokens, but the model's has ",
+                           tokens, "; wanted a model with the same tokens");
+  }
+  for (int32_t id = 0; id < tokens; ++id) {
+    const std::string text = tokenizer.TokenText(id), other = draft.TokenText(id);
+    if (text == other) continue;
+    return InvalidArgument("draft-model: ", path, " has '", other, "' as token ", id, ", but the model has '", text,
+                           "'; wanted a model with the same tokens");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
+    : options_(options), gpt_(std::move(gpt)) {}
+
+absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt gpt,
+                                                                     const TextGeneratorOptions& options) {
+  auto generator = std::unique_ptr<TextGenerator>(new TextGenerator(options, std::move(gpt)));
+  const OpenedGpt& opened = generator->gpt_;
+  opened.tokenizer->ReadSpecial(options.special_tokens);
+  GenerateOptions& generate = generator->options_.generate;
+  std::vector<int32_t> ends = opened.settings.end;
+  if (options.end_tokens) {
+    WEFT_ASSIGN_OR_RETURN(ends, EndTokens(*opened.tokenizer, *options.end_tokens));
+  }
+  generate.stop.insert(generate.stop.end(), ends.begin(), ends.end());
+  generate.slide = options.slide.value_or(!opened.settings.published);
+  generate.vocabulary = opened.tokenizer->vocabulary_size();
+  WEFT_RETURN_IF_ERROR(ValidateLogitBias(generate.sampling, generate.vocabulary));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(opened.path, opened.model.weights, &generator->parameters_));
+  const GptConfig& config = opened.model.config;
+  const int64_t beam = options.search.beam;
+  const GeneratorOptions how = {
+      .runtime = options.runtime.For(opened.model.weights.dtype()),
+      .pages = beam > 0 ? config.context + beam * std::min(generate.length, config.context) : 0,
+      .keep = true,
+      .search = options.search};
+  WEFT_ASSIGN_OR_RETURN(generator->generator_, Generator::Create(config, &generator->parameters_, how));
+  if (beam == 0 && !options.draft_model.empty()) WEFT_RETURN_IF_ERROR(generator->OpenDraft());
+  return generator;
+}
+
+absl::Status TextGenerator::OpenDraft() {
+  constexpr int64_t kDefaultDraft = 4;
+  const std::string& path = options_.draft_model;
+  WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, options_.tokenizer), "draft-model"));
+  WEFT_RETURN_IF_ERROR(CheckSameTokens(*gpt_.tokenizer, *draft.tokenizer, path));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, draft.model.weights, &draft_parameters_));
+  WEFT_ASSIGN_OR_RETURN(draft_, ModelDraft::Create(draft.model.config, &draft_parameters_,
+                                                   options_.runtime.For(draft.model.weights.dtype())));
+  options_.generate.drafter = draft_.get();
+  if (options_.generate.draft == 0) options_.generate.draft = kDefaultDraft;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, PromptTokens(gpt_, prompt));
+  const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
+  if (count <= context || options_.generate.truncate) return ids;
+  return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
+                         "; truncate would take its end");
+}
+
+// Returns the end of a prompt that exceeds the context, because `truncate` is set. Leaves room for the continuation,
+// too.
+absl::Span<const int32_t> TextGenerator::Fit(absl::Span<const int32_t> prompt) const {
+  const int64_t context = gpt_.model.config.context;
+  if (static_cast<int64_t>(prompt.size()) <= context) return prompt;
+  return prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
+}
+
+absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink) {
+  std::vector<TextStream> streams;
+  std::vector<std::vector<int32_t>> fitting;
+  for (const std::vector<int32_t>& prompt : prompts) {
+    streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
+    const bool slides = options_.generate.slide && options_.search.beam == 0;
+    const absl::Span<const int32_t> end = slides ? prompt : Fit(prompt);
+    fitting.emplace_back(end.begin(), end.end());
+  }
+  absl::Status status;
+  const auto take = [&](GeneratedToken generated) {
+    TextStream& stream = streams[generated.prompt];
+    absl::StatusOr<std::string> text = stream.Add(generated.token);
+    if (!text.ok()) {
+      status = text.status();
+      return false;
+    }
+    generated.text = *std::move(text);
+    return sink(generated) && !stream.stopped();
+  };
+  WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
+  for (size_t i = 0; i < streams.size(); ++i) sink({.prompt = i, .text = streams[i].Finish()});
+  return status;
+}
+
+}  // namespace weft

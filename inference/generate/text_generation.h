@@ -1,0 +1,86 @@
+// A TextGenerator continues texts with a GPT and its tokenizer.
+//
+//   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("runs/gpt-1", /*tokenizer=*/""));
+//   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Create(std::move(gpt), {.stop = {"\n"}}));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
+//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](const GeneratedToken& generated) {
+//     std::cout << generated.text;
+//     return true;
+//   }));
+//
+// For tokens instead of texts, use a Generator (inference/generate/generate.h).
+#ifndef WEFT_INFERENCE_GENERATE_TEXT_GENERATION_H_
+#define WEFT_INFERENCE_GENERATE_TEXT_GENERATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/parameters.h"
+#include "weft/inference/generate/generate.h"
+#include "weft/inference/runtime/open_model.h"
+
+namespace weft {
+
+struct TextGeneratorOptions {
+  // The end tokens are added to `generate.stop`. Create sets `generate.slide` and `generate.vocabulary`.
+  GenerateOptions generate = {};
+  // Tokens that end a text, each by its text or number. Unset: those of the model (GenerationSettings::end).
+  std::optional<std::vector<std::string>> end_tokens;
+  std::optional<bool> special_tokens;  // Tokenizer::ReadSpecial, for prompts
+  // Whether a text that fills the context slides (inference/generate/generate.h). Unset: true for a run and a file of
+  // llama2.c, and false for a published model, which has seen no text from its middle.
+  std::optional<bool> slide;
+  std::string tokenizer = "";  // the tokenizer of `draft_model`, as for OpenGpt
+  // A smaller GPT that guesses the next tokens (ModelDraft), as for OpenGpt; empty: none. It must have the same tokens,
+  // and reads `tokenizer`. If `generate.draft` is 0, it guesses 4.
+  std::string draft_model = "";
+  std::vector<std::string> stop;  // a continuation ends before the first of these texts
+  // With a `beam` above 0, searches the likeliest continuation, as GeneratorOptions say. Then `generate.sampling`,
+  // `logprobs` and drafts have no use.
+  BeamSearchOptions search = {.beam = 0};
+  RuntimeOptions runtime = {.batch = 8};
+};
+
+class TextGenerator {
+ public:
+  // Does not apply the defaults in `gpt.settings`, except the end tokens.
+  static absl::StatusOr<std::unique_ptr<TextGenerator>> Create(OpenedGpt gpt, const TextGeneratorOptions& options);
+
+  // Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`. Returns
+  // InvalidArgument if there are more tokens than the context and `truncate` is not set.
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
+
+  int64_t context() const { return gpt_.model.config.context; }  // maximum number of tokens that the model sees
+  // Returns the number of texts that ended before their time because they filled the context.
+  int64_t full() const { return generator_->counts().full; }
+
+  // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
+  std::string TokenText(int32_t token) const { return gpt_.tokenizer->TokenText(token); }
+
+  // Continues each prompt. Gives each token to `sink`, with the text that later tokens cannot change any more, and at
+  // the end the rest of each text.
+  absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink);
+
+ private:
+  TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
+  absl::Status OpenDraft();
+  absl::Span<const int32_t> Fit(absl::Span<const int32_t> prompt) const;
+
+  TextGeneratorOptions options_;
+  const OpenedGpt gpt_;
+  Parameters parameters_{{.draw = false}}, draft_parameters_{{.draw = false}};
+  std::unique_ptr<Generator> generator_;
+  std::unique_ptr<ModelDraft> draft_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_GENERATE_TEXT_GENERATION_H_

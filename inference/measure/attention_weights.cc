@@ -1,0 +1,332 @@
+// Each family records its model as for evaluation. The probes of attention (models/attention.h) are then fetched.
+#include "weft/inference/measure/attention_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/parameters.h"
+#include "weft/core/status.h"
+#include "weft/formats/weights.h"
+#include "weft/inference/encode/pixel_scale.h"
+#include "weft/inference/generate/translate.h"
+#include "weft/inference/runtime/open_model.h"
+#include "weft/inference/runtime/runtime.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+using Ids = std::vector<int32_t>;
+using Texts = std::vector<std::string>;
+
+absl::StatusOr<Ids> ParseIds(const std::string& text) {
+  Ids ids;
+  for (const absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(", \t"), absl::SkipEmpty())) {
+    int32_t id = 0;
+    if (!absl::SimpleAtoi(word, &id)) return InvalidArgument("'", word, "' is not a token id");
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+// Returns the texts of single tokens. A byte that is not part of a whole character is written as <0xE6>. Ids without a
+// tokenizer, or beyond its vocabulary, are written as numbers.
+Texts TextsOf(const Ids& ids, const Tokenizer* tokenizer) {
+  Texts texts;
+  for (const int32_t id : ids) {
+    const absl::StatusOr<std::string> text =
+        tokenizer != nullptr ? tokenizer->DecodeWithSpecial({id}) : absl::StatusOr<std::string>(InvalidArgument(""));
+    if (!text.ok()) {
+      texts.push_back(absl::StrCat(id));
+    } else if (CheckUtf8(*text).ok()) {
+      texts.push_back(*text);
+    } else {
+      std::string& bytes = texts.emplace_back();
+      for (const char byte : *text) absl::StrAppendFormat(&bytes, "<0x%02X>", static_cast<uint8_t>(byte));
+    }
+  }
+  return texts;
+}
+
+// Holds a recorded model until its weights are read.
+class Reading {
+ public:
+  explicit Reading(const AttentionQuery& query) : query_(query) {}
+
+  Var Ids(const char* name, const std::vector<int32_t>& ids, int64_t below) {
+    const Var var = graph_.tape.Input(name, {kI32, {1, static_cast<int64_t>(ids.size())}}, {.below = below});
+    feeds_.emplace_back(var, ids);
+    return var;
+  }
+  Var Pixels(const std::vector<float>& pixels, const Shape& shape) {
+    const Var var = graph_.tape.Input("images", {kF32, shape});
+    feeds_.emplace_back(var, pixels);
+    return var;
+  }
+
+  // Adds the maps of the probes whose names `choose` accepts, with the texts of their tokens.
+  absl::Status Add(
+      std::string kind, Texts targets, Texts sources,
+      absl::FunctionRef<bool(const std::string&)> choose = [](const std::string&) { return true; }) {
+    AttentionMaps maps = {.kind = std::move(kind), .targets = std::move(targets), .sources = std::move(sources)};
+    VarList vars;
+    for (const Tape::NamedValue& probe : graph_.tape.probes()) {
+      if (absl::EndsWith(probe.name, kAttentionWeights) && choose(probe.name)) vars.push_back(probe.value);
+    }
+    WEFT_RETURN_IF_ERROR(graph_.tape.status());
+    if (vars.empty()) return InvalidArgument("the model has no attention");
+    maps.layers = static_cast<int64_t>(vars.size());
+    maps.heads = vars[0].dim(1);
+    count_ += maps.layers * vars[0].shape().elements();
+    if (count_ > kMaxAttentionWeights) {
+      return InvalidArgument(maps.layers, " layers with ", maps.heads, " heads would have ", count_, " weights for ",
+                             maps.targets.size(), " tokens, more than ", kMaxAttentionWeights, "; give fewer tokens");
+    }
+    maps_.push_back(std::move(maps));
+    vars_.push_back(std::move(vars));
+    return absl::OkStatus();
+  }
+
+  // Runs `model` once, and returns the maps that were added with their weights.
+  template <class Model>
+  absl::StatusOr<AttentionWeights> Run(const char* family, const std::string& path, const Model& model) {
+    CompileOptions options;
+    for (const VarList& vars : vars_) options.fetch.insert(options.fetch.end(), vars.begin(), vars.end());
+    if (!query_.raise) options.without = PassSet({Pass::kRaise});
+    // The graph lacks the weights that no attention depends on, such as the head.
+    WEFT_RETURN_IF_ERROR(parameters_.Create(ParametersOf(model)));
+    WEFT_RETURN_IF_ERROR(graph_.Compile(options, {.threads = query_.threads}, &parameters_));
+    WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &parameters_));
+    WEFT_ASSIGN_OR_RETURN(const Outputs out, graph_.Run(feeds_));
+    for (size_t i = 0; i < maps_.size(); ++i) {
+      for (const Var var : vars_[i]) {
+        const absl::Span<const float> layer = out[var].span<const float>();
+        maps_[i].weights.insert(maps_[i].weights.end(), layer.begin(), layer.end());
+      }
+    }
+    return AttentionWeights{.family = family, .maps = std::move(maps_)};
+  }
+
+ private:
+  const AttentionQuery& query_;
+  Parameters parameters_{{.draw = false}};
+  EvalGraph graph_;
+  std::vector<FeedPair> feeds_;  // they refer to the caller's ids and pixels
+  std::vector<AttentionMaps> maps_;
+  std::vector<VarList> vars_;  // of each of maps_, by layer
+  int64_t count_ = 0;
+};
+
+absl::Status RefuseSecond(const AttentionQuery& query, const char* family) {
+  if (!query.second) return absl::OkStatus();
+  return InvalidArgument("a ", family, " reads one text, but a second was given");
+}
+
+absl::Status Fit(const AttentionQuery& query, const char* whose, int64_t context, int64_t vocabulary, Ids* ids) {
+  if (query.truncate && static_cast<int64_t>(ids->size()) > context) ids->resize(static_cast<size_t>(context));
+  return CheckTokens(whose, *ids, context, vocabulary);
+}
+
+absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedGpt& gpt, const AttentionQuery& query) {
+  WEFT_RETURN_IF_ERROR(RefuseSecond(query, "GPT"));
+  std::unique_ptr<Tokenizer> tokenizer;
+  Ids ids;
+  if (query.ids) {
+    WEFT_ASSIGN_OR_RETURN(ids, ParseIds(query.text));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(OpenedGpt opened, OpenGpt(path, ""));
+    opened.tokenizer->ReadSpecial(query.special_tokens);
+    WEFT_ASSIGN_OR_RETURN(ids, PromptTokens(opened, query.text));
+    tokenizer = std::move(opened.tokenizer);
+  }
+  WEFT_RETURN_IF_ERROR(Fit(query, "the text", gpt.config.context, gpt.config.vocabulary, &ids));
+  Reading reading(query);
+  Gpt(gpt.config).Logits(reading.Ids("tokens", ids, gpt.config.vocabulary));
+  const Texts texts = TextsOf(ids, tokenizer.get());
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  return reading.Run("gpt", path, gpt);
+}
+
+absl::StatusOr<AttentionWeights> OfBert(const std::string& path, const PublishedBert& bert,
+                                        const AttentionQuery& query) {
+  std::unique_ptr<Tokenizer> tokenizer;
+  ModelInput input;
+  if (query.ids) {
+    WEFT_ASSIGN_OR_RETURN(input.ids, ParseIds(query.text));
+    input.segments.assign(input.ids.size(), 0);
+    if (query.second) {
+      WEFT_ASSIGN_OR_RETURN(const Ids more, ParseIds(*query.second));
+      input.ids.insert(input.ids.end(), more.begin(), more.end());
+      input.segments.resize(input.ids.size(), 1);
+    }
+  } else {
+    WEFT_ASSIGN_OR_RETURN(OpenedBert opened, OpenBert(path));
+    tokenizer = std::move(opened.tokenizer);
+    tokenizer->ReadSpecial(query.special_tokens);
+    WEFT_ASSIGN_OR_RETURN(Ids ids, tokenizer->Encode(query.text));
+    if (query.second) {
+      WEFT_ASSIGN_OR_RETURN(const Ids second, tokenizer->Encode(*query.second));
+      WEFT_ASSIGN_OR_RETURN(input, tokenizer->WrapPair(ids, second));
+    } else {
+      WEFT_RETURN_IF_ERROR(FitContext(tokenizer->Wrap({}).ids.size(), bert.config.context, query.truncate, &ids));
+      input = tokenizer->Wrap(ids);
+    }
+  }
+  WEFT_RETURN_IF_ERROR(CheckTokens("the text", input.ids, bert.config.context, bert.config.vocabulary));
+  Reading reading(query);
+  const Var tokens = reading.Ids("tokens", input.ids, bert.config.vocabulary);
+  const Var segments = query.second ? reading.Ids("segments", input.segments, bert.config.segments) : Var{};
+  Bert(bert.config).Encode(tokens, {.segments = segments});
+  const Texts texts = TextsOf(input.ids, tokenizer.get());
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  return reading.Run("bert", path, bert);
+}
+
+// Returns the tokens of a greedy translation, without its begin and end tokens.
+absl::StatusOr<Ids> Translate(const std::string& path, const OpenedTransformer& opened, const Ids& source,
+                              int64_t threads) {
+  Parameters parameters({.draw = false});
+  WEFT_ASSIGN_OR_RETURN(const auto translator,
+                        Translator::Create(opened.model.config, &parameters, {.batch = 1, .threads = threads}));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, opened.model.weights, &parameters));
+  WEFT_ASSIGN_OR_RETURN(const auto translations,
+                        translator->Translate({source}, {.search = {.begin = opened.translate.search.begin,
+                                                                    .end = opened.translate.search.end}}));
+  return translations[0][0].tokens;
+}
+
+absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const AttentionQuery& query) {
+  WEFT_ASSIGN_OR_RETURN(const OpenedTransformer opened, OpenTransformer(path));
+  const TransformerConfig& config = opened.model.config;
+  const auto encode = [&](const std::string& text, Tokenizer& tokenizer) {
+    tokenizer.ReadSpecial(query.special_tokens);
+    return query.ids ? ParseIds(text) : tokenizer.Encode(text);
+  };
+  WEFT_ASSIGN_OR_RETURN(Ids source, encode(query.text, *opened.source));
+  if (!query.ids && !source.empty()) {
+    source.insert(source.begin(), opened.before.begin(), opened.before.end());
+    source.insert(source.end(), opened.after.begin(), opened.after.end());
+  }
+  WEFT_RETURN_IF_ERROR(Fit(query, "the source", config.context, config.source_vocabulary, &source));
+  Ids produced;
+  if (query.second) {
+    WEFT_ASSIGN_OR_RETURN(produced, encode(*query.second, *opened.target));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(produced, Translate(path, opened, source, query.threads));
+  }
+  const BeamSearchOptions& search = opened.translate.search;
+  Ids target = {search.begin};  // the decoder reads the begin token and then the translation
+  target.insert(target.end(), produced.begin(), produced.end());
+  WEFT_RETURN_IF_ERROR(Fit(query, "the translation", config.context, config.target_vocabulary, &target));
+  produced.assign(target.begin() + 1, target.end());
+  if (!search.end.empty()) produced.push_back(search.end.front());
+
+  Reading reading(query);
+  Transformer(config).Logits(reading.Ids("source", source, config.source_vocabulary),
+                             reading.Ids("target", target, config.target_vocabulary));
+  const auto encoder = [](const std::string& name) { return absl::StartsWith(name, "encoder."); };
+  const auto cross = [&](const std::string& name) { return absl::StrContains(name, ".encoder_attn."); };
+  const auto decoder = [&](const std::string& name) { return !encoder(name) && !cross(name); };
+  const Texts sources = TextsOf(source, opened.source.get()), targets = TextsOf(target, opened.target.get());
+  WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources, encoder));
+  WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets, decoder));
+  WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources, cross));
+  WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("transformer", path, opened.model));
+  result.produced = TextsOf(produced, opened.target.get());
+  return result;
+}
+
+absl::StatusOr<AttentionWeights> OfVit(const std::string& path, const PublishedVit& vit, const AttentionQuery& query) {
+  WEFT_RETURN_IF_ERROR(RefuseSecond(query, "ViT"));
+  if (query.ids) return InvalidArgument("a ViT reads pictures, not token ids");
+  const VitConfig& config = vit.config;
+  WEFT_RETURN_IF_ERROR(CheckOneChannel(path, config));
+  WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path));
+  WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(query.text, config.image_height, config.image_width));
+  WEFT_RETURN_IF_ERROR(CheckSize(images, config));
+  if (query.picture < 0 || query.picture >= images.size()) {
+    return InvalidArgument(query.text, " has ", images.size(), " pictures, counted from 0, but not picture ",
+                           query.picture);
+  }
+  const absl::Span<const float> pixels = images[query.picture];
+  std::vector<float> scaled;
+  for (const float pixel : pixels) scaled.push_back(scale(pixel));
+  Reading reading(query);
+  const Var images_read = reading.Pixels(scaled, {1, config.image_height, config.image_width, 1});
+  Vit(config).Encode(images_read, {.places = vit.task != VitTask::kOrder});  // a run of the task order has no places
+  Texts patches = {"[CLS]"};
+  for (int64_t i = 0; i < config.patches(); ++i) {
+    const int64_t columns = config.image_width / config.patch_size;
+    patches.push_back(absl::StrCat(i / columns, ",", i % columns));
+  }
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches));
+  WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("vit", path, vit));
+  result.picture = AttendedPicture{.height = config.image_height,
+                                   .width = config.image_width,
+                                   .patch_size = config.patch_size,
+                                   .pixels = {pixels.begin(), pixels.end()}};
+  return result;
+}
+
+}  // namespace
+
+absl::Span<const float> AttentionMaps::row(int64_t layer, int64_t head, int64_t target) const {
+  const auto t = static_cast<int64_t>(targets.size()), s = static_cast<int64_t>(sources.size());
+  return absl::MakeConstSpan(weights).subspan(static_cast<size_t>(((layer * heads + head) * t + target) * s),
+                                              sources.size());
+}
+
+absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const AttentionQuery& query) {
+  WEFT_ASSIGN_OR_RETURN(const PublishedModel published, ReadModel(model));
+  if (const auto* gpt = std::get_if<PublishedGpt>(&published)) return OfGpt(model, *gpt, query);
+  if (const auto* bert = std::get_if<PublishedBert>(&published)) return OfBert(model, *bert, query);
+  if (const auto* vit = std::get_if<PublishedVit>(&published)) return OfVit(model, *vit, query);
+  return OfTransformer(model, query);
+}
+
+HeadMeasures Measure(const AttentionMaps& maps, int64_t layer, int64_t head) {
+  const auto targets = static_cast<int64_t>(maps.targets.size());
+  HeadMeasures measures = {.min_sum = 1e9};
+  double total = 0;
+  for (int64_t t = 0; t < targets; ++t) {
+    const absl::Span<const float> row = maps.row(layer, head, t);
+    double sum = 0;
+    for (size_t s = 0; s < row.size(); ++s) {
+      const double weight = row[s];
+      if (weight <= 0) continue;
+      sum += weight;
+      measures.entropy -= weight * std::log2(weight);
+      measures.distance += weight * std::abs(static_cast<double>(t) - static_cast<double>(s));
+    }
+    total += sum;
+    measures.min_sum = std::min(measures.min_sum, sum);
+    measures.max_sum = std::max(measures.max_sum, sum);
+  }
+  measures.entropy /= static_cast<double>(targets);
+  measures.distance /= std::max(total, 1e-9);
+  return measures;
+}
+
+std::vector<int64_t> StrongestSources(const AttentionMaps& maps, int64_t layer) {
+  std::vector<int64_t> strongest;
+  for (size_t t = 0; t < maps.targets.size(); ++t) {
+    std::vector<double> mean(maps.sources.size());
+    for (int64_t h = 0; h < maps.heads; ++h) {
+      const absl::Span<const float> row = maps.row(layer, h, static_cast<int64_t>(t));
+      for (size_t s = 0; s < row.size(); ++s) mean[s] += row[s];
+    }
+    strongest.push_back(std::max_element(mean.begin(), mean.end()) - mean.begin());
+  }
+  return strongest;
+}
+
+}  // namespace weft

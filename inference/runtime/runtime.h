@@ -1,0 +1,128 @@
+// What all models in inference share: the options of their executions, checks of the tokens that they read, and the
+// graphs that are executed.
+//
+//   struct Logits : EvalGraph {
+//     Var tokens, logits;
+//   };
+//   Logits graph;
+//   ...  // records graph.tokens and graph.logits on graph.tape
+//   WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {graph.logits}}, runtime, &parameters));
+//   WEFT_ASSIGN_OR_RETURN(const Outputs out, graph.Run({{graph.tokens, ids}}));
+#ifndef WEFT_INFERENCE_RUNTIME_RUNTIME_H_
+#define WEFT_INFERENCE_RUNTIME_RUNTIME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/core/dtype.h"
+#include "weft/core/parameters.h"
+#include "weft/core/status.h"
+#include "weft/core/tape.h"
+#include "weft/graph/compile.h"
+#include "weft/graph/runner.h"
+
+namespace weft {
+
+// How a model is executed.
+struct RuntimeOptions {
+  int64_t batch = 32;   // maximum number of texts, lines, pictures or windows in one execution
+  int64_t threads = 0;  // 0: one for each core
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file. Weights that come
+  // from no file are then held in f32.
+  std::optional<DType> weights = std::nullopt;
+
+  // Returns these options for a model whose file has weights of `dtype`.
+  RuntimeOptions For(DType dtype) const { return {batch, threads, weights.value_or(dtype)}; }
+};
+
+// Returns InvalidArgument, such as "WHOSE has no tokens", unless `tokens` has 1 to `context` elements, and all are from
+// 0 to `vocabulary` - 1.
+absl::Status CheckTokens(absl::string_view whose, absl::Span<const int32_t> tokens, int64_t context,
+                         int64_t vocabulary);
+
+// Ensures that `ids` and `special` special tokens together fit `context`. If they do not, drops tokens from the end of
+// `ids` if `truncate` is set; otherwise returns InvalidArgument with both lengths.
+absl::Status FitContext(size_t special, int64_t context, bool truncate, std::vector<int32_t>* ids);
+
+// An EvalGraph runs what its tape recorded in mode kEval, so without dropout. It refuses results that are NaN or
+// +infinity.
+class EvalGraph {
+ public:
+  // Compiles the tape with `options`, the mode kEval and the weights of `runtime`. Adds the graph's missing weights and
+  // states to `parameters`, which must outlive the graph.
+  absl::Status Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters);
+
+  // Runs the graph, as Runner::Run does. Returns FailedPrecondition if a fetched value of f32 is NaN or infinity,
+  // because large weights overflowed. The error names the first op that made a NaN, which another execution finds.
+  absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
+  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
+    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
+  }
+
+  Tape tape;
+
+ private:
+  CompileOptions options_;
+  Parameters* parameters_ = nullptr;
+  std::optional<Runner> runner_;
+};
+
+// Rounds `n` up to 1, 2, 4, 8, ... times `step`, so that few graphs serve all sizes. `finer`: also to 3, 6, 12, ...
+// times `step`, where rows of padding would cost more than further graphs.
+int64_t GraphSize(int64_t n, int64_t step = 1, bool finer = false);
+
+// The graphs of one model, each for other sizes. A graph is compiled when it is first needed.
+template <class Sizes, class Graph>
+class GraphCache {
+ public:
+  // Returns the graph for `sizes`. If there is none yet, its function Record(sizes, model...) records and compiles it.
+  template <class... Model>
+  absl::StatusOr<Graph*> Get(const Sizes& sizes, Model&&... model) {
+    std::unique_ptr<Graph>& graph = graphs_[sizes];
+    if (graph == nullptr) {
+      auto made = std::make_unique<Graph>();
+      WEFT_RETURN_IF_ERROR(made->Record(sizes, model...));
+      graph = std::move(made);
+    }
+    return graph.get();
+  }
+
+ private:
+  std::map<Sizes, std::unique_ptr<Graph>> graphs_;
+};
+
+// Runs texts in continuous batches until none is left: a text that leaves makes room for the next at once.
+// `admit` returns the next text, or null if there is none or no room for it: absl::StatusOr<std::unique_ptr<Text>>().
+// `step` executes graphs for all texts in `live`: absl::Status(). `leaves` reports whether a text leaves, and may move
+// it: absl::StatusOr<bool>(std::unique_ptr<Text>&).
+template <class Text, class Admit, class Step, class Leaves>
+absl::Status RunContinuously(std::deque<std::unique_ptr<Text>>* live, Admit admit, Step step, Leaves leaves) {
+  while (true) {
+    while (true) {
+      WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Text> text, admit());
+      if (text == nullptr) break;
+      live->push_back(std::move(text));
+    }
+    if (live->empty()) return absl::OkStatus();
+    WEFT_RETURN_IF_ERROR(step());
+    for (auto text = live->begin(); text != live->end();) {
+      WEFT_ASSIGN_OR_RETURN(const bool left, leaves(*text));
+      text = left ? live->erase(text) : text + 1;
+    }
+  }
+}
+
+}  // namespace weft
+
+#endif  // WEFT_INFERENCE_RUNTIME_RUNTIME_H_
