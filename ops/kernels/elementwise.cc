@@ -9,6 +9,8 @@ namespace {
 
 bool Empty(Rect tile) { return tile.rows() <= 0 || tile.cols() <= 0; }
 
+}  // namespace
+
 Strides BroadcastStrides(const Shape& out, const Shape& operand) {
   Strides strides = {};
   int64_t stride = 1;
@@ -19,8 +21,6 @@ Strides BroadcastStrides(const Shape& out, const Shape& operand) {
   }
   return strides;
 }
-
-}  // namespace
 
 RowCursor::RowCursor(const Shape& shape, const Strides& strides, int64_t row)
     : leading_(std::max(shape.rank() - 1, 0)), shape_(shape), strides_(strides) {

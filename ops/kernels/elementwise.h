@@ -31,6 +31,8 @@ void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, 
 
 // Distances in elements between neighbours along each axis of a shape; 0 along an axis that is broadcast.
 using Strides = std::array<int64_t, Shape::kMaxRank>;
+// Returns the strides of `operand`, which broadcasts to `out`, along the axes of `out`.
+Strides BroadcastStrides(const Shape& out, const Shape& operand);
 
 // Walks the rows of `shape` from `row` on. offset() is the index of the current row's first element in an array with
 // the given strides.
