@@ -39,13 +39,17 @@ absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const c
   return absl::OkStatus();
 }
 
+absl::Status CheckEpsilon(const char* op, const Attrs& attrs, TypeSpan in) {
+  const double epsilon = attrs.as<NormAttrs>().epsilon;
+  return epsilon > 0 ? absl::OkStatus() : ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
+}
+
 // Checks x, epsilon and the vectors after x, which errors call `vectors`. Returns the types of y and of as many
 // statistics as there are vectors.
 absl::StatusOr<Types> InferNorm(const char* op, const Attrs& attrs, TypeSpan in, const char* vectors) {
   WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
   WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, in.size(), vectors, vector));
-  const double epsilon = attrs.as<NormAttrs>().epsilon;
-  if (!(epsilon > 0)) return ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
+  WEFT_RETURN_IF_ERROR(CheckEpsilon(op, attrs, in));
   Types types(in.size(), StatisticOf(in[0]));
   types[0] = in[0];
   return types;
@@ -71,49 +75,36 @@ Var AddPart(Var dx, Var part, Var x) {
   return dx ? dx + part : part;
 }
 
-// dx is the sum of three terms. Through y, it is layer_norm_gradient; through the mean, dmean / C; through rstd,
-// -rstd³ · (x - mean) / C · drstd.
-VarList LayerNormGradient(const GradientArgs& a) {
-  const Var x = Cast(a.input(0), a.output(1).dtype()), mean = a.output(1), rstd = a.output(2);
+// dx is the sum of these terms: through y, that of the gradient op; through the mean, dmean / C; and through rstd,
+// -rstd³ · (x - mean) / C · drstd, where RMS norm has no mean.
+template <bool centred>
+VarList Gradient(const GradientArgs& a) {
+  const int rstd_output = centred ? 2 : 1;
+  const Var x = Cast(a.input(0), a.output(1).dtype()), rstd = a.output(rstd_output), drstd = a.grad(rstd_output);
   const double scale = 1.0 / static_cast<double>(x.dim(-1));
-  VarList gradients(3);
+  VarList gradients(a.inputs.size());
   if (a.grad(0)) {
-    const VarList parts = RecordAll(kLayerNormGradient, {a.input(0), a.input(1), mean, rstd, a.grad(0)});
-    gradients = {parts[0], Sum(parts[1], 0), Sum(parts[2], 0)};
+    VarList inputs = {a.input(0), a.input(1)};
+    inputs.insert(inputs.end(), a.outputs.begin() + 1, a.outputs.end());
+    inputs.push_back(a.grad(0));
+    gradients = RecordAll(centred ? kLayerNormGradient : kRmsNormGradient, inputs);
+    for (size_t i = 1; i < gradients.size(); ++i) gradients[i] = Sum(gradients[i], 0);
   }
   Var& dx = gradients[0];
-  if (a.grad(1)) dx = AddPart(dx, BroadcastTo(Scale(a.grad(1), scale), x.shape()), a.input(0));
-  if (a.grad(2)) dx = AddPart(dx, (x - mean) * Scale(rstd * rstd * rstd * a.grad(2), -scale), a.input(0));
-  return gradients;
-}
-
-// dx is the sum of two terms: rms_norm_gradient, through y, and -rstd³ · x / C · drstd, through rstd.
-VarList RmsNormGradient(const GradientArgs& a) {
-  const Var x = a.input(0), rstd = a.output(1);
-  VarList gradients(2);
-  if (a.grad(0)) {
-    const VarList parts = RecordAll(kRmsNormGradient, {x, a.input(1), rstd, a.grad(0)});
-    gradients = {parts[0], Sum(parts[1], 0)};
-  }
-  if (a.grad(1)) {
-    const Var factor = Scale(rstd * rstd * rstd * a.grad(1), -1.0 / static_cast<double>(x.dim(-1)));
-    gradients[0] = AddPart(gradients[0], Cast(x, rstd.dtype()) * factor, x);
+  if (centred && a.grad(1)) dx = AddPart(dx, BroadcastTo(Scale(a.grad(1), scale), x.shape()), a.input(0));
+  if (drstd) {
+    const Var factor = Scale(rstd * rstd * rstd * drstd, -scale);
+    dx = AddPart(dx, (centred ? x - a.output(1) : x) * factor, a.input(0));
   }
   return gradients;
 }
 
-VarList ElementaryLayerNorm(const Attrs& attrs, VarSpan in) {
-  const Var x = Cast(in[0], in[1].dtype());
-  const Var mean = Mean(x, -1, true);
-  const Var centred = x - mean;
-  const Var variance = Mean(centred * centred, -1, true);
-  const Var rstd = 1 / Sqrt(variance + attrs.as<NormAttrs>().epsilon);
-  return {Cast(centred * rstd * in[1] + in[2], in[0].dtype()), mean, rstd};
-}
-
-VarList ElementaryRmsNorm(const Attrs& attrs, VarSpan in) {
-  const Var x = Cast(in[0], in[1].dtype()), rstd = 1 / Sqrt(Mean(x * x, -1, true) + attrs.as<NormAttrs>().epsilon);
-  return {Cast(x * rstd * in[1], in[0].dtype()), rstd};
+template <bool centred>
+VarList Elementary(const Attrs& attrs, VarSpan in) {
+  const Var x = Cast(in[0], in[1].dtype()), mean = centred ? Mean(x, -1, true) : Var(), from = centred ? x - mean : x;
+  const Var rstd = 1 / Sqrt(Mean(from * from, -1, true) + attrs.as<NormAttrs>().epsilon), y = from * rstd * in[1];
+  if (!centred) return {Cast(y, in[0].dtype()), rstd};
+  return {Cast(y + in[2], in[0].dtype()), mean, rstd};
 }
 
 constexpr NormAttrs kSmall = {.epsilon = 1e-3}, kZero = {.epsilon = 0};
@@ -198,20 +189,15 @@ Var SumsOfRows(Var terms) {
   return by_row.dim(0) == 0 ? by_row : SumBlocks(by_row, 0);
 }
 
-VarList ElementaryLayerNormGradient(const Attrs&, VarSpan in) {
-  const Var gain = in[1], mean = in[2], rstd = in[3];
-  const Var x = Cast(in[0], gain.dtype()), dy = Cast(in[4], gain.dtype());
-  const Var normal = (x - mean) * rstd;
-  const Var h = dy * gain;
-  const Var dx = rstd * (h - Mean(h, -1, true) - normal * Mean(h * normal, -1, true));
-  return {Cast(dx, in[0].dtype()), SumsOfRows(dy * normal), SumsOfRows(dy)};
-}
-
-VarList ElementaryRmsNormGradient(const Attrs&, VarSpan in) {
-  const Var rstd = in[2], x = Cast(in[0], rstd.dtype()), dy = Cast(in[3], rstd.dtype());
-  const Var normal = x * rstd, h = dy * in[1], terms = dy * normal;
-  const Var dx = rstd * (h - normal * Mean(h * normal, -1, true));
-  return {Cast(dx, in[0].dtype()), SumsOfRows(terms)};
+template <bool centred>
+VarList ElementaryGradient(const Attrs&, VarSpan in) {
+  const Var gain = in[1], rstd = in[centred ? 3 : 2];
+  const Var x = Cast(in[0], gain.dtype()), dy = Cast(in.back(), gain.dtype());
+  const Var normal = (centred ? x - in[2] : x) * rstd, h = dy * gain, along = normal * Mean(h * normal, -1, true);
+  const Var dx = rstd * ((centred ? h - Mean(h, -1, true) : h) - along);
+  VarList gradients = {Cast(dx, in[0].dtype()), SumsOfRows(dy * normal)};
+  if (centred) gradients.push_back(SumsOfRows(dy));
+  return gradients;
 }
 
 constexpr OpExample kLayerNormGradientExamples[] = {
@@ -253,8 +239,8 @@ constexpr OpDef kLayerNorm = {
     .kernels = {Kernel<float, true>, Kernel<double, true>, Kernel<BF16, true>},
     .cut = Cut::kRows,
     .in_place = 0,
-    .gradient = LayerNormGradient,
-    .elementary = ElementaryLayerNorm,
+    .gradient = Gradient<true>,
+    .elementary = Elementary<true>,
     .autocast = Autocast::kFirst,
     .cost = FlopsPerElement<8>,
     .attrs = AttrOpsOf<NormAttrs>(),
@@ -271,8 +257,8 @@ constexpr OpDef kRmsNorm = {
     .kernels = {Kernel<float, false>, Kernel<double, false>, Kernel<BF16, false>},
     .cut = Cut::kRows,
     .in_place = 0,
-    .gradient = RmsNormGradient,
-    .elementary = ElementaryRmsNorm,
+    .gradient = Gradient<false>,
+    .elementary = Elementary<false>,
     .autocast = Autocast::kFirst,
     .cost = FlopsPerElement<6>,
     .attrs = AttrOpsOf<NormAttrs>(),
@@ -291,7 +277,7 @@ constexpr OpDef kLayerNormGradient = {
     .quantum = Quantum,
     .access = Access,
     .in_place = 4,
-    .elementary = ElementaryLayerNormGradient,
+    .elementary = ElementaryGradient<true>,
     .cost = FlopsPerElement<16>,
     .examples = kLayerNormGradientExamples};
 
@@ -304,8 +290,74 @@ constexpr OpDef kRmsNormGradient = {
     .quantum = Quantum,
     .access = Access,
     .in_place = 3,
-    .elementary = ElementaryRmsNormGradient,
+    .elementary = ElementaryGradient<false>,
     .cost = FlopsPerElement<12>,
     .examples = kRmsNormGradientExamples};
+
+// Batch norm (Ioffe and Szegedy, 2015): y = gain · (x - mean) / sqrt(variance + ε) + bias, for each feature of the last
+// axis. Mean and variance are those of the feature over all rows or, in mode kEval, the running ones. Inputs are x
+// [..., C], and gain, bias, running mean and running variance [C]. Outputs are y [..., C], and the mean and variance
+// [C] that y uses. The op has no kernel. The compiler replaces it by other ops, which differ between kTrain and kEval.
+namespace {
+
+absl::StatusOr<Types> InferBatchNorm(const Attrs& attrs, TypeSpan in) {
+  const Shape& shape = in[0].shape;
+  if (shape.rank() < 2) return ShapeError("batch_norm", "x needs rank >= 2", in);
+  if (in[0].dtype != kF32 && in[0].dtype != kF64) {
+    return ShapeError("batch_norm", absl::StrCat("not defined for ", Name(in[0].dtype)), in);
+  }
+  WEFT_RETURN_IF_ERROR(CheckEpsilon("batch_norm", attrs, in));
+  const TensorType feature = {in[0].dtype, {shape.dim(-1)}};
+  for (size_t i = 1; i < 5; ++i) {
+    if (in[i] == feature) continue;
+    return ShapeError("batch_norm", "gain, bias, mean and variance must be " + ToString(feature), in);
+  }
+  return Types{in[0], feature, feature};
+}
+
+Var NormalizedByFeature(const Attrs& attrs, VarSpan in, Var mean, Var variance) {
+  return (in[0] - mean) * (in[1] / Sqrt(variance + attrs.as<NormAttrs>().epsilon)) + in[2];
+}
+
+VarList ElementaryBatchNorm(const Attrs& attrs, VarSpan in) {
+  const int64_t features = in[0].dim(-1);
+  const Var rows = Reshape(in[0], {in[0].shape().elements() / std::max<int64_t>(features, 1), features});
+  const Var mean = Mean(rows, 0), variance = Mean(Square(rows - mean), 0);
+  return {NormalizedByFeature(attrs, in, mean, variance), mean, variance};
+}
+
+VarList BatchNormInEval(const Attrs& attrs, VarSpan in) {
+  return {NormalizedByFeature(attrs, in, in[3], in[4]), in[3], in[4]};
+}
+
+VarList BatchNormExample(VarSpan in) {
+  return RecordAll(kBatchNorm, {in[0], in[1], in[2], in[3], in[3]}, Attrs::Of(NormAttrs{.epsilon = 1e-3}));
+}
+
+constexpr OpExample kBatchNormExamples[] = {
+    {.in = "[4,3] [3] [3] [3]", .record = BatchNormExample, .out = "[4,3]"},
+    {.in = "[2,5,19] [19] [19] [19]", .record = BatchNormExample},
+    {.in = "[67,130] [130] [130] [130]", .record = BatchNormExample, .tolerance = 1e-5},
+    {.in = "[3] [3] [3] [3]", .record = BatchNormExample, .error = "x needs rank >= 2"},
+    {.in = "[4,3] [3] [4] [3]", .record = BatchNormExample, .error = "gain, bias, mean and variance must be f32[3]"},
+    {.in = "i32[4,3] i32[3] i32[3] i32[3]", .record = BatchNormExample, .error = "not defined for i32"},
+};
+
+}  // namespace
+
+constexpr OpDef kBatchNorm = {.name = "batch_norm",
+                              .infer = InferBatchNorm,
+                              .outputs = 3,
+                              .lower = ElementaryBatchNorm,
+                              .elementary = ElementaryBatchNorm,
+                              .in_eval = BatchNormInEval,
+                              .attrs = AttrOpsOf<NormAttrs>(),
+                              .examples = kBatchNormExamples};
+
+BatchNormResult BatchNorm(Var x, Var gain, Var bias, Var running_mean, Var running_variance, double epsilon) {
+  const VarList y =
+      RecordAll(kBatchNorm, {x, gain, bias, running_mean, running_variance}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
+  return {y[0], y[1], y[2]};
+}
 
 }  // namespace weft
