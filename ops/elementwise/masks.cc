@@ -1,7 +1,10 @@
-// These ops replace masked elements of x by a value:
+// These ops replace masked elements of x:
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
 //   band_mask, for x [..., T, S]: y = x in columns p - left to p + right, else value. p is row + S - T, or the row's
 //     element of a second input, positions i32 [B, T].
+//   where: y = a where mask is true, else b. Inputs are a, b and mask, in this order, of one shape; a and b have any
+//   dtype.
+//     The function Where(mask, a, b) first broadcasts its arguments.
 // Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>
@@ -157,6 +160,47 @@ constexpr OpExample kBandMaskExamples[] = {
      .error = "positions i32[B,T]"},
 };
 
+absl::StatusOr<Types> InferWhere(const Attrs&, TypeSpan in) {
+  if (in[2].dtype != kBool) return ShapeError("where", "the mask must be bool", in);
+  if (in[1].dtype != in[0].dtype) return ShapeError("where", "dtypes differ", in);
+  if (in[1].shape != in[0].shape || in[2].shape != in[0].shape) return ShapeError("where", "shapes differ", in);
+  return Types{in[0]};
+}
+
+template <class T>
+void WhereKernel(const KernelArgs& a, Rect tile) {
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+    Selects<T>().select(a.input<bool>(2) + begin, a.input<T>(0) + begin, 1, a.input<T>(1) + begin, 1,
+                        a.output<T>(0) + begin, n);
+  });
+}
+
+// da = dy where the mask is true, else 0; db = dy where the mask is false, else 0.
+VarList WhereGradient(const GradientArgs& a) {
+  const Var dy = a.grad(0), mask = a.input(2);
+  return {MaskFill(dy, Not(mask), 0), MaskFill(dy, mask, 0), Var{}};
+}
+
+void WhereReference(const ReferenceArgs& a) {
+  for (size_t e = 0; e < a.outputs[0].size(); ++e) a.outputs[0][e] = a.inputs[a.inputs[2][e] != 0 ? 0 : 1][e];
+}
+
+VarList WhereExample(VarSpan in) { return {Where(in[2], in[0], in[1])}; }
+
+constexpr OpExample kWhereExamples[] = {
+    {.in = "[] [] bool[]", .record = WhereExample, .out = "[]"},
+    {.in = "[3,37] [3,37] bool[3,37]", .record = WhereExample},
+    {.in = "[5,1] [19] bool[5,19]", .record = WhereExample, .out = "[5,19]"},
+    {.in = "[7] [] bool[3,1,1]", .record = WhereExample, .out = "[3,1,7]"},
+    {.in = "i32[6] i32[6] bool[6]", .record = WhereExample, .below = 9},
+    {.in = "bool[6] bool[6] bool[6]", .record = WhereExample},
+    {.in = "[0,3] [3] bool[3]", .record = WhereExample, .out = "[0,3]"},
+    {.in = "[3] [4] bool[]", .record = WhereExample, .error = "don't broadcast"},
+    {.in = "[3] i32[3] bool[3]", .record = WhereExample, .error = "dtypes differ"},
+    {.in = "[3] [3] i32[3]", .record = WhereExample, .error = "must be bool"},
+    {.in = "[3] [] bool[3]", .error = "shapes differ"},
+};
+
 // Returns a mask [T, S] that is true where column - row < `diagonal`, for x [..., T, S].
 absl::StatusOr<Var> BelowDiagonal(const char* op, Var x, int64_t diagonal) {
   if (x.shape().rank() < 2) return ShapeError(op, "x needs rank >= 2", {x.type()});
@@ -197,6 +241,26 @@ Var BandMask(Var x, int64_t left, int64_t right, double value, Var positions) {
   return positions.tape != nullptr ? Record(kBandMask, {x, positions}, attrs) : Record(kBandMask, {x}, attrs);
 }
 Var CausalMask(Var x, double value) { return BandMask(x, -1, 0, value); }
+
+constexpr OpDef kWhere = {
+    .name = "where",
+    .infer = InferWhere,
+    .kernels = {WhereKernel<float>, WhereKernel<double>, WhereKernel<BF16>, WhereKernel<int32_t>, WhereKernel<bool>},
+    .cut = Cut::kBoth,
+    .in_place = 0,
+    .gradient = WhereGradient,
+    .reference = WhereReference,
+    .autocast = Autocast::kFollow,
+    .examples = kWhereExamples};
+
+Var Where(Var mask, Var a, Var b) {
+  return Composite("where", {mask, a, b}, [&]() -> absl::StatusOr<Var> {
+    const std::optional<Shape> values = Broadcast(a.shape(), b.shape());
+    const std::optional<Shape> shape = values ? Broadcast(*values, mask.shape()) : std::nullopt;
+    if (!shape) return ShapeError("where", "the inputs don't broadcast", {mask.type(), a.type(), b.type()});
+    return Record(kWhere, {BroadcastTo(a, *shape), BroadcastTo(b, *shape), BroadcastTo(mask, *shape)});
+  });
+}
 
 Var Triu(Var x, int64_t diagonal) {
   return Composite("triu", {x}, [&]() -> absl::StatusOr<Var> {
