@@ -1,12 +1,15 @@
-// Declares the attributes that several ops share, or that the compiler's passes read or record, and what all updates
-// check.
+// Declares the attributes that several ops share, or that the compiler's passes read or record, and checks that several
+// ops share.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <tuple>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "weft/core/op.h"
 #include "weft/core/tape.h"
 
@@ -72,6 +75,15 @@ struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
   auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
+
+// Checks, while recording, that an integer Input declares bounds within the rows that its values index. Each call of
+// Run then checks the fed values against these bounds.
+//
+// If `indices` is an Input, its InputBounds must have 0 < below <= `count`, and declare either no ignored value or
+// `ignored`. Otherwise records an error on the tape. Indices that the graph computes, and inputs without elements, are
+// not checked. `counted` names the indexed things in the error: "rows of the table".
+void RequireBounds(const char* op, Var indices, int64_t count, absl::string_view counted,
+                   std::optional<int64_t> ignored = std::nullopt);
 
 // Checks the types of w, `states` states of w, grad, rate and grad_scale, which `in` begins with, and of a step.
 absl::Status CheckUpdateTypes(const char* op, TypeSpan in, size_t states);

@@ -8,7 +8,7 @@
 
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/index/index_bounds.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

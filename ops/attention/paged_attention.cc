@@ -17,7 +17,6 @@
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attention/attention.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/index/index_bounds.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/weight_matmul.h"
 

@@ -20,7 +20,6 @@
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/index/index_bounds.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"

@@ -1,7 +1,6 @@
-#include "weft/ops/index/index_bounds.h"
-
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
+#include "weft/ops/attributes.h"
 
 namespace weft {
 

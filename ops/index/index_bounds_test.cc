@@ -1,8 +1,7 @@
-#include "weft/ops/index/index_bounds.h"
-
 #include <string>
 
 #include "gtest/gtest.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -8,13 +8,11 @@
 #include "weft/ops/loss/cross_entropy.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/index/index_bounds.h"
 #include "weft/ops/kernels/rows.h"
 #include "weft/ops/ops.h"
 

@@ -1,7 +1,7 @@
 // Defines the losses that are composed of other ops.
 #include "absl/strings/str_cat.h"
 #include "weft/core/status.h"
-#include "weft/ops/index/index_bounds.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/loss/cross_entropy.h"
 #include "weft/ops/ops.h"
 
