@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "weft/core/dtype.h"
-#include "weft/ops/kernels/attention_block.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/attention.cc"
@@ -254,13 +253,14 @@ template const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
 
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width) {
   SpaceTaker space;
-  Dispatch(dtype, [&](auto zero) { ForwardSpace<decltype(zero)>(&space, key_width, value_width); });
+  Dispatch(dtype, [&](auto zero) { HWY_NAMESPACE::ForwardSpace<decltype(zero)>(&space, key_width, value_width); });
   return space.used;
 }
 
 size_t AttentionGradientWorkspace(DType dtype, int64_t sources, int64_t key_width, int64_t value_width) {
   SpaceTaker space;
-  Dispatch(dtype, [&](auto zero) { BackwardSpace<decltype(zero)>(&space, sources, key_width, value_width); });
+  Dispatch(dtype,
+           [&](auto zero) { HWY_NAMESPACE::BackwardSpace<decltype(zero)>(&space, sources, key_width, value_width); });
   return space.used;
 }
 
