@@ -65,24 +65,18 @@ VarList Gradient(const GradientArgs& a) {
   return {dlogits, Var()};
 }
 
-void Reference(const ReferenceArgs& a) {
-  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
-  const int64_t n = a.input_types[0].shape.cols(), rows = a.input_types[0].shape.rows();
-  for (int64_t r = 0; r < rows; ++r) {
-    const double* const x = &a.inputs[0][r * n];
-    const double max = *std::max_element(x, x + n);
-    double sum = 0;
-    for (int64_t v = 0; v < n; ++v) sum += std::exp(x[v] - max);
-    const double lse = max + std::log(sum);
-    const int64_t target = static_cast<int64_t>(a.inputs[1][r]);
-    const bool valid = target != attrs.ignore_index && target >= 0 && target < n;
-    for (int64_t v = 0; valid && v < n; ++v) {
-      const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
-      a.outputs[0][r] -= q * (x[v] - lse);
-    }
-    a.outputs[1][r] = lse;
-    a.outputs[2][r] = valid;
-  }
+// Returns q [..., V].
+Var Distribution(const CrossEntropyAttrs& attrs, Var logits, Var targets) {
+  const int64_t classes = logits.dim(-1);
+  return OneHot(targets, classes, logits.dtype()) * (1 - attrs.label_smoothing) +
+         attrs.label_smoothing / static_cast<double>(classes);
+}
+
+VarList Elementary(const Attrs& attrs, VarSpan in) {
+  const auto own = attrs.as<CrossEntropyAttrs>();
+  const Var logits = in[0], targets = in[1], lse = LogSumExp(logits, -1, true);
+  const Var valid = CountedTargets(targets, logits.dtype(), own, logits.dim(-1));
+  return {valid * Sum(Distribution(own, logits, targets) * (lse - logits), -1, true), lse, valid};
 }
 
 Cost CostOf(const OpArgs& args) {
@@ -162,16 +156,11 @@ VarList GradientOfGradient(const GradientArgs& a) {
   return {dlogits, Var(), Scale(Sum(dlogits, -1, true), -1), Sum(u * unit, -1, true)};
 }
 
-void ReferenceGradient(const ReferenceArgs& a) {
-  const auto attrs = a.attrs.as<CrossEntropyAttrs>();
-  const int64_t n = a.input_types[0].shape.cols();
-  for (size_t e = 0; e < a.outputs[0].size(); ++e) {
-    const size_t r = e / n;
-    const int64_t v = e % n, target = static_cast<int64_t>(a.inputs[1][r]);
-    if (target == attrs.ignore_index || target < 0 || target >= n) continue;
-    const double q = attrs.label_smoothing / n + (v == target ? 1 - attrs.label_smoothing : 0);
-    a.outputs[0][e] = (std::exp(a.inputs[0][e] - a.inputs[2][r]) - q) * a.inputs[3][r];
-  }
+VarList ElementaryGradient(const Attrs& attrs, VarSpan in) {
+  const auto own = attrs.as<CrossEntropyAttrs>();
+  const Var logits = in[0], targets = in[1], p = Exp(logits - in[2]);
+  const Var counted = CountedTargets(targets, logits.dtype(), own, logits.dim(-1));
+  return {(p - Distribution(own, logits, targets)) * (in[3] * counted)};
 }
 
 constexpr OpExample kGradientExamples[] = {
@@ -233,7 +222,7 @@ constexpr OpDef kCrossEntropy = {.name = "cross_entropy",
                                  .domain = 0,
                                  .cut = Cut::kRows,
                                  .gradient = Gradient,
-                                 .reference = Reference,
+                                 .elementary = Elementary,
                                  .cost = CostOf,
                                  .attrs = AttrOpsOf<CrossEntropyAttrs>(),
                                  .examples = kExamples};
@@ -244,7 +233,7 @@ constexpr OpDef kCrossEntropyGradient = {.name = "cross_entropy_gradient",
                                          .cut = Cut::kRows,
                                          .in_place = 0,
                                          .gradient = GradientOfGradient,
-                                         .reference = ReferenceGradient,
+                                         .elementary = ElementaryGradient,
                                          .cost = FlopsPerElement<8>,
                                          .attrs = AttrOpsOf<CrossEntropyAttrs>(),
                                          .examples = kGradientExamples};
