@@ -80,15 +80,7 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
   return {tile.col_begin, tile.col_end, 0, args.inputs[1].shape.cols()};
 }
 
-void Reference(const ReferenceArgs& args) {
-  const int64_t inner = args.input_types[1].shape.dim(1), cols = args.input_types[1].shape.dim(0);
-  for (size_t e = 0; e < args.outputs[0].size(); ++e) {
-    const int64_t i = e / cols, j = e % cols;
-    for (int64_t k = 0; k < inner; ++k) {
-      args.outputs[0][e] += args.inputs[0][i * inner + k] * args.inputs[1][j * inner + k];
-    }
-  }
-}
+VarList Elementary(const Attrs&, VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true})}; }
 
 Cost CostOf(const OpArgs& args) {
   return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
@@ -122,7 +114,7 @@ constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .column_quantum = ColumnQuantum,
                                  .access = Access,
                                  .no_gradient = "it is recorded after gradients are expanded",
-                                 .reference = Reference,
+                                 .elementary = Elementary,
                                  .cost = CostOf,
                                  .examples = kExamples};
 
