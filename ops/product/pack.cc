@@ -1,5 +1,5 @@
 // pack stores the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/pack.h).
-// Elements of f32 or bf16 panels are in the order in which products of many rows read them. Panels of f64 serve tests.
+// Elements of f32 or bf16 panels are in the order in which products of many rows read them.
 //
 // packed_matmul computes y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels of a's dtype. If a is bf16, y is bf16 or
 // f32.
@@ -77,7 +77,7 @@ bool StoresWords(DType stored, const PanelShape& panels) {
 size_t PackWorkspace(const OpArgs& args, absl::Span<const Rect>) {
   const PanelShape shape = ShapeOf(args.attrs, args.inputs[0].shape);
   const DType stored = args.inputs[0].dtype;
-  if (stored == kF32 || stored == kF64 || StoresWords(stored, shape)) return 0;
+  if (stored == kF32 || StoresWords(stored, shape)) return 0;
   return static_cast<size_t>(shape.width * std::min(kSlice, shape.inner)) * sizeof(float);
 }
 
@@ -108,19 +108,6 @@ void PackStoredKernel(const KernelArgs& a, Rect tile) {
   }
 }
 
-void PackKernelF64(const KernelArgs& a, Rect tile) {
-  const PanelShape shape = ShapeOf(a.attrs, a.input_shape(0));
-  const bool transposed = a.attrs.as<PackAttrs>().transposed;
-  const int64_t rows = std::max<int64_t>(1, shape.rows()), first = tile.row_begin / rows * shape.width;
-  double* const panels = a.output<double>(0);
-  std::fill(panels + tile.row_begin * shape.width, panels + tile.row_end * shape.width, 0);
-  for (int64_t j = first; j < std::min(shape.cols, tile.row_end / rows * shape.width); ++j) {
-    for (int64_t k = 0; k < shape.inner; ++k) {
-      panels[shape.Offset(k, j)] = a.input<double>(0)[transposed ? j * shape.inner + k : k * shape.cols + j];
-    }
-  }
-}
-
 void PackReference(const ReferenceArgs& a) {
   const PanelShape shape = ShapeOf(a.attrs, a.input_types[0].shape);
   const bool transposed = a.attrs.as<PackAttrs>().transposed;
@@ -146,7 +133,7 @@ constexpr OpExample kPackExamples[] = {
     {.in = "bf16[130,96]",
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; },
      .error = "a stored weight is transposed"},
-    {.in = "[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, in[0].dtype())}; }},
+    {.in = "f32[300,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
     {.in = "i32[3,5]",
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kI32)}; },
      .error = "not defined for i32"},
@@ -191,7 +178,6 @@ void ForEachProduct(const TensorType& a, const TensorType& y, Rect tile, Run run
 }
 
 size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {
-  if (args.inputs[0].dtype == kF64) return 0;
   size_t bytes = 0;
   for (const Rect& tile : tiles) {
     ForEachProduct(args.inputs[0], args.outputs[0], tile,
@@ -213,16 +199,6 @@ void ProductKernel(const KernelArgs& args, Rect tile) {
   ForEachProduct(a.type, y.type, tile, [&](int64_t column, const GemmShape& shape) {
     Gemm(shape, a.data + tile.row_begin * inner * size, args.inputs[1].data + panels.Offset(0, column) * size,
          y.data + (tile.row_begin * cols + column) * y_size, args.workspace);
-  });
-}
-
-void ProductKernelF64(const KernelArgs& args, Rect tile) {
-  const Tensor &a = args.inputs[0], &y = args.outputs[0];
-  const int64_t inner = a.type.shape.dim(-1), cols = y.type.shape.cols();
-  const PanelShape panels = Panels(inner, cols, kF64);
-  ForEachProduct(a.type, y.type, tile, [&](int64_t column, const GemmShape& shape) {
-    PlainGemm(shape, args.input<double>(0) + tile.row_begin * inner, args.input<double>(1) + panels.Offset(0, column),
-              args.output<double>(0) + tile.row_begin * cols + column);
   });
 }
 
@@ -259,15 +235,15 @@ VarList ProductExample(VarSpan in) {
 }
 
 constexpr OpExample kProductExamples[] = {
-    {.in = "[1,1] [1,1]", .record = ProductExample<0, 0>, .out = "[1,1]"},
-    {.in = "[3,5] [7,5]", .record = ProductExample<1, 0>, .out = "[3,7]"},
+    {.in = "f32[1,1] f32[1,1]", .record = ProductExample<0, 0>, .out = "f32[1,1]"},
+    {.in = "f32[3,5] f32[7,5]", .record = ProductExample<1, 0>, .out = "f32[3,7]"},
     {.in = "f32[2,67,130] f32[130,200]",
      .record = ProductExample<0, 0>,
      .out = "f32[2,67,200]",
      .tolerance = kSumTolerance},
     {.in = "f32[67,130] f32[200,130]", .record = ProductExample<1, 0>, .tolerance = kSumTolerance},
-    {.in = "[33,40] [40,700]", .record = ProductExample<0, 0>, .out = "[33,700]"},  // panels of 384 columns
-    {.in = "[33,40] [700,40]", .record = ProductExample<1, 0>, .out = "[33,700]"},
+    {.in = "f32[33,40] f32[40,700]", .record = ProductExample<0, 0>, .out = "f32[33,700]"},  // panels of 384 columns
+    {.in = "f32[33,40] f32[700,40]", .record = ProductExample<1, 0>, .out = "f32[33,700]"},
     {.in = "bf16[67,130] f32[200,130]", .record = ProductExample<1, 0>, .out = "bf16[67,200]"},
     {.in = "bf16[2,67,130] f32[130,200]",
      .record = ProductExample<0, 1>,
@@ -287,7 +263,7 @@ constexpr OpExample kProductExamples[] = {
 
 constexpr OpDef kPack = {.name = "pack",
                          .infer = InferPack,
-                         .kernels = WithBlockFormats({PackKernel, PackKernelF64, PackStoredKernel}, PackStoredKernel),
+                         .kernels = WithBlockFormats({PackKernel, nullptr, PackStoredKernel}, PackStoredKernel),
                          .workspace = PackWorkspace,
                          .cut = Cut::kRows,
                          .quantum = PackQuantum,
@@ -301,7 +277,7 @@ Var Pack(Var b, bool transposed, DType dtype) { return Record(kPack, {b}, Attrs:
 
 constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .infer = InferProduct,
-                                 .kernels = {ProductKernel, ProductKernelF64, ProductKernel},
+                                 .kernels = {ProductKernel, nullptr, ProductKernel},
                                  .workspace = Workspace,
                                  .unit = Unit,
                                  .cut = Cut::kBoth,
