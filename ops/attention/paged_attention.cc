@@ -29,16 +29,12 @@ constexpr int kPages = 3, kPositions = 4;
 constexpr size_t kFirstMask = 5;
 
 // Holds the sizes of a node. `page`: positions of a page. `sources`: the positions that fit into a row's pages.
-struct PagedSizes {
-  int64_t batch, pages, page, sources, heads, groups, key_width, value_width;
+struct PagedSizes : AttentionSizes {
+  int64_t pages, page;
 
   PagedSizes(const Attrs& attrs, TypeSpan in)
-      : batch(in[0].shape.dim(0)), pages(in[kPages].shape.dim(1)), page(in[1].shape.dim(2)), sources(pages * page) {
-    const AttentionAttrs a = attrs.as<AttentionAttrs>();
-    heads = a.heads;
-    groups = a.groups;
-    key_width = a.key_width;
-    value_width = a.value_width;
+      : AttentionSizes(attrs, in), pages(in[kPages].shape.dim(1)), page(sources) {
+    sources = pages * page;
   }
   bool one_by_one() const { return batch <= kFewRows || page < kCachePage; }
 };
@@ -73,7 +69,7 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   }
   if (in[kPositions] != TensorType{kI32, {batch, 1}}) return error("the positions must be i32[B,1]");
   if (in.size() - kFirstMask > kMaxAttentionMasks) return error("more than ", kMaxAttentionMasks, " masks");
-  const Shape scores = {batch, a.heads, 1, PagedSizes(attrs, in).sources};
+  const Shape scores = PagedSizes(attrs, in).scores();
   for (size_t i = kFirstMask; i < in.size(); ++i) {
     if (in[i].dtype != kBool && in[i].dtype != in[0].dtype) return error("a mask must be bool or of the query's dtype");
     if (Broadcast(in[i].shape, scores) != scores) return error("a mask does not broadcast to ", ToString(scores));
