@@ -114,18 +114,13 @@ void DecodeQ4(const std::byte* block, float* x) {
   }
 }
 
-void EncodeF32(absl::Span<const float> values, std::byte* out) {
-  std::memcpy(out, values.data(), values.size() * sizeof(float));
+template <class T>
+void EncodeNumbers(absl::Span<const float> values, std::byte* out) {
+  absl::c_transform(values, reinterpret_cast<T*>(out), [](float value) { return T(value); });
 }
-void DecodeF32(const std::byte* bytes, absl::Span<float> values) {
-  std::memcpy(values.data(), bytes, values.size() * sizeof(float));
-}
-
-void EncodeBF16(absl::Span<const float> values, std::byte* out) {
-  for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<BF16*>(out)[i] = BF16(values[i]);
-}
-void DecodeBF16(const std::byte* bytes, absl::Span<float> values) {
-  for (size_t i = 0; i < values.size(); ++i) values[i] = reinterpret_cast<const BF16*>(bytes)[i];
+template <class T>
+void DecodeNumbers(const std::byte* bytes, absl::Span<float> values) {
+  std::copy_n(reinterpret_cast<const T*>(bytes), values.size(), values.begin());
 }
 
 // Encode and decode a row by functions of one block. Zeros fill the last block.
@@ -157,8 +152,8 @@ struct WeightFormat {
   void (*decode)(const std::byte* bytes, absl::Span<float> values);
 };
 constexpr WeightFormat kFormats[] = {
-    {kF32, EncodeF32, DecodeF32},
-    {kBF16, EncodeBF16, DecodeBF16},
+    {kF32, EncodeNumbers<float>, DecodeNumbers<float>},
+    {kBF16, EncodeNumbers<BF16>, DecodeNumbers<BF16>},
     {kQ8_0, EncodeBlocks<kQ8_0, EncodeQ8>, DecodeBlocks<kQ8_0, DecodeQ8>},
     {kQ4_0, EncodeBlocks<kQ4_0, EncodeQ4>, DecodeBlocks<kQ4_0, DecodeQ4>},
 };
@@ -200,12 +195,10 @@ float BlockScale(const std::byte* block) {
   return FromHalfBits(half);
 }
 
-void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) {
-  if (!values.empty()) FormatOf(to).encode(values, out);  // memcpy takes no null pointers
-}
+void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) { FormatOf(to).encode(values, out); }
 
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values) {
-  if (!values.empty()) FormatOf(from).decode(bytes, values);
+  FormatOf(from).decode(bytes, values);
 }
 
 std::vector<std::string> WeightFormatNames() {
