@@ -35,6 +35,18 @@ TEST(PagePoolTest, PromisesOnlyWhatItHas) {
   EXPECT_TRUE(pool.Admit(Tokens{1}, 0, 3, &a));
 }
 
+TEST(PagePoolTest, GivesAllPagesAtOnceOrNone) {
+  PagePool pool(5, 1);
+  PageTable a, b;
+  ASSERT_TRUE(pool.Take(3, &a));
+  EXPECT_EQ(a.pages.size(), 3);
+  EXPECT_EQ(a.promised, 0);
+  EXPECT_FALSE(pool.Take(3, &b));
+  EXPECT_TRUE(b.pages.empty());
+  EXPECT_TRUE(pool.Take(2, &b));
+  EXPECT_EQ(pool.used(), 5);
+}
+
 TEST(PagePoolTest, TextsThatBeginWithTheSameTokensSharePages) {
   PagePool pool(6, 2);
   const Tokens text = {1, 2, 3, 4, 5};
