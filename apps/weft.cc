@@ -30,10 +30,10 @@
 #include "weft/core/file.h"
 #include "weft/core/hyperparameters.h"
 #include "weft/core/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
-#include "weft/train/run/agreement.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {

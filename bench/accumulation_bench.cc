@@ -1,5 +1,5 @@
-// Measures a training step of M micro-batches (train/training_step.h) against its parts: the gradients of M smaller
-// batches, each written to memory once, and one update.
+// Measures a training step of M micro-batches (train/step/training_step.h) against its parts: the gradients of M
+// smaller batches, each written to memory once, and one update.
 //
 //   bazel run -c opt //bench:accumulation_bench -- --micro-batches=1,2,4,8 --batch=8 --length=256
 //
@@ -22,8 +22,8 @@
 #include "weft/graph/runner.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/models/gpt.h"
-#include "weft/train/optimizer.h"
-#include "weft/train/training_step.h"
+#include "weft/train/optimize/optimizer.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 namespace {

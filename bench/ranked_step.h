@@ -21,7 +21,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/lab/models.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace CLI {
 class App;

@@ -41,8 +41,8 @@
 #include "weft/lab/models.h"
 #include "weft/lab/network.h"
 #include "weft/lab/timeline.h"
-#include "weft/train/step_options.h"
-#include "weft/train/training_step.h"
+#include "weft/train/step/step_options.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 namespace {

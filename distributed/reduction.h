@@ -5,11 +5,11 @@
 //   WEFT_ASSIGN_OR_RETURN(const auto plans, PlanReduction(ReductionKind::kScatter, ranges));
 //   for (const ReductionAction& action : plans[rank].actions) Record(action);
 //
-// Sums follow the binary tree of train/training_step.h. A value of the tree is the sum of a range of micro-batches. A
-// range of n > 1 micro-batches is cut after the first 2^k, where 2^k is the largest power of two below n; its value is
-// left + right. A block is a maximal range of the tree whose micro-batches all belong to one rank. This rank computes
-// the block's value alone. Every larger range spans several ranks, and its sum is planned here. Three ranks and eight
-// micro-batches:
+// Sums follow the binary tree of train/step/training_step.h. A value of the tree is the sum of a range of
+// micro-batches. A range of n > 1 micro-batches is cut after the first 2^k, where 2^k is the largest power of two below
+// n; its value is left + right. A block is a maximal range of the tree whose micro-batches all belong to one rank. This
+// rank computes the block's value alone. Every larger range spans several ranks, and its sum is planned here. Three
+// ranks and eight micro-batches:
 //
 //   micro-batch    0   1   2   3   4   5   6   7
 //   rank           0   0   0   1   1   1   2   2

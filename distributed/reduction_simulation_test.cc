@@ -31,7 +31,7 @@ using Plans = std::vector<ReductionPlan>;
 
 constexpr ReductionKind kKinds[] = {ReductionKind::kDoubling, ReductionKind::kScatter};
 
-// The ranges of train/task.h: they differ by at most one micro-batch, and the larger ones come first.
+// The ranges of train/step/task.h: they differ by at most one micro-batch, and the larger ones come first.
 std::vector<IndexRange> EvenRanges(int64_t ranks, int64_t micro_batches) {
   std::vector<IndexRange> ranges;
   const auto begin = [&](int64_t r) { return r * (micro_batches / ranks) + std::min(r, micro_batches % ranks); };

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
-#include "weft/train/optimizer.h"
+#include "weft/train/optimize/optimizer.h"
 
 namespace weft {
 

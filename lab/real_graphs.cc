@@ -16,8 +16,8 @@
 #include "weft/models/transformer.h"
 #include "weft/ops/ops.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/options.h"
-#include "weft/train/trainer.h"
+#include "weft/train/loop/options.h"
+#include "weft/train/loop/trainer.h"
 
 namespace weft {
 namespace {

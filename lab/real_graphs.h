@@ -30,9 +30,9 @@
 #include "weft/core/dtype.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile.h"
-#include "weft/train/optimizer.h"
-#include "weft/train/task.h"
-#include "weft/train/training_step.h"
+#include "weft/train/optimize/optimizer.h"
+#include "weft/train/step/task.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/models/gpt.h"
-#include "weft/train/optimizer.h"
+#include "weft/train/optimize/optimizer.h"
 
 namespace weft {
 namespace {

@@ -13,6 +13,7 @@
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/core/cores.h"
 #include "weft/core/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
@@ -20,8 +21,7 @@
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/measure_network.h"
 #include "weft/lab/timed_step.h"
-#include "weft/train/options.h"
-#include "weft/train/run/agreement.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
 namespace {

@@ -18,7 +18,7 @@
 #include "weft/models/options.h"
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/gpt_program.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
 namespace {

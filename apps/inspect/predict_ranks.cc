@@ -16,7 +16,7 @@
 #include "weft/core/status.h"
 #include "weft/graph/speedup.h"
 #include "weft/lab/network.h"
-#include "weft/train/step_options.h"
+#include "weft/train/step/step_options.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/lab/ranks/rank_scaling.h"
-#include "weft/train/step_options.h"
+#include "weft/train/step/step_options.h"
 
 namespace weft {
 

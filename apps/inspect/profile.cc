@@ -8,6 +8,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/core/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/rank_threads.h"
@@ -18,7 +19,6 @@
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/timeline.h"
 #include "weft/lab/trace.h"
-#include "weft/train/run/agreement.h"
 
 namespace weft {
 namespace {

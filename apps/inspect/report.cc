@@ -15,7 +15,7 @@
 #include "weft/core/status.h"
 #include "weft/lab/reports/run_report.h"
 #include "weft/lab/schedule_report.h"
-#include "weft/train/interrupt.h"
+#include "weft/train/loop/interrupt.h"
 
 namespace weft {
 namespace {

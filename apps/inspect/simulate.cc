@@ -18,7 +18,7 @@
 #include "weft/graph/speedup.h"
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/scaling.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "weft/core/file.h"
 #include "weft/core/status.h"
 #include "weft/lab/real_graphs.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
 

@@ -17,7 +17,7 @@
 #include "weft/core/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
 namespace {

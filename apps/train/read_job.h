@@ -18,7 +18,7 @@
 #include "weft/core/hyperparameters.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/run/run_directory.h"
-#include "weft/train/step_options.h"
+#include "weft/train/step/step_options.h"
 
 namespace weft {
 

@@ -22,6 +22,7 @@
 #include "weft/core/json.h"
 #include "weft/core/parameters.h"
 #include "weft/core/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/piece_name.h"
@@ -31,12 +32,11 @@
 #include "weft/ops/ops.h"
 #include "weft/train/jobs/job_list.h"
 #include "weft/train/jobs/run_config.h"
-#include "weft/train/options.h"
-#include "weft/train/run/agreement.h"
+#include "weft/train/loop/options.h"
+#include "weft/train/loop/trainer.h"
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
-#include "weft/train/trainer.h"
 
 namespace weft {
 namespace {

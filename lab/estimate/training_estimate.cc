@@ -18,7 +18,7 @@
 #include "weft/graph/runner.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/train/training_step.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 namespace {

@@ -11,9 +11,9 @@
 #include "weft/core/status.h"
 #include "weft/graph/cost.h"
 #include "weft/lab/estimate/available_memory.h"
-#include "weft/train/evaluator.h"
-#include "weft/train/options.h"
-#include "weft/train/trainer.h"
+#include "weft/train/loop/evaluator.h"
+#include "weft/train/loop/options.h"
+#include "weft/train/loop/trainer.h"
 
 namespace weft {
 namespace {

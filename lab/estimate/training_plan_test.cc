@@ -14,8 +14,8 @@
 #include "weft/core/file.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/options.h"
-#include "weft/train/trainer.h"
+#include "weft/train/loop/options.h"
+#include "weft/train/loop/trainer.h"
 
 namespace weft {
 namespace {

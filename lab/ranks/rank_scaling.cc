@@ -19,7 +19,7 @@
 #include "weft/lab/machine/team.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 namespace {

@@ -32,7 +32,7 @@
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/scaling.h"
-#include "weft/train/step_options.h"
+#include "weft/train/step/step_options.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include "weft/core/status.h"
 #include "weft/distributed/ranks.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 namespace {

@@ -21,7 +21,7 @@
 #include "weft/graph/runner.h"
 #include "weft/graph/transport.h"
 #include "weft/lab/real_graphs.h"
-#include "weft/train/training_step.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 

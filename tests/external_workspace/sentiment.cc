@@ -21,7 +21,7 @@
 #include "weft/text/data/padded_rows.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
-#include "weft/train/trainer.h"
+#include "weft/train/loop/trainer.h"
 
 // `kBatch`: texts in a batch. `kLengths`: tokens in a row of a batch; a longer text is cut to the last of these.
 // `kVocabulary`: maximum number of different tokens. `kClasses`: number of labels.

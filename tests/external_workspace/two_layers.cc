@@ -8,7 +8,7 @@
 #include "weft/graph/compile.h"
 #include "weft/graph/runner.h"
 #include "weft/models/layers.h"
-#include "weft/train/optimizer.h"
+#include "weft/train/optimize/optimizer.h"
 
 absl::Status Train() {
   weft::Tape tape;

@@ -1,7 +1,7 @@
 // Compares schedules and Plateau with PyTorch's over 50 steps. tests/pytorch/draw_steps.py computed the rates.
 #include "gtest/gtest.h"
 #include "weft/tests/cases/case_file.h"
-#include "weft/train/learning_rate.h"
+#include "weft/train/optimize/learning_rate.h"
 
 namespace weft {
 namespace {

@@ -26,7 +26,7 @@
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
 #include "weft/models/transformer.h"
-#include "weft/train/training_step.h"
+#include "weft/train/step/training_step.h"
 
 namespace weft {
 

@@ -10,7 +10,7 @@
 #include "weft/distributed/index_range.h"
 #include "weft/models/layers.h"
 #include "weft/text/data/token_source.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 namespace {

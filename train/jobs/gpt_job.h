@@ -17,7 +17,7 @@
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 

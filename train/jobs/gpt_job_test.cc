@@ -20,7 +20,7 @@
 #include "weft/text/data/token_file_writer.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 namespace {

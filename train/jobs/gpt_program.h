@@ -16,8 +16,8 @@
 #include "weft/formats/model_options.h"
 #include "weft/models/gpt.h"
 #include "weft/models/lora.h"
-#include "weft/train/options.h"
-#include "weft/train/task.h"
+#include "weft/train/loop/options.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 

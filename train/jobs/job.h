@@ -27,9 +27,9 @@
 #include "weft/models/lora.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 #include "weft/train/run/run_directory.h"
-#include "weft/train/task.h"
+#include "weft/train/step/task.h"
 
 namespace weft {
 

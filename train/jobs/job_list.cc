@@ -13,7 +13,7 @@
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/jobs/translate_job.h"
 #include "weft/train/jobs/vit_job.h"
-#include "weft/train/options.h"
+#include "weft/train/loop/options.h"
 #include "weft/train/run/run_directory.h"
 
 namespace weft {

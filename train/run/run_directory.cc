@@ -18,9 +18,9 @@
 #include "absl/strings/strip.h"
 #include "weft/core/json.h"
 #include "weft/core/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
-#include "weft/train/run/agreement.h"
 #include "weft/train/run/event_file.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
-// If ranks divide the optimizer's states (train/step_options.h), a checkpoint has one file for each rank. Rank 0 writes
-// state.safetensors with the weights and its pieces. Rank r > 0 writes state.r.safetensors with its pieces only. Any
-// number of ranks, with or without sharding, can load these files. Each rank takes the rows that it needs.
+// If ranks divide the optimizer's states (train/step/step_options.h), a checkpoint has one file for each rank. Rank 0
+// writes state.safetensors with the weights and its pieces. Rank r > 0 writes state.r.safetensors with its pieces only.
+// Any number of ranks, with or without sharding, can load these files. Each rank takes the rows that it needs.
 //
 //   if (!ranks.first()) WEFT_RETURN_IF_ERROR(WriteStatePieces(folder, ranks.rank(), parameters));
 //   ...

@@ -1,0 +1,93 @@
+#include "weft/train/optimize/parameter_groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/core/decimal.h"
+#include "weft/core/pattern.h"
+#include "weft/core/status.h"
+
+namespace weft {
+namespace {
+
+absl::Status CheckNumber(const ParameterGroup& group, absl::string_view setting, double value) {
+  if (std::isfinite(value) && value >= 0) return absl::OkStatus();
+  return InvalidArgument("groups: '", group.pattern, "' has ", setting, " ", value, ", wanted >= 0, finite");
+}
+
+absl::Status CheckSettings(const ParameterGroup& group) {
+  if (group.pattern.empty()) return InvalidArgument("groups: a pattern is empty");
+  WEFT_RETURN_IF_ERROR(CheckNumber(group, "rate", group.rate_scale));
+  return CheckNumber(group, "decay", group.weight_decay.value_or(0));
+}
+
+absl::Status Set(absl::string_view text, ParameterGroup* group) {
+  if (text == "frozen" || text == "adamw") {
+    (text == "frozen" ? group->frozen : group->adamw) = true;
+    return absl::OkStatus();
+  }
+  const size_t equals = text.find('=');
+  const absl::string_view name = text.substr(0, equals);
+  if (equals == text.npos || (name != "rate" && name != "decay")) {
+    return InvalidArgument("groups: '", group->pattern, "' has '", text,
+                           "', wanted rate=FACTOR, decay=NUMBER, frozen or adamw");
+  }
+  double value = 0;
+  if (!ParseDecimal(text.substr(equals + 1), &value)) {
+    return InvalidArgument("groups: '", group->pattern, "' has '", text, "', which is not a number");
+  }
+  if (name == "rate") {
+    group->rate_scale = value;
+  } else {
+    group->weight_decay = value;
+  }
+  return CheckNumber(*group, name, value);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_view text) {
+  std::vector<ParameterGroup> groups;
+  for (const absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
+    const size_t colon = part.find(':');
+    ParameterGroup group = {.pattern = std::string(absl::StripAsciiWhitespace(part.substr(0, colon)))};
+    if (colon == part.npos) {
+      return InvalidArgument("groups: '", group.pattern, "' has no settings, as in '", group.pattern, ":frozen'");
+    }
+    for (const absl::string_view setting : absl::StrSplit(part.substr(colon + 1), ',')) {
+      WEFT_RETURN_IF_ERROR(Set(absl::StripAsciiWhitespace(setting), &group));
+    }
+    WEFT_RETURN_IF_ERROR(CheckSettings(group));
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name) {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [&](const ParameterGroup& g) { return MatchesPattern(g.pattern, name); });
+  return found != groups.end() ? &*found : nullptr;
+}
+
+absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names) {
+  for (const ParameterGroup& group : groups) {
+    WEFT_RETURN_IF_ERROR(CheckSettings(group));
+    const bool used = std::any_of(names.begin(), names.end(),
+                                  [&](const std::string& name) { return MatchesPattern(group.pattern, name); });
+    if (used) continue;
+    return InvalidArgument("groups: '", group.pattern, "' matches none of the ", names.size(), " weights",
+                           names.empty() ? "" : absl::StrCat(", such as '", names.front(), "'"));
+  }
+  const bool all_frozen = !groups.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    const ParameterGroup* const group = FindGroup(groups, name);
+    return group != nullptr && group->frozen;
+  });
+  if (!all_frozen) return absl::OkStatus();
+  return InvalidArgument("groups: all ", names.size(), " weights are frozen, so that there is nothing to train");
+}
+
+}  // namespace weft
