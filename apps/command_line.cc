@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "weft/core/option_names.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
+#include "weft/options/option_names.h"
 
 namespace weft {
 namespace {

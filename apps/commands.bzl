@@ -23,7 +23,7 @@ def weft_commands(name, deps, **kwargs):
             "//apps:flags",
             "//apps:memory_note",
             "//apps:printable",
-            "//core:status",
+            "//base:status",
             "//third_party:abseil",
         ] + deps,
         **kwargs

@@ -15,7 +15,7 @@
 #include "weft/apps/completion_bash.h"
 #include "weft/apps/completion_zsh.h"
 #include "weft/apps/flags.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

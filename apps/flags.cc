@@ -10,9 +10,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/help.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/option_names.h"
-#include "weft/core/status.h"
+#include "weft/options/option_names.h"
 
 namespace weft {
 namespace {

@@ -20,9 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
+#include "weft/base/status.h"
 #include "weft/core/dtype.h"
-#include "weft/core/hyperparameters.h"
-#include "weft/core/status.h"
+#include "weft/options/hyperparameters.h"
 
 namespace CLI {
 class App;
@@ -69,7 +69,7 @@ Hyperparameter WeightsRow(std::optional<DType>* weights);
 Hyperparameter ThreadsRow(int64_t* threads);
 // Returns the row of the flag --special-tokens, for Tokenizer::ReadSpecial.
 Hyperparameter SpecialTokensRow(std::optional<bool>* special, const char* group = "");
-// Adds a flag for each row, with the aliases of core/option_names.h that the command does not use otherwise. Parsing
+// Adds a flag for each row, with the aliases of options/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags are in `given`. A missing flag of a required row is an error, and so is "-" for a row of a

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/string_view.h"
 #include "weft/apps/commands.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

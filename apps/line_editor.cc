@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/strip.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

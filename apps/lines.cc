@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "weft/apps/flags.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

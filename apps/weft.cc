@@ -27,13 +27,13 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/help.h"
 #include "weft/apps/printable.h"
-#include "weft/core/file.h"
-#include "weft/core/hyperparameters.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {
@@ -157,7 +157,7 @@ std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* we
   return commands;
 }
 
-// Returns the row of --max-bytes, which all commands share: the limit for files of unknown size (core/file.h).
+// Returns the row of --max-bytes, which all commands share: the limit for files of unknown size (base/file.h).
 Hyperparameters LimitTable(uint64_t* max_bytes) {
   return {{"max-bytes",
            "maximum size of a device, a pipe, a decompressed file or a line of standard input",

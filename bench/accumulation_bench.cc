@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/turns.h"
-#include "weft/core/cores.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/models/gpt.h"
 #include "weft/train/optimize/optimizer.h"

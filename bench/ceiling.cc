@@ -9,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "weft/base/cores.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/products.h"
 #include "weft/bench/row.h"
-#include "weft/core/cores.h"
 #include "weft/lab/machine/peak.h"
 #include "weft/lab/models.h"
 

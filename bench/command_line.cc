@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/models.h"
 #include "weft/ops/ops.h"
 

@@ -26,7 +26,7 @@
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/message_ends.h"
 #include "weft/distributed/messenger.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

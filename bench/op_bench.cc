@@ -17,11 +17,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
+#include "weft/base/cores.h"
 #include "weft/bench/command_line.h"
-#include "weft/core/cores.h"
 #include "weft/core/random.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/machine/peak.h"
 #include "weft/ops/ops.h"
 

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "weft/base/cores.h"
 #include "weft/bench/command_line.h"
-#include "weft/core/cores.h"
 
 namespace weft {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <utility>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "oneapi/tbb/global_control.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/schedule/baselines.h"
 #include "weft/bench/schedule/metg.h"
@@ -30,7 +31,6 @@
 #include "weft/bench/schedule/policy_timer.h"
 #include "weft/bench/schedule/schedule_row.h"
 #include "weft/bench/schedule/task_graphs.h"
-#include "weft/core/status.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"

@@ -19,14 +19,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/cores.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/op_times.h"
 #include "weft/bench/row.h"
-#include "weft/core/cores.h"
-#include "weft/core/file.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/models.h"
 

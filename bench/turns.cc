@@ -4,7 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "benchmark/benchmark.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

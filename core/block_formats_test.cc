@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/random.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 
 namespace weft {
 namespace {

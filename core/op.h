@@ -188,7 +188,7 @@ struct Cost {
   double flops = 0, bytes = 0;
 };
 
-// A message between ranks (graph/transport.h), which a node sends or receives.
+// A message between ranks (graph/run/transport.h), which a node sends or receives.
 struct Message {
   bool sends = false;  // false: the node receives
   int peer = 0;        // the other rank

@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

@@ -16,10 +16,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/arena.h"
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
-#include "weft/core/mapped_file.h"
+#include "weft/base/arena.h"
+#include "weft/base/checksum.h"
+#include "weft/base/file.h"
+#include "weft/base/mapped_file.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -63,7 +63,7 @@ class SafetensorsFile {
 
 // Writes `tensors` to `path` in the given order, by a NewFile. `metadata`: entries of the header's "__metadata__";
 // Hugging Face's programs need {"format", "pt"}. The entry "checksum" of "__metadata__" is the file's own checksum
-// (core/checksum.h). Names must be UTF-8 and differ.
+// (base/checksum.h). Names must be UTF-8 and differ.
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata = {});
 

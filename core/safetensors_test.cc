@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/arena.h"
-#include "weft/core/file.h"
+#include "weft/base/arena.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/checksum.h"
-#include "weft/core/status.h"
+#include "weft/base/checksum.h"
+#include "weft/base/status.h"
 #include "weft/distributed/piece_name.h"
 
 namespace weft {

@@ -15,7 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/mpi/plugin.h"
 #include "weft/distributed/rank_watch.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/distributed/message_ops.h"
-#include "weft/graph/cost.h"
+#include "weft/graph/compile/cost.h"
 
 namespace weft {
 namespace {

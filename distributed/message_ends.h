@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 

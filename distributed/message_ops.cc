@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/tags.h"
-#include "weft/graph/cost.h"
+#include "weft/graph/compile/cost.h"
 
 namespace weft {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "weft/core/signal_block.h"
+#include "weft/base/signal_block.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/rank_watch.h"
 

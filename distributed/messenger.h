@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 

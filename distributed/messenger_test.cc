@@ -18,7 +18,7 @@
 #include "weft/core/random.h"
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/rank_threads.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 namespace {

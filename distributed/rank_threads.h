@@ -13,7 +13,7 @@
 
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/messenger.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 

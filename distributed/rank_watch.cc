@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "weft/core/signal_block.h"
+#include "weft/base/signal_block.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/tags.h"
 

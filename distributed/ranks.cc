@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "weft/distributed/message_ends.h"
 #include "weft/distributed/tags.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 namespace {

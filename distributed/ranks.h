@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 

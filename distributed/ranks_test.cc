@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/rank_threads.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 namespace {

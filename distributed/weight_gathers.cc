@@ -9,12 +9,12 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "weft/base/status.h"
 #include "weft/core/op.h"
-#include "weft/core/status.h"
 #include "weft/distributed/gather_rows.h"
 #include "weft/distributed/message_ends.h"
 #include "weft/distributed/tags.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 namespace {

@@ -11,8 +11,8 @@
 #include "weft/core/parameters.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -9,12 +9,12 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/json.h"
+#include "weft/base/json.h"
 #include "weft/models/layers.h"
 
 namespace weft {

@@ -13,11 +13,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "weft/base/file.h"
+#include "weft/base/mapped_file.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
-#include "weft/core/file.h"
-#include "weft/core/mapped_file.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/weights.h"
 #include "weft/formats/write_weights.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

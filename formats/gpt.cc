@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"

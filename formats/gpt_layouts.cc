@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/match.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/marian.h"
 #include "weft/formats/published.h"

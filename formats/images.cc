@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/decimal.h"
-#include "weft/core/status.h"
+#include "weft/base/decimal.h"
+#include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 
 namespace weft {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/marian.h"
 #include "weft/formats/published.h"

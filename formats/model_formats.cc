@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_path.h"

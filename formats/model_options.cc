@@ -6,10 +6,10 @@
 #include <type_traits>
 
 #include "absl/algorithm/container.h"
-#include "weft/core/hyperparameters.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/options.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <png.h>
 
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -4,7 +4,7 @@
 #include <png.h>
 
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

@@ -12,8 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/utility/utility.h"
-#include "weft/core/hyperparameters.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
 #include "weft/formats/config_keys.h"
@@ -21,6 +20,7 @@
 #include "weft/formats/weights.h"
 #include "weft/models/options.h"
 #include "weft/models/stack.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

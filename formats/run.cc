@@ -3,8 +3,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/run_path.h"

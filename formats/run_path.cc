@@ -1,6 +1,6 @@
 #include "weft/formats/run_path.h"
 
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 

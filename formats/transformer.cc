@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/marian.h"

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/safetensors.h"
-#include "weft/core/status.h"
 #include "weft/formats/published.h"
 
 namespace weft {

@@ -11,11 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/random_access_file.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/random_access_file.h"
+#include "weft/base/status.h"
 #include "weft/core/safetensors.h"
-#include "weft/core/status.h"
 #include "weft/formats/published.h"
 
 namespace weft {

@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/base/file.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/file.h"
 #include "weft/formats/convert.h"
 #include "weft/formats/weights.h"
 

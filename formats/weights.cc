@@ -16,10 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/cores.h"
 #include "weft/core/dtype.h"
-#include "weft/core/status.h"
 #include "weft/formats/weight_files.h"
 
 namespace weft {

@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/parameters.h"
 #include "weft/core/safetensors.h"
 #include "weft/models/bert.h"

@@ -1,5 +1,5 @@
 // A Graph is a compiled program, ready to run. A Graph is immutable and cheap to copy, and threads may share it.
-// Compile (graph/compile.h) makes graphs; a Runner (graph/runner.h) runs them.
+// Compile (graph/compile/compile.h) makes graphs; a Runner (graph/run/runner.h) runs them.
 //
 // A node that runs is a kernel call, which is cut into tiles. Consecutive calls with equally many tiles can form a
 // group. Task i of a group runs tile i of each call. The schedule tells for which other tasks each task waits.
@@ -45,7 +45,8 @@ struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
   uint32_t first_task = 0;
-  int64_t part_rows = 0, part_cols = 0;  // of the parts of a tile (graph/divide.h); 0: a part has all rows or columns
+  int64_t part_rows = 0,
+          part_cols = 0;  // of the parts of a tile (graph/compile/divide.h); 0: a part has all rows or columns
 
   uint32_t end_call() const { return first_call + call_count; }
 };
@@ -77,7 +78,7 @@ struct Explanation {
 
 struct CompiledGraph {
   Program program;                     // after all passes
-  std::vector<ValueId> storage_roots;  // by value (graph/storage.h)
+  std::vector<ValueId> storage_roots;  // by value (graph/compile/storage.h)
   std::vector<KernelCall> calls;       // in a serial order; views, sources and update groups have none
   std::vector<Group> groups;
   std::vector<Rect> tiles;  // of all calls, in their order

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/json.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/core/op.h"
-#include "weft/core/status.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 

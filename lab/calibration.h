@@ -27,7 +27,7 @@ struct TileSample {
   std::string kind;             // the op and the type of its first input: "matmul f32"
   double flops = 0, bytes = 0;  // computed by the op's cost function
   double memory_bytes = 0;      // bytes of operands that come from memory, not from a cache
-  double model_seconds = 0;     // estimate of the cost model that cuts tiles (graph/cost.h)
+  double model_seconds = 0;     // estimate of the cost model that cuts tiles (graph/compile/cost.h)
   double seconds = 0;           // measured
   uint32_t tiles = 1;           // the number of tiles of the kernel call
   double weight = 1;            // weight in a fit; the calls of one kind in a graph have weights that sum to 1
@@ -86,7 +86,7 @@ struct EstimateErrors {
   double median_off = 0;         // over all kernel calls
 };
 // Compares the estimates of `calibration` with the measured times. If `calibration` is null, compares those of the cost
-// model (graph/cost.h).
+// model (graph/compile/cost.h).
 EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration);
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/measured.h"
 #include "weft/ops/ops.h"
 

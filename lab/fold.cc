@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "weft/core/json.h"
-#include "weft/graph/print.h"
+#include "weft/base/json.h"
+#include "weft/graph/compile/print.h"
 
 namespace weft {
 namespace {

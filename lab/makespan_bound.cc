@@ -4,7 +4,7 @@
 #include <limits>
 #include <vector>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/simulate.h"
 
 namespace weft {

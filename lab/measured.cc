@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "weft/core/status.h"
-#include "weft/graph/tasks.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/tasks.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "weft/core/decimal.h"
-#include "weft/core/status.h"
+#include "weft/base/decimal.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -29,7 +29,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/dtype.h"
 #include "weft/core/tape.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/train/optimize/optimizer.h"
 #include "weft/train/step/task.h"
 #include "weft/train/step/training_step.h"

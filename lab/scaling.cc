@@ -5,10 +5,10 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
-#include "weft/graph/policies/policies.h"
-#include "weft/graph/speedup.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/speedup.h"
+#include "weft/graph/run/policies/policies.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/timed_step.h"
 

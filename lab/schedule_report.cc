@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/json.h"
+#include "weft/base/json.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/page.h"

@@ -14,7 +14,7 @@
 
 #include "absl/types/span.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/calibration.h"
 
 namespace weft {

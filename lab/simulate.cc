@@ -15,8 +15,8 @@
 #include <tuple>
 #include <utility>
 
-#include "weft/core/status.h"
-#include "weft/graph/queue_executor.h"
+#include "weft/base/status.h"
+#include "weft/graph/run/queue_executor.h"
 
 namespace weft {
 namespace {

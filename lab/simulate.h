@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "weft/graph/policies/policies.h"
+#include "weft/graph/run/policies/policies.h"
 #include "weft/graph/schedule.h"
 #include "weft/lab/network.h"
 

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

@@ -16,7 +16,7 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/calibration.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
 

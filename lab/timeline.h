@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/json.h"
+#include "weft/base/json.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/timeline.h"

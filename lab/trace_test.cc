@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "weft/distributed/message_ops.h"
 #include "weft/distributed/rank_threads.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/timeline.h"
 #include "weft/ops/ops.h"
 

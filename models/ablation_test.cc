@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/block.h"
 #include "weft/models/gpt.h"
 

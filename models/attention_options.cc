@@ -2,7 +2,7 @@
 // call it. Errors name the option.
 #include <cmath>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/models/attention.h"
 #include "weft/models/validate.h"
 

@@ -2,7 +2,7 @@
 #include "weft/models/bert.h"
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/models/block.h"
 #include "weft/models/stack.h"
 

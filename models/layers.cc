@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/status.h"
 #include "weft/core/dtype.h"
-#include "weft/core/status.h"
 
 namespace weft {
 

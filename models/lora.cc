@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/core/pattern.h"
-#include "weft/core/status.h"
+#include "weft/base/pattern.h"
+#include "weft/base/status.h"
 #include "weft/models/validate.h"
 #include "weft/ops/ops.h"
 

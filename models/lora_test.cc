@@ -9,9 +9,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/parameters.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/print.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/compile/print.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/bert.h"
 
 namespace weft {

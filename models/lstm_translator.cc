@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/models/layers.h"
 #include "weft/models/recurrent.h"
 #include "weft/models/validate.h"

@@ -1,5 +1,5 @@
 // ModelRows lists the options of each model family as rows, by which command lines and configuration files set them
-// (core/hyperparameters.h). A new field of a configuration needs a row here.
+// (options/hyperparameters.h). A new field of a configuration needs a row here.
 //
 //   GptConfig config;
 //   for (const Hyperparameter& row : ModelRows(&config)) {
@@ -12,12 +12,12 @@
 
 #include <utility>
 
-#include "weft/core/hyperparameters.h"
 #include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

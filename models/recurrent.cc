@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "absl/status/status.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/models/block.h"
 #include "weft/models/positions.h"
 #include "weft/models/validate.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/models/block.h"
 #include "weft/models/stack.h"
 

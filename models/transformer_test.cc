@@ -5,9 +5,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

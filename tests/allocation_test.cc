@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/core/cores.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/base/cores.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/gpt.h"
 #include "weft/train/optimize/optimizer.h"
 

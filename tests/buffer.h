@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/tensor.h"
 
 namespace weft {

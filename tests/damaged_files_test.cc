@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "weft/core/checksum.h"
+#include "weft/base/checksum.h"
 #include "weft/core/safetensors.h"
 #include "weft/tests/weft_program.h"
 

@@ -1,7 +1,7 @@
 // Tests the config.json that `weft train gpt` writes without flags.
 #include <string>
 
-#include "weft/core/checksum.h"
+#include "weft/base/checksum.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/option_names.h"
+#include "weft/options/option_names.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

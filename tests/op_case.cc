@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/evaluate.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/compile/evaluate.h"
 #include "weft/tests/parse_shape.h"
 
 namespace weft {

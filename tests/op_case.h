@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/tests/buffer.h"
 
 namespace weft {

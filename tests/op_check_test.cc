@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

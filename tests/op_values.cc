@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/graph/evaluate.h"
+#include "weft/graph/compile/evaluate.h"
 #include "weft/tests/op_check.h"
 
 namespace weft {

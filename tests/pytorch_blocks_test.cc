@@ -10,8 +10,8 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "weft/core/safetensors.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/block.h"
 
 namespace weft {

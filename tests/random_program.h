@@ -8,7 +8,7 @@
 
 #include "weft/core/tape.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 

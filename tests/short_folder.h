@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "weft/core/resident_bytes.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/base/resident_bytes.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/gpt.h"
 #include "weft/train/optimize/optimizer.h"
 

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <regex>
 
-#include "weft/core/cores.h"
+#include "weft/base/cores.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

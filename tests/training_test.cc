@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <regex>
 
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
+#include "weft/base/checksum.h"
+#include "weft/base/file.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -7,8 +7,8 @@
 #include <regex>
 #include <sstream>
 
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/bert.h"
 
 namespace weft {

@@ -4,8 +4,8 @@
 
 #include "nlohmann/json.hpp"
 #include "weft/core/parameters.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/bert.h"
 #include "weft/tests/weft_program.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "weft/apps/memory_note.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/formats/convert.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

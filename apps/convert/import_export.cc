@@ -8,7 +8,7 @@
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/printable.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/convert.h"
 
 namespace weft {

@@ -10,10 +10,10 @@
 #include "weft/apps/convert/convert_rows.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/printable.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
 #include "weft/core/program.h"
-#include "weft/core/status.h"
 #include "weft/formats/convert.h"
 
 namespace weft {

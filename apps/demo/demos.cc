@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
 
 namespace weft {

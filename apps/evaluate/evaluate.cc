@@ -16,7 +16,7 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/memory_note.h"
 #include "weft/apps/printable.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/encode/classifier.h"
 #include "weft/inference/measure/evaluation.h"

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/labelled_examples.h"
 

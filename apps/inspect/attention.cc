@@ -11,7 +11,7 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/apps/printable.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/measure/attention_weights.h"
 #include "weft/lab/reports/attention_report.h"
 

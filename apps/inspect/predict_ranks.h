@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/lab/ranks/rank_scaling.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/step/step_options.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/apps/printable.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/reports/run_report.h"
 #include "weft/lab/schedule_report.h"
 #include "weft/train/loop/interrupt.h"

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/train/loop/options.h"
 

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/apps/flags.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/lab/calibration.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/timed_step.h"
+#include "weft/options/hyperparameters.h"
 
 namespace CLI {
 class App;

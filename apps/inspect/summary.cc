@@ -9,10 +9,10 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
 #include "weft/formats/weights.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/train/jobs/job_list.h"
 

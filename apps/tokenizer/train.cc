@@ -9,8 +9,8 @@
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/learn/tokenizer_folder.h"
 

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/run/run_directory.h"
 #include "weft/train/step/step_options.h"

@@ -19,7 +19,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/apps/printable.h"
 #include "weft/apps/use/generator_rows.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

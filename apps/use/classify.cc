@@ -14,8 +14,8 @@
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
 #include "weft/apps/printable.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/inference/encode/classifier.h"
 
 namespace weft {

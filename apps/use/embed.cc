@@ -8,8 +8,8 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/inference/encode/bert_encoder.h"
 #include "weft/text/data/lines.h"
 

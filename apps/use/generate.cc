@@ -15,8 +15,8 @@
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
 #include "weft/apps/use/generator_rows.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/inference/generate/text_generation.h"
 #include "weft/text/data/lines.h"
 

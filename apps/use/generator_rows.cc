@@ -15,8 +15,8 @@
 #include "absl/types/span.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/memory_note.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/inference/generate/text_generation.h"
 #include "weft/inference/runtime/open_model.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

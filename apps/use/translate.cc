@@ -15,7 +15,7 @@
 #include "weft/apps/lines.h"
 #include "weft/apps/memory_note.h"
 #include "weft/apps/use/generator_rows.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/generation.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/text/data/lines.h"

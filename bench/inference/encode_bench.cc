@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/cores.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
 #include "weft/core/tape.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/models.h"
 

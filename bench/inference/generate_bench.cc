@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
 #include "weft/inference/generate/generate.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/peak.h"

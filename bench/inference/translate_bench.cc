@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
 #include "weft/bench/row.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/text/data/lines.h"

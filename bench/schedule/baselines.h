@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "weft/graph/policies/policies.h"
+#include "weft/graph/run/policies/policies.h"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"

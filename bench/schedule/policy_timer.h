@@ -18,8 +18,8 @@
 #include "weft/bench/schedule/schedule_row.h"
 #include "weft/bench/turns.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/policies/policies.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/policies/policies.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 

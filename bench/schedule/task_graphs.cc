@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

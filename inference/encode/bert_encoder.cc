@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/core/status.h"
 #include "weft/formats/weights.h"
 #include "weft/text/data/buckets.h"
 

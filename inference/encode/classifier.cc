@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/runtime/sampling.h"
 #include "weft/text/data/lines.h"

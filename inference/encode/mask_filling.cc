@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/runtime/sampling.h"
 #include "weft/models/layers.h"
 

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/run_path.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/cleanup/cleanup.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/generate/generate.h"
 #include "weft/inference/runtime/sampling.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/runtime/sampling.h"
 
 namespace weft {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

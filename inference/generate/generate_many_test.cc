@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "weft/base/resident_bytes.h"
 #include "weft/core/random.h"
-#include "weft/core/resident_bytes.h"
 #include "weft/inference/generate/generate.h"
 
 namespace weft {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/generate/translation_lexicon.h"
 #include "weft/text/tokenizers/text_stream.h"

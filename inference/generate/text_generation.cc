@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/weights.h"
 #include "weft/text/tokenizers/text_stream.h"
 

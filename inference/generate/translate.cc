@@ -17,7 +17,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/inference/generate/translator_graphs.h"
 #include "weft/inference/runtime/page_pool.h"
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/token_texts.h"
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/inference/runtime/open_model.h"
 #include "weft/text/lexicon/lexicon.h"
 

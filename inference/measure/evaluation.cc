@@ -9,9 +9,9 @@
 #include <numbers>
 #include <utility>
 
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/encode/bert_encoder.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

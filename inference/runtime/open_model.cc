@@ -11,9 +11,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/model_formats.h"

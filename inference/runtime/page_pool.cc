@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

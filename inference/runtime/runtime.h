@@ -25,12 +25,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/base/status.h"
 #include "weft/core/dtype.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
 #include "weft/core/tape.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 

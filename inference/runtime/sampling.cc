@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/kernels/select.h"
 
 namespace weft {

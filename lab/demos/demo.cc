@@ -7,11 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
-#include "weft/core/json.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/core/tape.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

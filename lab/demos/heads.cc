@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"

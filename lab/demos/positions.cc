@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
 #include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"

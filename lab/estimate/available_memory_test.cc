@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

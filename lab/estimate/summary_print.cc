@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/json.h"
-#include "weft/graph/print.h"
-#include "weft/graph/speedup.h"
+#include "weft/base/json.h"
+#include "weft/graph/compile/print.h"
+#include "weft/graph/compile/speedup.h"
 #include "weft/lab/estimate/summary.h"
 #include "weft/text/utf8.h"
 

@@ -12,12 +12,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/step/training_step.h"
 
 namespace weft {

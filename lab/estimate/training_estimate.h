@@ -1,5 +1,5 @@
-// EstimateTraining tells the memory and the time that a training will take. The cost model (graph/cost.h) tells how the
-// graphs of different batches compare, and a short measurement tells how fast this machine is.
+// EstimateTraining tells the memory and the time that a training will take. The cost model (graph/compile/cost.h) tells
+// how the graphs of different batches compare, and a short measurement tells how fast this machine is.
 //
 //   const auto make = [](const OptionTexts& changes) -> absl::StatusOr<std::unique_ptr<TrainingJob>> { ... };
 //   WEFT_ASSIGN_OR_RETURN(const TrainingEstimate estimate, EstimateTraining(make, {.seconds = 3}));

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "weft/core/arena.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
-#include "weft/graph/cost.h"
+#include "weft/base/arena.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/cost.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/train/loop/evaluator.h"
 #include "weft/train/loop/options.h"

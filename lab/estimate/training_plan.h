@@ -44,7 +44,7 @@ struct TrainingMemory {
   uint64_t resident() const { return std::max(highest, process + code + allocated()); }
 };
 
-// Seconds by the cost model (graph/cost.h), on the workers of the training.
+// Seconds by the cost model (graph/compile/cost.h), on the workers of the training.
 struct TrainingCosts {
   std::vector<double> training, evaluation;  // of a micro-batch, by program
   double others = 0;                         // of a step's graphs that are not of a program

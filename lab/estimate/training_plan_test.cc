@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/arena.h"
-#include "weft/core/file.h"
+#include "weft/base/arena.h"
+#include "weft/base/file.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/train/jobs/job_list.h"
 #include "weft/train/loop/options.h"

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/lab/machine/team.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

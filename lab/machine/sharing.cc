@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "weft/graph/run/stealing_executor.h"
 #include "weft/graph/schedule.h"
-#include "weft/graph/stealing_executor.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/peak.h"
 #include "weft/lab/machine/team.h"

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "weft/distributed/message_ops.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/lab/ranks/rank_scaling.h"
 #include "weft/ops/ops.h"
 

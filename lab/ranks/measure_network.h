@@ -5,7 +5,7 @@
 #ifndef WEFT_LAB_RANKS_MEASURE_NETWORK_H_
 #define WEFT_LAB_RANKS_MEASURE_NETWORK_H_
 
-#include "weft/graph/transport.h"
+#include "weft/graph/run/transport.h"
 #include "weft/lab/network.h"
 
 namespace weft {

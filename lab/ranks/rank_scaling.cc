@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/status.h"
 #include "weft/core/op.h"
-#include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/distributed/reduction.h"
-#include "weft/graph/policies/policies.h"
-#include "weft/graph/speedup.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/compile/speedup.h"
+#include "weft/graph/run/policies/policies.h"
+#include "weft/graph/run/transport.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/team.h"
 #include "weft/lab/measured.h"

@@ -26,7 +26,7 @@
 #include "absl/types/span.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/calibration.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/rank_step.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/ranks.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/train/step/task.h"

@@ -18,8 +18,8 @@
 #include "weft/core/parameters.h"
 #include "weft/distributed/all_reduce.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
-#include "weft/graph/transport.h"
+#include "weft/graph/run/runner.h"
+#include "weft/graph/run/transport.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/train/step/training_step.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

@@ -7,7 +7,7 @@
 //   dq = scale · dS k, dk = scale · dSᵀ q, dv = dropout(P)ᵀ dy. A soft cap multiplies dS by 1 - tanh² in dq and dk.
 #include <limits>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attention/attention.h"
 #include "weft/ops/attributes.h"

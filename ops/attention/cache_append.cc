@@ -6,7 +6,7 @@
 // 0 .. P·S-1, is not written, nor is a row whose page is outside 0 .. N-1.
 #include <algorithm>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"

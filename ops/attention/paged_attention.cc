@@ -13,7 +13,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attention/attention.h"
 #include "weft/ops/attributes.h"

@@ -1,6 +1,6 @@
 // Rotary is composed of other ops. It turns each pair of features by an angle with given cosine and sine.
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -2,7 +2,7 @@
 // and saturates; NaN becomes 0. Conversion to bool gives x != 0.
 #include <algorithm>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/kernels/select.h"

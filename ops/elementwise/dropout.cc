@@ -1,5 +1,5 @@
 // y = x / (1 - rate) with probability 1 - rate, else 0 (Srivastava et al., 2014).
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/drop.h"

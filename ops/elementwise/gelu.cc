@@ -1,7 +1,7 @@
 // gelu computes y = x · Φ(x), where Φ is the standard normal distribution function (Hendrycks and Gimpel, 2016). Φ is
 // computed by erf or approximated by tanh. The op gelu_gradient computes dx = dy · gelu'(x), and is differentiated
 // through its elementary spelling.
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"

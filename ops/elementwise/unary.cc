@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/elementwise.h"

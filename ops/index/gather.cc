@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/index/embedding.h"
 #include "weft/ops/kernels/axis.h"
 #include "weft/ops/ops.h"

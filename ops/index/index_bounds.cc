@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/attributes.h"
 
 namespace weft {

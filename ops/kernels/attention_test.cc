@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/ops/kernels/instruction_set_test.h"
 
 namespace weft {

@@ -2,7 +2,7 @@
 // other tile has an inner loop for each row.
 #include "weft/ops/kernels/elementwise.h"
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

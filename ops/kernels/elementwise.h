@@ -11,8 +11,8 @@
 #include <cmath>
 
 #include "absl/functional/function_ref.h"
+#include "weft/base/status.h"
 #include "weft/core/op.h"
-#include "weft/core/status.h"
 #include "weft/ops/kernels/vector.h"
 
 namespace weft {

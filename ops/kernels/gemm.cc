@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/kernels/amx.h"
 #include "weft/ops/kernels/instruction_set.h"
 #include "weft/ops/kernels/pack.h"

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/dtype.h"
 #include "weft/ops/kernels/gemm.h"
 #include "weft/ops/kernels/instruction_set.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/weight_rows.cc"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/random.h"
 #include "weft/ops/kernels/instruction_set_test.h"

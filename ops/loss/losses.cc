@@ -1,6 +1,6 @@
 // Defines the losses that are composed of other ops.
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/loss/cross_entropy.h"
 #include "weft/ops/ops.h"

@@ -1,7 +1,7 @@
 // Reshape gives the same elements, in the same order, another shape. It is a view: nothing runs. Squeeze and Unsqueeze
 // are composed of Reshape, and Stack of Unsqueeze and Concat.
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"

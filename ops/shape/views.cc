@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/axis.h"

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/elementwise.h"
 #include "weft/ops/ops.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 
 namespace weft {

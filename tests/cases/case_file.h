@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
 #include "weft/core/tensor.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_replace.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -4,10 +4,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/status.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "base/status.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/layers.h"
 
 void Print(const absl::Status& status) { std::printf("%s\n", status.ToString().c_str()); }

@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "core/status.h"
-#include "weft/core/status.h"
+#include "base/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/weights.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/measures/bleu.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"

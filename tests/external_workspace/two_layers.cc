@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/status.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "base/status.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/models/layers.h"
 #include "weft/train/optimize/optimizer.h"
 

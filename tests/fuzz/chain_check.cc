@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
-#include "weft/graph/policies/policies.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/policies/policies.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,7 @@
 #include <iostream>
 #include <random>
 
-#include "weft/graph/print.h"
+#include "weft/graph/compile/print.h"
 #include "weft/tests/fuzz/chain_check.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/tests/options/option_values.h"
 #include "weft/tests/weft_program.h"
 #include "weft/train/jobs/job.h"

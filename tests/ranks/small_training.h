@@ -17,8 +17,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/weight_gathers.h"

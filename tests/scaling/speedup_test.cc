@@ -1,6 +1,6 @@
 // Holds the speedup of each named graph by the cost model: at most, its work divided by its longest path, and on 16, 32
 // and 64 simulated workers.
-#include "weft/graph/speedup.h"
+#include "weft/graph/compile/speedup.h"
 
 #include <cstdio>
 #include <memory>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/policies/policies.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/policies/policies.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
 #include "weft/ops/ops.h"

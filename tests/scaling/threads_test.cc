@@ -10,9 +10,9 @@
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "weft/core/parameters.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/policies/policies.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/policies/policies.h"
+#include "weft/graph/run/runner.h"
 #include "weft/lab/real_graphs.h"
 
 namespace weft {

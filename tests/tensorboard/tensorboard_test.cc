@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/core/initializer.h"
 #include "weft/core/parameters.h"
 #include "weft/core/program.h"

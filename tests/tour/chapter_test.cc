@@ -22,7 +22,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/tests/tour/arithmetic.h"
 #include "weft/tests/tour/same_output.h"
 #include "weft/tests/weft_program.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

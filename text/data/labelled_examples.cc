@@ -13,9 +13,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/core/decimal.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/decimal.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/text/data/corpus.h"
 #include "weft/text/data/table.h"
 

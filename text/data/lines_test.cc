@@ -8,7 +8,7 @@
 #include <chrono>
 #include <fstream>
 
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

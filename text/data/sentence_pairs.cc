@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/status.h"
 #include "weft/core/program.h"
-#include "weft/core/status.h"
 #include "weft/text/data/corpus.h"
 
 namespace weft {

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/checksum.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

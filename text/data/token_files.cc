@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/checksum.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/random_access_file.h"
+#include "weft/base/random_access_file.h"
 #include "weft/text/data/token_source.h"
 
 namespace weft {

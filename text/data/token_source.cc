@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/numeric/int128.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

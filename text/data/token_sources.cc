@@ -5,9 +5,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/checksum.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/checksum.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

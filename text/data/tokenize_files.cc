@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 #include "weft/text/unicode.h"
 #include "weft/text/utf8.h"

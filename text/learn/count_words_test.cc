@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 #include "weft/text/learn/count_words.h"
 #include "weft/text/learn/learn_sentencepiece.h"

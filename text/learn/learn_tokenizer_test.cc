@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/text/learn/tokenizer_folder.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"

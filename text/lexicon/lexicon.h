@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 
 namespace weft {
 

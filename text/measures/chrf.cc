@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/measures/ngrams.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 
 namespace weft {
 

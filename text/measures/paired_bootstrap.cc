@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/tokenizers/word_piece.h"

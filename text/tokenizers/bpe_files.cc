@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/byte_alphabet.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

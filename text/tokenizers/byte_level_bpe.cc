@@ -4,7 +4,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/gpt2_words.h"
 #include "weft/text/utf8.h"

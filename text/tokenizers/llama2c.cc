@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/bpe_merges.h"
 #include "weft/text/tokenizers/vocabulary.h"

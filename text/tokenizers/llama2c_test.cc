@@ -5,7 +5,7 @@
 #include <random>
 
 #include "absl/strings/str_format.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/utf8.h"
 

@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/text/learn/learn_sentencepiece.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

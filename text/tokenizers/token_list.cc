@@ -6,8 +6,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/bert_words.h"
 #include "weft/text/utf8.h"
 

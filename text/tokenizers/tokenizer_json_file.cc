@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"

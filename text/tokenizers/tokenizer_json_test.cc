@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "weft/core/json.h"
+#include "weft/base/json.h"
 #include "weft/text/learn/learn_tokenizer.h"
 
 namespace weft {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/models/layers.h"
 #include "weft/text/data/token_source.h"

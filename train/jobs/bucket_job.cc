@@ -1,7 +1,7 @@
 // A BucketJob keeps a tape for each shape of micro-batch, since a program has fixed shapes.
 #include "weft/train/jobs/bucket_job.h"
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
 
 namespace weft {

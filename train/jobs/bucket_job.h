@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/text/data/buckets.h"
 #include "weft/text/data/corpus.h"
 #include "weft/train/jobs/job.h"

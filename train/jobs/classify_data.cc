@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/data/classifier_input.h"
 #include "weft/train/jobs/job.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/text/data/corpus.h"
 #include "weft/text/data/labelled_examples.h"
 #include "weft/text/tokenizers/tokenizer.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/inference/measure/metrics.h"
 #include "weft/models/layers.h"

@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/data/token_source.h"
 #include "weft/text/data/token_sources.h"

@@ -10,11 +10,11 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/core/json.h"
-#include "weft/core/option_names.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/core/status.h"
 #include "weft/formats/adapters.h"
+#include "weft/options/option_names.h"
 
 namespace weft {
 
@@ -121,7 +121,7 @@ absl::Status SetFromConfig(const Json& json, const std::string& name, const Hype
   return SetFromJson(json, table, {kCommandKey, kModelKey, kVersionKey, kFilesKey});
 }
 
-// Reports whether a key of `json` is a name of `option`, its own or one of core/option_names.h.
+// Reports whether a key of `json` is a name of `option`, its own or one of options/option_names.h.
 bool Names(const Json& json, const std::string& option) {
   return absl::c_any_of(json.items(), [&](const auto& item) { return FindOption(item.key(), {option}) == option; });
 }

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "weft/core/hyperparameters.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/jobs/bert_job.h"
 #include "weft/train/jobs/classify_job.h"
 #include "weft/train/jobs/gpt_job.h"

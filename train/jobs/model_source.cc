@@ -8,7 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/model_options.h"

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

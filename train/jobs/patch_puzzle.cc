@@ -7,13 +7,13 @@
 #include <numeric>
 #include <utility>
 
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/core/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/png.h"
 #include "weft/formats/run_folder.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

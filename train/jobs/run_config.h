@@ -14,8 +14,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "weft/core/hyperparameters.h"
 #include "weft/distributed/ranks.h"
+#include "weft/options/hyperparameters.h"
 
 namespace weft {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "weft/core/checksum.h"
+#include "weft/base/checksum.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/run_config.h"
 

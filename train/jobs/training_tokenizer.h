@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"

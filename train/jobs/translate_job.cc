@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "weft/core/status.h"
-#include "weft/graph/compile.h"
+#include "weft/base/status.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/inference/generate/translate.h"
 #include "weft/text/data/masking.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "weft/core/random.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/model_source.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "weft/core/file.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/layers.h"
 

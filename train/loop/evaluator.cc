@@ -12,9 +12,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/agreement.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/train/optimize/optimizer.h"
 
 namespace weft {

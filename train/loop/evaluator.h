@@ -25,7 +25,7 @@
 #include "weft/core/tape.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/step/step_options.h"
 #include "weft/train/step/task.h"

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "weft/core/hyperparameters.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/train/loop/trainer_options.h"
 #include "weft/train/optimize/learning_rate.h"
 #include "weft/train/optimize/optimizer.h"

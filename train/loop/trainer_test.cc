@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/formats/run_folder.h"
 #include "weft/ops/ops.h"
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/piece_name.h"
 
 namespace weft {

@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/core/decimal.h"
-#include "weft/core/pattern.h"
-#include "weft/core/status.h"
+#include "weft/base/decimal.h"
+#include "weft/base/pattern.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

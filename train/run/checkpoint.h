@@ -1,6 +1,6 @@
 // Checkpoints keep the state of a training run on the disk, so that the run can be resumed. A checkpoint is a folder
 // CHECKPOINTS/STEP/ with state.safetensors (weights, moments, all state) and checkpoint.json. Each file holds its own
-// checksum (core/checksum.h), so that any changed bit is found.
+// checksum (base/checksum.h), so that any changed bit is found.
 //
 // SaveCheckpoint writes the folder .writing-STEP, syncs it and renames it to STEP, so a folder named STEP is always
 // complete. An older checkpoint of the same step is called .replaced-STEP until the rename is done, and is then

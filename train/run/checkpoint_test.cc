@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/formats/run_folder.h"
 
 namespace weft {

@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
 #include "weft/train/run/histogram.h"

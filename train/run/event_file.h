@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tensor.h"
 #include "weft/train/run/metrics.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/core/tensor.h"
 #include "weft/train/run/event.pb.h"
 

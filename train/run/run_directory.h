@@ -19,7 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/distributed/ranks.h"
 
 namespace weft {

@@ -13,9 +13,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-#include "weft/core/file.h"
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/train/run/histogram.h"
 
 namespace weft {

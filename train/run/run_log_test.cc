@@ -8,7 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/file.h"
+#include "weft/base/file.h"
 #include "weft/core/parameters.h"
 #include "weft/core/program.h"
 #include "weft/train/run/metrics.h"

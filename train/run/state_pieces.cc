@@ -12,9 +12,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "weft/core/arena.h"
+#include "weft/base/arena.h"
+#include "weft/base/status.h"
 #include "weft/core/safetensors.h"
-#include "weft/core/status.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/formats/run_folder.h"
 

@@ -17,7 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/train/step/gradient_sums.h"
 #include "weft/train/step/training_step.h"

@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/message_ops.h"
 #include "weft/distributed/piece_norm.h"
 #include "weft/distributed/ranks.h"

@@ -18,7 +18,7 @@
 #include "weft/core/tape.h"
 #include "weft/core/tensor.h"
 #include "weft/distributed/index_range.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/train/run/metrics.h"
 
 namespace weft {

@@ -9,12 +9,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
-#include "weft/core/cores.h"
-#include "weft/core/status.h"
+#include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/graph/compile.h"
-#include "weft/graph/runner.h"
-#include "weft/graph/speedup.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/compile/speedup.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {

@@ -27,9 +27,9 @@
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/weight_gathers.h"
-#include "weft/graph/compile.h"
+#include "weft/graph/compile/compile.h"
 #include "weft/graph/graph.h"
-#include "weft/graph/runner.h"
+#include "weft/graph/run/runner.h"
 #include "weft/train/optimize/optimizer.h"
 #include "weft/train/step/step_options.h"
 #include "weft/train/step/task.h"
@@ -91,7 +91,7 @@ class TrainingStep {
   // StepOptions::timed, or if the graph never ran.
   absl::Span<const TileTime> tile_times(size_t graph) const;
   // Returns the number of threads of a step. If StepOptions::threads is 0, it is what the graphs are worth
-  // (graph/speedup.h), at most one thread for each core.
+  // (graph/compile/speedup.h), at most one thread for each core.
   int threads() const { return threads_; }
   // Returns the sums of gradients, which Allocate creates.
   absl::Span<const ParameterSpec> buffers() const { return buffers_; }

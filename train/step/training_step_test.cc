@@ -11,7 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/tests/ranks/small_training.h"
 

@@ -2,8 +2,8 @@
 // written, reading it again must give the same configuration.
 #include <nlohmann/json.hpp>
 
-#include "weft/core/json.h"
-#include "weft/core/status.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/tests/fuzz/files/target.h"
 

@@ -2,8 +2,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "weft/base/status.h"
 #include "weft/core/safetensors.h"
-#include "weft/core/status.h"
 #include "weft/tests/fuzz/files/target.h"
 
 namespace weft {

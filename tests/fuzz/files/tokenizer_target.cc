@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "weft/core/status.h"
+#include "weft/base/status.h"
 #include "weft/tests/fuzz/files/target.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/token_list.h"

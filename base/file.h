@@ -1,0 +1,114 @@
+// These functions read and write whole files, and lock folders. Errors name the file and give the reason.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile("config.json"));
+//   WEFT_RETURN_IF_ERROR(WriteFile("copy.json", {text}));
+#ifndef WEFT_BASE_FILE_H_
+#define WEFT_BASE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace weft {
+
+// Returns the file's bytes. Errors: NotFound if the file is missing, InvalidArgument if it is a folder,
+// ResourceExhausted if the file has more than `max_bytes`, or more than the machine's memory, or is endless; otherwise
+// the reason that the system gives.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes = std::numeric_limits<size_t>::max());
+
+// The read limit is a property of the process: the largest number of bytes to take from a source that does not tell its
+// size. Such sources are devices, pipes, compressed files and lines of standard input. At first, the limit is 4 GiB, or
+// a quarter of the machine's memory if that is less. Set it before any other thread reads.
+size_t ReadLimit();
+void SetReadLimit(size_t bytes);
+// Returns ResourceExhausted for a source with more bytes than the read limit, which the message calls "max-bytes".
+absl::Status BeyondReadLimit(const std::string& path);
+
+// Reports whether a file or folder is at `path`. Returns false if the system cannot tell.
+bool Exists(const std::string& path);
+
+// The suffix of WriteFile's temporary file, PATH.PID.tmp. If a process is killed while it writes, this file remains.
+inline constexpr char kTemporarySuffix[] = ".tmp";
+
+// The behaviour of WriteFile if `path` exists.
+enum class IfThere {
+  kReplace,
+  kFail  // AlreadyExists; the file stays as it is
+};
+// Writes `parts` one after the other to a temporary file beside `path`, syncs it, and gives it the name `path`. So
+// `path` always names either the old file or the whole new file.
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
+                       IfThere if_there = IfThere::kReplace);
+// Checks that WriteFile can create its temporary file beside `path`. Call this before long work that ends with a write.
+absl::Status CheckWritable(const std::string& path);
+
+// Returns the error "cannot WHAT PATH: REASON" for `error`, an errno. If `error` is 0, returns OK.
+absl::Status SystemStatus(absl::string_view what, const std::string& path, int error);
+
+// Syncs a folder, so that renames in it survive a power failure. Does nothing if the file system cannot sync folders.
+absl::Status SyncFolder(const std::string& path);
+// Syncs the folder that contains `path`, so that its entry there survives a power failure.
+absl::Status SyncParent(const std::string& path);
+
+// A file descriptor, which is closed when the object is destroyed.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  // Closes the descriptor early. Returns false if the system reports an error.
+  bool Close();
+
+ private:
+  int fd_;
+};
+
+// Opens a regular file for reading, and sets `*size` to its bytes. Errors: NotFound if the file is missing,
+// InvalidArgument if it is a folder or not a regular file, otherwise the reason that the system gives.
+absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size);
+
+// A file that is written in several calls, with the guarantees of WriteFile: `path` names the new file only after
+// Commit. Without Commit, the temporary file is removed.
+class NewFile {
+ public:
+  static absl::StatusOr<NewFile> Create(const std::string& path);
+  NewFile(NewFile&&) = default;
+  NewFile& operator=(NewFile&&) = delete;
+  ~NewFile();
+
+  absl::Status Append(absl::string_view bytes);
+  // Replaces bytes that were appended before, from `offset` on.
+  absl::Status Replace(size_t offset, absl::string_view bytes);
+  absl::Status Commit(IfThere if_there = IfThere::kReplace);
+
+ private:
+  NewFile(std::string path, std::string temporary, Descriptor file)
+      : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
+
+  std::string path_, temporary_;
+  Descriptor file_;  // closed after Commit
+};
+
+// Locks a folder until the returned descriptor is closed. Returns FailedPrecondition if another descriptor, in this or
+// another process, holds the lock.
+absl::StatusOr<Descriptor> LockFolder(const std::string& path);
+// Reports whether a descriptor holds the lock of a folder. Holds a shared lock for an instant, during which LockFolder
+// fails. Returns false if the folder can't be opened.
+bool IsLocked(const std::string& path);
+
+}  // namespace weft
+
+#endif  // WEFT_BASE_FILE_H_

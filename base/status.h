@@ -1,0 +1,64 @@
+// Errors that a caller can cause are absl::Status. WEFT_CHECK stops the program at errors that only a bug in Weft
+// causes.
+//
+//   WEFT_RETURN_IF_ERROR(Save(path));
+//   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
+//   WEFT_ASSIGN_OR_RETURN(const Config config, Annotate(ParseConfig(text), path));  // errors begin with the path
+//   if (steps < 1) return InvalidArgument("steps is ", steps, ", but must be at least 1");
+#ifndef WEFT_BASE_STATUS_H_
+#define WEFT_BASE_STATUS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+#define WEFT_RETURN_IF_ERROR(expression)                                                \
+  do {                                                                                  \
+    if (absl::Status weft_status = (expression); !weft_status.ok()) return weft_status; \
+  } while (false)
+
+#define WEFT_CONCAT_INNER(a, b) a##b
+#define WEFT_CONCAT(a, b) WEFT_CONCAT_INNER(a, b)
+#define WEFT_ASSIGN_OR_RETURN(declaration, expression) \
+  WEFT_ASSIGN_OR_RETURN_INNER(WEFT_CONCAT(weft_statusor_, __LINE__), declaration, expression)
+#define WEFT_ASSIGN_OR_RETURN_INNER(result, declaration, expression) \
+  auto result = (expression);                                        \
+  if (!result.ok()) return std::move(result).status();               \
+  declaration = std::move(result).value()
+
+// If `condition` is false, prints it with file and line to stderr and aborts. For errors that no caller can cause.
+#define WEFT_CHECK(condition)                                              \
+  do {                                                                     \
+    if (!(condition)) ::weft::CheckFailed(__FILE__, __LINE__, #condition); \
+  } while (false)
+
+namespace weft {
+
+[[noreturn]] void CheckFailed(const char* file, int line, const char* condition);
+
+// Returns an InvalidArgument error. Its message is all `parts`, one after the other.
+template <class... Parts>
+absl::Status InvalidArgument(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+// Returns an error with `context` before its message: "CONTEXT: MESSAGE". OK and values stay unchanged.
+absl::Status Annotate(const absl::Status& status, absl::string_view context);
+template <class T>
+absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) {
+  if (!result.ok()) return Annotate(result.status(), context);
+  return result;
+}
+
+// Returns ", did you mean 'X'?", where X is the word of `known` with the smallest EditDistance from `word`. Returns ""
+// if all words take more than 2 edits and more than a third of the length of `word`.
+std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
+
+}  // namespace weft
+
+#endif  // WEFT_BASE_STATUS_H_

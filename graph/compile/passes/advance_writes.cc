@@ -1,0 +1,90 @@
+// This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
+// nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
+// be reused. For the same reason, messages and nodes that depend on updates or messages move up.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "weft/graph/compile/passes/passes.h"
+#include "weft/graph/compile/storage.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kMaxSmallBytes = 4096;  // of a node's outputs: keeping this many alive until a write costs little
+
+// Reports whether `node` moves up to the first place where it can run. Writes move. Inputs, parameters and constants
+// move, because they take no bytes of the arena. Nodes with small outputs move, because they may stand between a
+// gradient and its update.
+bool Advances(const Program& program, const Node& node) {
+  if (node.op->writes > 0 || node.op == &kParameterOp || node.op == &kInputOp || node.op == &kConstantOp) return true;
+  return Shrinks(program, node, kMaxSmallBytes);
+}
+
+// Returns, by node, whether the node prepares a gradient for messages, and may move up: it has one large input, which
+// no other node reads and whose bytes are then free.
+std::vector<bool> PreparesMessage(const Rewrite& rewrite, absl::Span<const ValueId> roots) {
+  const Program& program = rewrite.program;
+  const Uses uses(rewrite);
+  std::vector<bool> prepares(program.nodes.size()), sent(program.values.size());  // `sent`: by value
+  for (size_t n = program.nodes.size(); n-- > 0;) {
+    const Node& node = program.nodes[n];
+    if (node.op->messages != nullptr) {
+      for (ValueId in : node.inputs) sent[in] = true;
+    }
+    if (node.output_count != 1 || !sent[node.output(0)] || node.op->writes > 0) continue;
+    const auto is_large = [&](ValueId in) { return program.value(in).type.bytes() > kMaxSmallBytes; };
+    if (absl::c_count_if(node.inputs, is_large) != 1) continue;
+    const ValueId large = *absl::c_find_if(node.inputs, is_large);
+    if (!uses.OnlyOne(large)) continue;
+    const OpDef& source = *program.producer(roots[large]).op;
+    if (source.writes > 0 || &source == &kParameterOp || &source == &kInputOp || &source == &kConstantOp) continue;
+    prepares[n] = program.value(node.output(0)).type.bytes() <= program.value(large).type.bytes();
+    sent[large] = prepares[n];
+  }
+  return prepares;
+}
+
+}  // namespace
+
+// Rewrite dw, ..., write(w, dw) to dw, write(w, dw), ..., but not across a reader of w, which would then need a copy
+// Rewrite write(w), ..., f(w) to write(w), f(w), ..., and the same for messages and the nodes that prepare a
+// value for them, in programs with messages. Messages keep their recorded order, which is the same on all ranks.
+// Bytes are reused in the order of nodes, so with another order on each rank, ranks could wait for each other forever.
+absl::Status AdvanceWrites(Rewrite& rewrite) {
+  Program& program = rewrite.program;
+  const uint32_t count = static_cast<uint32_t>(program.nodes.size());
+  const std::vector<ValueId> roots = StorageRoots(program);
+  absl::flat_hash_map<ValueId, uint32_t> last_reader;  // old version → position of its last reader so far
+  for (const Node& node : program.nodes) {
+    for (int i = 0; i < node.op->writes; ++i) last_reader[roots[node.inputs[i]]] = 0;
+  }
+  if (last_reader.empty()) return absl::OkStatus();
+
+  const bool has_messages = absl::c_any_of(program.nodes, [](const Node& n) { return n.op->messages != nullptr; });
+  uint32_t last_message = 0;         // position of the last message so far
+  std::vector<bool> follows(count);  // by node: whether it is or depends on a write or a message
+  const std::vector<bool> prepares = PreparesMessage(rewrite, roots);
+  std::vector<uint32_t> position(count);  // by node: the index of the node that it now follows; its own if it stays
+  for (uint32_t n = 0; n < count; ++n) {
+    const Node& node = program.nodes[n];
+    position[n] = n;
+    follows[n] = node.op->writes > 0 || node.op->messages != nullptr;
+    for (ValueId in : node.inputs) follows[n] = follows[n] || follows[program.value(in).producer];
+    if (Advances(program, node) || (has_messages && (follows[n] || prepares[n]))) {
+      position[n] = 0;
+      for (ValueId in : node.inputs) position[n] = std::max(position[n], position[program.value(in).producer]);
+      for (int i = 0; i < node.op->writes; ++i) position[n] = std::max(position[n], last_reader[roots[node.inputs[i]]]);
+    }
+    if (node.op->messages != nullptr) last_message = position[n] = std::max(position[n], last_message);
+    for (ValueId in : node.inputs) {
+      const auto reader = last_reader.find(roots[in]);
+      if (reader != last_reader.end()) reader->second = std::max(reader->second, position[n]);
+    }
+  }
+
+  Reorder(&program, position);
+  return absl::OkStatus();
+}
+
+}  // namespace weft
