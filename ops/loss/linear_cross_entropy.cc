@@ -1,7 +1,7 @@
 // linear_cross_entropy computes row_loss [..., 1] of cross_entropy(x · w + bias, targets). x is [..., C], w is [C, V]
 // (or stored as [V, C], if `transpose_w`), targets are i32 [...], and bias [V] is optional.
 //
-// linear_cross_entropy_gradient computes the gradients by x, w and bias from (drow [..., 1], x, w, targets, bias). Let
+// linear_cross_entropy_gradient computes the gradients by x, w and bias from (x, w, targets, drow [..., 1], bias). Let
 // dlogits = (softmax(x · w + bias) - q) · drow, or 0 for ignored targets, with q as in cross_entropy.cc. Then
 // dx = dlogits · wᵀ, dbias = Σ dlogits over rows, and dw = xᵀ · dlogits or, if `transpose_w`, its transpose.
 //
@@ -48,8 +48,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 
 // The gradient is linear_cross_entropy_gradient.
 VarList Gradient(const GradientArgs& a) {
-  VarList inputs = {a.grad(0)};
-  inputs.insert(inputs.end(), a.inputs.begin(), a.inputs.end());
+  VarList inputs(a.inputs.begin(), a.inputs.end());
+  inputs.insert(inputs.begin() + 3, a.grad(0));
   VarList gradients = RecordAll(kLinearCrossEntropyGradient, inputs, a.attrs);
   gradients.resize(a.inputs.size() - 1);  // dx, dw and, if there is a bias, dbias
   gradients.insert(gradients.begin() + 2, Var());
@@ -102,16 +102,25 @@ constexpr OpExample kExamples[] = {
      .error = "not defined for i32"},
 };
 
+// Returns x, w, targets and bias, or their types, without drow.
+template <class List>
+List WithoutDrow(absl::Span<const typename List::value_type> in) {
+  List rest(in.begin(), in.end());
+  rest.erase(rest.begin() + 3);
+  return rest;
+}
+
 absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
   constexpr char kOp[] = "linear_cross_entropy_gradient";
-  WEFT_ASSIGN_OR_RETURN(const TensorType column, Check(kOp, attrs.as<LinearCrossEntropyAttrs>(), in.subspan(1)));
-  if (in[0] != column) return ShapeError(kOp, absl::StrCat("drow must be ", ToString(column)), in);
-  if (in.size() > 4) return Types{in[1], in[2], in[4]};
-  return Types{in[1], in[2]};
+  const Types forward = WithoutDrow<Types>(in);
+  WEFT_ASSIGN_OR_RETURN(const TensorType column, Check(kOp, attrs.as<LinearCrossEntropyAttrs>(), forward));
+  if (in[3] != column) return ShapeError(kOp, absl::StrCat("drow must be ", ToString(column)), in);
+  if (in.size() > 4) return Types{in[0], in[1], in[4]};
+  return Types{in[0], in[1]};
 }
 
 VarList GradientByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan in) {
-  const auto parts = LinearCrossEntropyByBlocks(attrs, in.subspan(1), in[0]);
+  const auto parts = LinearCrossEntropyByBlocks(attrs, WithoutDrow<VarList>(in), in[3]);
   if (in.size() > 4) return {parts.dx, parts.dw, parts.dbias};
   return {parts.dx, parts.dw};
 }
@@ -127,32 +136,32 @@ VarList ElementaryGradient(const Attrs& attrs, VarSpan in) {
 }
 
 constexpr OpExample kGradientExamples[] = {
-    {.in = "[1,1] [1,1] [1,1] i32[1]",
+    {.in = "[1,1] [1,1] i32[1] [1,1]",
      .record = RecordWith<kLinearCrossEntropyGradient, kPlain>,
      .below = 1,
      .out = "[1,1]"},
-    {.in = "[7,1] [7,3] [3,5] i32[7]",
+    {.in = "[7,3] [3,5] i32[7] [7,1]",
      .record = RecordWith<kLinearCrossEntropyGradient, kPlain>,
      .below = 5,
      .out = "[7,3]"},
-    {.in = "[7,1] [7,3] [5,3] i32[7]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>, .below = 5},
-    {.in = "[2,3,1] [2,3,5] [17,5] i32[2,3] [17]",
+    {.in = "[7,3] [5,3] i32[7] [7,1]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>, .below = 5},
+    {.in = "[2,3,5] [17,5] i32[2,3] [2,3,1] [17]",
      .record = RecordWith<kLinearCrossEntropyGradient, kSmoothed>,
      .below = 17},
-    {.in = "[130,1] [130,3] [5,3] i32[130] [5]",
+    {.in = "[130,3] [5,3] i32[130] [130,1] [5]",
      .record = RecordWith<kLinearCrossEntropyGradient, kIgnoring>,
      .below = 7},  // 3 blocks
-    {.in = "[2,70,1] [2,70,3] [3,5] i32[2,70]",
+    {.in = "[2,70,3] [3,5] i32[2,70] [2,70,1]",
      .record = RecordWith<kLinearCrossEntropyGradient, kSmallBlocks>,
      .below = 5},
-    {.in = "f32[130,1] bf16[130,3] bf16[5,3] i32[130] bf16[5]",
+    {.in = "bf16[130,3] bf16[5,3] i32[130] f32[130,1] bf16[5]",
      .record = RecordWith<kLinearCrossEntropyGradient, kIgnoring>,
      .below = 5},
-    {.in = "[0,1] [0,3] [5,3] i32[0]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>},
-    {.in = "[7,1] [7,3] [3,5] i32[7]",
+    {.in = "[0,3] [5,3] i32[0] [0,1]", .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>},
+    {.in = "[7,3] [3,5] i32[7] [7,1]",
      .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>,
      .error = "w must be [V, 3]"},
-    {.in = "[7] [7,3] [5,3] i32[7]",
+    {.in = "[7,3] [5,3] i32[7] [7]",
      .record = RecordWith<kLinearCrossEntropyGradient, kTransposed>,
      .error = "drow must be f32[7,1]"},
 };

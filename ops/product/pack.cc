@@ -134,6 +134,9 @@ constexpr OpExample kPackExamples[] = {
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; },
      .error = "a stored weight is transposed"},
     {.in = "f32[300,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
+    {.in = "bf16[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }},
+    {.in = "bf16[130,96]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }},  // moves words
+    {.in = "bf16[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
     {.in = "i32[3,5]",
      .record = [](VarSpan in) { return VarList{Pack(in[0], false, kI32)}; },
      .error = "not defined for i32"},

@@ -2,9 +2,8 @@
 //   assign: s ← x.
 //   accumulate: s ← 0 + x for the first value of a sum, else s ← s + x. A bf16 state takes values in bf16 or f32. It
 //     rounds each value and each sum to nearest even.
-//   write_rows: s[rows[r] - begin, :] ← values[r, :], for s [V, C], rows i32 [R] and values [R, C]. A row outside begin
-//   ..
-//     begin + V - 1 is not written. If several r name one row, the last of them is written.
+//   write_rows: s[rows[r] - begin, :] ← values[r, :], for s [V, C], rows i32 [R] and values [R, C]. A row outside
+//     begin .. begin + V - 1 is not written. If several r name one row, the last of them is written.
 //
 // accumulate exists so that x is computed before it is added. Otherwise the gradient of an embedding could be added to
 // s row by row, which rounds differently. Sums over micro-batches would then depend on the rank that computes them.

@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-// Index of the input `drow` of linear_cross_entropy_gradient(drow, x, w, t [, bias]). The other inputs are those of
+// Index of the input `drow` of linear_cross_entropy_gradient(x, w, t, drow [, bias]). The other inputs are those of
 // linear_cross_entropy(x, w, t [, bias]).
-constexpr int kRowGradientInput = 0;
+constexpr int kRowGradientInput = 3;
 
 bool IsGradientOf(const Node& node, const Node& loss) {
   if (!node.op->attrs.equal(node.attrs, loss.attrs)) return false;
