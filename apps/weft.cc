@@ -180,8 +180,10 @@ int Main(int argc, char** argv) {
   app.footer(kExitCodes);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_extras();  // words that CLI11 does not know stay for CheckNoExtras
-  bool version = false;
-  app.add_flag("-v,--version", version, "print version, compiler and CPU features");
+  const auto version = [] {
+    return absl::StrFormat("weft %s\ncompiler: %s\ncpu: %s", kVersion, CompilerName(), CpuFeatures());
+  };
+  app.set_version_flag("-v,--version", version, "print version, compiler and CPU features");
   app.add_subcommand(kHelp, "Prints the help of a command.")->group("");  // Main handles it; here for suggestions
   commands = AddCommands(absl::MakeConstSpan(argv, static_cast<size_t>(argc)), &app);
   uint64_t max_bytes = ReadLimit();
@@ -201,14 +203,14 @@ int Main(int argc, char** argv) {
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) {  // --help
+    if (error.get_exit_code() == 0) {  // --help or --version
       const CLI::App& of = *Innermost(app);
       const bool is_group = !of.get_subcommands([](const CLI::App*) { return true; }).empty();
       const absl::Status status = is_group ? CheckNoExtras(of) : absl::OkStatus();  // the help of an unknown command?
       if (!status.ok()) return Report(FullName(of), status);
-      std::ostringstream help;
-      app.exit(error, help);
-      std::fputs(help.str().c_str(), stdout);
+      std::ostringstream text;
+      app.exit(error, text);
+      std::fputs(text.str().c_str(), stdout);
       return Report("weft", FinishOutput());
     }
     return Report(FullName(*Innermost(app)), InvalidArgument(error.what()));
@@ -217,10 +219,6 @@ int Main(int argc, char** argv) {
   if (!line.status.ok()) return Report(FullName(*named), line.status);
   for (const CLI::App* each = named; each != nullptr; each = each->get_parent()) {
     if (const absl::Status status = CheckNoExtras(*each); !status.ok()) return Report(FullName(*each), status);
-  }
-  if (version) {
-    std::printf("weft %s\ncompiler: %s\ncpu: %s\n", kVersion, CompilerName().c_str(), CpuFeatures().c_str());
-    return Report("weft", FinishOutput());
   }
   for (const Command& command : commands) {
     if (command.app != named) continue;

@@ -116,7 +116,6 @@ absl::StatusOr<double> MeasureEvaluation(TrainingJob* job, const TrainingPlan& p
 // about `seconds` seconds. The first step of each program is not measured, because it touches memory for the first
 // time, unless it is long.
 absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, double seconds) {
-  const Clock::time_point begin = Clock::now();
   int64_t weights = 0;
   for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
     weights += spec.type.shape.elements();
@@ -142,7 +141,6 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   const uint64_t after = ReadResidentMemory().now;
   speed.code = after - std::min(after, before + touched);
   plan->step.reset();  // before the parameters
-  speed.seconds = SecondsSince(begin);
   return speed;
 }
 

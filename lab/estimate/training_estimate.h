@@ -38,8 +38,7 @@ struct MachineSpeed {
   // Resident bytes that appeared in the measurement beside what TrainingMemory::allocated counts: pages of code, and
   // code that is generated for the shapes of products.
   uint64_t code = 0;
-  int64_t steps = 0;   // number of measured steps
-  double seconds = 0;  // duration of the measurement
+  int64_t steps = 0;  // number of measured steps
 };
 
 struct TrainingTime {
