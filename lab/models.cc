@@ -31,25 +31,19 @@ Var EncoderLogits(const BenchModel& model, Var tokens) {
   return MatMul(LayerNorm("ln_f", x), table, {.transpose_b = true});  // [B, T, V]
 }
 
-Var Logits(const BenchModel& model, Var tokens) {
-  if (!model.causal) return EncoderLogits(model, tokens);
-  const Gpt gpt({.vocabulary = model.vocabulary,
-                 .context = model.context,
-                 .layers = model.layers,
-                 .heads = model.heads,
-                 .width = model.width,
-                 .attention = {.patterns = {{.window = model.window}}}});
-  return gpt.Logits(tokens);
+template <class Config>  // of a Gpt or a Bert
+Config ConfigOf(const BenchModel& model) {
+  return {.vocabulary = model.vocabulary,
+          .context = model.context,
+          .layers = model.layers,
+          .heads = model.heads,
+          .width = model.width,
+          .attention = {.patterns = {{.window = model.window}}}};
 }
 
-Var Encode(const BenchModel& model, Var tokens) {
-  const Bert bert({.vocabulary = model.vocabulary,
-                   .context = model.context,
-                   .layers = model.layers,
-                   .heads = model.heads,
-                   .width = model.width,
-                   .attention = {.patterns = {{.window = model.window}}}});
-  return bert.Encode(tokens);
+Var Logits(const BenchModel& model, Var tokens) {
+  if (!model.causal) return EncoderLogits(model, tokens);
+  return Gpt(ConfigOf<GptConfig>(model)).Logits(tokens);
 }
 
 // Returns the sizes of a model whose context has at least `length` positions.
@@ -110,7 +104,7 @@ BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t
   if (!model.trains) {
     BenchStep step;
     step.tokens = tape->Input("tokens", {kI32, {batch, length}}, {.below = model.vocabulary});
-    step.result = Encode(WithContext(model, length), step.tokens);
+    step.result = Bert(ConfigOf<BertConfig>(WithContext(model, length))).Encode(step.tokens);
     step.flops = 2 * Weights(*tape, "encoder.") * tokens;
     return step;
   }
