@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "weft/apps/inspect/step_flags.h"
@@ -43,19 +43,17 @@ void PrintJson(const std::string& graph, const RankScalingOptions& options, cons
 }
 
 void PrintRow(const RanksPrediction& prediction) {
-  std::printf("%6d %14lld %10.2f %11.1f%% %17.2f", prediction.ranks, static_cast<long long>(prediction.micro_batches),
-              prediction.seconds * 1e3, prediction.efficiency * 100, prediction.communication * 1e3);
+  std::string hidden = "-", measured = "-", off = "-";
   if (prediction.communication > 0) {
-    std::printf(" %7.1f%%", 100 * prediction.hidden / prediction.communication);
-  } else {
-    std::printf(" %8s", "-");
+    hidden = absl::StrFormat("%.1f%%", 100 * prediction.hidden / prediction.communication);
   }
   if (prediction.measured) {
-    std::printf(" %11.2f %+6.1f%%\n", *prediction.measured * 1e3,
-                100 * (prediction.seconds / *prediction.measured - 1));
-  } else {
-    std::printf(" %11s %7s\n", "-", "-");
+    measured = absl::StrFormat("%.2f", *prediction.measured * 1e3);
+    off = absl::StrFormat("%+.1f%%", 100 * (prediction.seconds / *prediction.measured - 1));
   }
+  absl::PrintF("%6d %14d %10.2f %11.1f%% %17.2f %8s %11s %7s\n", prediction.ranks, prediction.micro_batches,
+               prediction.seconds * 1e3, prediction.efficiency * 100, prediction.communication * 1e3, hidden, measured,
+               off);
   if (prediction.saturated) {
     std::printf("  %d ranks are less than %.0f%% faster than fewer\n", prediction.ranks, (kMinSpeedup - 1) * 100);
   }
