@@ -24,10 +24,6 @@
 #include "weft/core/dtype.h"
 #include "weft/options/hyperparameters.h"
 
-namespace CLI {
-class App;
-}
-
 namespace weft {
 
 // Returns NotFound, AlreadyExists, FailedPrecondition and PermissionDenied as InvalidArgument, which gives exit code 2:

@@ -16,10 +16,6 @@
 #include "weft/lab/timed_step.h"
 #include "weft/options/hyperparameters.h"
 
-namespace CLI {
-class App;
-}
-
 namespace weft {
 
 // The flags that choose a graph, and an argument that names a run or a graph.
