@@ -253,7 +253,9 @@ std::string ListTrainings(const std::vector<SmallerTraining>& trainings) {
 
 absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const EstimateOptions& options) {
   WEFT_ASSIGN_OR_RETURN(PlannedJob planned, PlanJob(make, {}));
-  TrainingEstimate estimate = {.memory = planned.plan.memory, .batch = BatchOf(planned.job.get())};
+  TrainingEstimate estimate;
+  estimate.memory = planned.plan.memory;
+  estimate.batch = BatchOf(planned.job.get());
   if (options.seconds > 0) {
     const int64_t micro_batches = planned.plan.options.micro_batches;
     estimate.measured_batch = MeasuredBatch(planned.plan, estimate.batch, options);
