@@ -31,7 +31,10 @@ Hyperparameters Table(AttentionFlags* flags) {
   AttentionQuery& query = flags->query;
   return {
       ModelRow("a training run, or a published model: a GPT, a BERT, an encoder-decoder or a ViT", &flags->model),
-      {"pair", "BERT: the second text of a pair", &flags->pair, {.group = "Data", .type = "TEXT"}},
+      {"pair",
+       "BERT: the second text of a pair",
+       &flags->pair,
+       {.needs = "no translation", .group = "Data", .type = "TEXT"}},
       {"translation",
        "encoder-decoder: the translation to read; default: the model's own, by greedy search",
        &flags->translation,
@@ -50,7 +53,7 @@ Hyperparameters Table(AttentionFlags* flags) {
       {"json",
        "print one JSON object: tokens, and weights as [layer][head][target][source]",
        &flags->json,
-       {.group = "Output"}},
+       {.needs = "no out", .group = "Output"}},
       {"layer",
        "the layer whose map the terminal shows, from 1; default: the last",
        &flags->layer,
@@ -65,9 +68,7 @@ Hyperparameters Table(AttentionFlags* flags) {
 }
 
 absl::Status Attention(AttentionFlags flags) {
-  if (flags.json && !flags.out.empty()) return InvalidArgument("--json and --out exclude each other");
   const bool pair = flags.given.contains("pair"), translation = flags.given.contains("translation");
-  if (pair && translation) return InvalidArgument("--pair and --translation exclude each other");
   if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(CheckOut("--out", flags.out, flags.overwrite));
   AttentionQuery& query = flags.query;
   query.text = absl::StrJoin(flags.words, " ");

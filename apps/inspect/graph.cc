@@ -23,6 +23,8 @@
 namespace weft {
 namespace {
 
+constexpr char kCompiled[] = "stage=compiled";  // what flags about the compiled graph need
+
 struct GraphFlags {
   GptOptions options;
   int64_t vocabulary = 73;
@@ -41,23 +43,27 @@ Hyperparameters PrintTable(GraphFlags* flags) {
       {"format",
        "text: one node a line; dot, json, html: folded into boxes, for Graphviz, other programs or a browser",
        &flags->format,
-       {.choices = {"text", "dot", "json", "html"}}},
+       {.choices = {"text", "dot", "json", "html"}, .needs = "no memory, no explain"}},
       {"depth",
        "levels of scope at which dot, json and html fold nodes into boxes; 0: a box for each node",
        &flags->depth,
-       {.low = 0, .high = 100, .needs = "format=dot|json|html"}},
-      {"mode", "train: the whole training step; eval: the loss alone", &flags->mode, {.choices = {"train", "eval"}}},
+       {.low = 0, .high = 100, .needs = "format=dot|json|html, no memory, no explain"}},
+      {"mode",
+       "train: the whole training step; eval: the loss alone",
+       &flags->mode,
+       {.choices = {"train", "eval"}, .needs = kCompiled}},
       ChoiceRow<DType>("precision", "number format of matrix products and of the values between them", kPrecisionNames,
-                       &flags->options.training.trainer.precision),
-      {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory},
+                       &flags->options.training.trainer.precision, {.needs = kCompiled}),
+      {"memory", "print the compiled graph's memory plan instead of the graph", &flags->memory, {.needs = kCompiled}},
       {"memory-budget",
        "maximum number of bytes for the graph's values, such as 500M; 0: no maximum",
        &flags->options.training.trainer.memory_budget,
-       {.is_bytes = true}},
+       {.is_bytes = true, .needs = kCompiled}},
       {"explain",
        "print which patterns were fused into one op, why others were not, and what bounds the speedup on many "
        "threads, instead of the graph",
-       &flags->explain},
+       &flags->explain,
+       {.needs = kCompiled}},
       {"graph",
        "a model whose training step is printed, instead of a GPT's",
        &flags->choice.graph,
@@ -120,20 +126,6 @@ absl::Status ReadFlags(GraphFlags* flags) {
     flags->options = job.options();
   }
   return SetFromFlags(given, table);
-}
-
-absl::Status CheckFlags(const GraphFlags& flags) {
-  const GivenFlags& given = flags.given;
-  const size_t compiled = given.count("mode") + given.count("precision") + given.count("memory-budget");
-  if (flags.stage == "recorded" && (compiled > 0 || flags.memory || flags.explain)) {
-    return InvalidArgument(
-        "--mode, --precision, --memory, --memory-budget and --explain apply to the compiled graph, not to "
-        "--stage=recorded");
-  }
-  if ((flags.memory || flags.explain) && given.count("format") + given.count("depth") > 0) {
-    return InvalidArgument("--format and --depth apply to the graph, which --memory and --explain don't print");
-  }
-  return absl::OkStatus();
 }
 
 // Records the step of a GPT with the options of the command line.
@@ -200,7 +192,6 @@ std::string Print(const Graph& graph, const GraphFlags& flags) {
 
 absl::Status PrintGraph(GraphFlags flags) {
   WEFT_RETURN_IF_ERROR(ReadFlags(&flags));
-  WEFT_RETURN_IF_ERROR(CheckFlags(flags));
   const bool chosen = !flags.choice.run.empty() || !flags.choice.graph.empty();
   if (!chosen && flags.choice.step > 0) return InvalidArgument("--step is of a run, but none is named");
   if (flags.ranks > 1) {

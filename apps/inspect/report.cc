@@ -36,12 +36,19 @@ struct ReportFlags : StepFlags {
 
 Hyperparameters Table(ReportFlags* flags) {
   Hyperparameters table = StepTable(flags, "where to write the page, for a browser; -: standard output");
-  table.insert(
-      table.begin(),
-      {{"follow", "write the page again as the runs grow, until their trainings end", &flags->follow},
-       {"text", "a text whose attention weights the page shows with each kept checkpoint; ViT: a file of pictures",
-        &flags->text},
-       {"schedule", "report how a training step is scheduled, of one run or of --graph", &flags->schedule}});
+  for (Hyperparameter& row : table) {
+    if (row.flag != "out" && row.flag != "overwrite") row.rules.needs = "schedule";
+  }
+  table.insert(table.begin(),
+               {{"follow",
+                 "write the page again as the runs grow, until their trainings end",
+                 &flags->follow,
+                 {.needs = "no schedule"}},
+                {"text",
+                 "a text whose attention weights the page shows with each kept checkpoint; ViT: a file of pictures",
+                 &flags->text,
+                 {.needs = "no schedule"}},
+                {"schedule", "report how a training step is scheduled, of one run or of --graph", &flags->schedule}});
   return table;
 }
 
@@ -109,8 +116,6 @@ absl::Status ReportRuns(const ReportFlags& flags) {
 
 absl::Status Report(ReportFlags flags) {
   if (flags.schedule) {
-    if (flags.follow) return InvalidArgument("--follow is of a report on runs, not of --schedule");
-    if (!flags.text.empty()) return InvalidArgument("--text is of a report on runs, not of --schedule");
     if (flags.runs.size() > 1)
       return InvalidArgument("--schedule is of one run, but ", flags.runs.size(), " are named");
     if (!flags.runs.empty()) flags.choice.run = flags.runs[0];
@@ -118,10 +123,6 @@ absl::Status Report(ReportFlags flags) {
   }
   if (flags.runs.empty()) {
     return InvalidArgument("name the runs to report on, as in `weft report runs/gpt-1`, or --schedule");
-  }
-  for (const auto& [flag, value] : flags.given) {
-    if (flag == "out" || flag == "overwrite" || flag == "follow" || flag == "text" || flag == "schedule") continue;
-    return InvalidArgument("--", flag, " is of a report with --schedule");
   }
   return ReportRuns(flags);
 }
