@@ -1,10 +1,9 @@
-// PEFT names a tensor "base_model.model.", then the layer's name in Hugging Face's model, then ".lora_A.weight".
+// adapter_config.json names layers in full or by the ends of their names.
 #include "weft/formats/adapters.h"
 
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <system_error>
 
 #include "absl/algorithm/container.h"
@@ -19,34 +18,13 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/run_path.h"
+#include "weft/models/lora.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-// The names that a model_type of Hugging Face adds before the layers' own.
-struct Prefix {
-  const char *model_type, *prefix;
-  std::vector<const char*> without;  // beginnings of names that get no prefix
-};
-const std::vector<Prefix>& Prefixes() {
-  static const auto* const prefixes =
-      new std::vector<Prefix>{{"bert", "bert.", {"cls.", "classifier"}}, {"gpt2", "transformer.", {"lm_head"}}};
-  return *prefixes;
-}
-
-std::string PublishedName(const std::string& model_type, const std::string& name) {
-  for (const Prefix& each : Prefixes()) {
-    if (model_type != each.model_type) continue;
-    for (const char* const without : each.without) {
-      if (absl::StartsWith(name, without)) return name;
-    }
-    return absl::StrCat(each.prefix, name);
-  }
-  return name;
-}
 
 // Reads an object of numbers above 0 by the names of layers. PEFT takes the names for regular expressions; only those
 // without special characters, except a ^ that begins a whole name, are supported.
@@ -165,21 +143,6 @@ void Merge(const Tensor& weight, const Tensor& a, const Tensor& b, double scale,
   }
 }
 
-// Reports whether the weight `name` of a GPT-2 is [in, out] in Hugging Face's model.
-bool IsConv1D(absl::string_view name) {
-  return absl::EndsWith(name, "c_attn.weight") || absl::EndsWith(name, "c_proj.weight") ||
-         absl::EndsWith(name, "c_fc.weight");
-}
-
-Tensor Transposed(const Tensor& from, Arena* arena) {
-  const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
-  const Tensor to = {{from.type.dtype, {cols, rows}}, arena->Allocate(from.type.bytes())};
-  for (int64_t i = 0; to.data != nullptr && i < rows * cols; ++i) {
-    to.as<float>()[i % cols * rows + i / cols] = from.as<float>()[i];
-  }
-  return to;
-}
-
 bool Fit(const TensorType& weight, const TensorType& a, const TensorType& b) {
   for (const TensorType* const type : {&weight, &a, &b}) {
     if (type->dtype != kF32 || type->shape.rank() != 2) return false;
@@ -278,41 +241,6 @@ absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTen
     merged.push_back({name, to});
   }
   return merged;
-}
-
-absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters) {
-  const bool gpt2 = adapter.model_type == "gpt2";
-  Arena arena;
-  std::vector<NamedTensor> tensors;
-  std::set<std::string> targets, saved;
-  for (const std::string& name : parameters.Names(Parameters::kTrained)) {
-    WEFT_ASSIGN_OR_RETURN(Tensor tensor, parameters.Find(name));
-    if (gpt2 && IsConv1D(name)) tensor = Transposed(tensor, &arena);
-    const std::string published = PublishedName(adapter.model_type, name);
-    tensors.push_back({absl::StrCat("base_model.model.", published), tensor});
-    absl::string_view layer = published;
-    if (absl::ConsumeSuffix(&layer, kLoraA) || absl::ConsumeSuffix(&layer, kLoraB)) {
-      targets.emplace(layer);
-    } else {
-      if (!absl::ConsumeSuffix(&layer, ".weight")) absl::ConsumeSuffix(&layer, ".bias");
-      saved.emplace(layer);
-    }
-  }
-  Json json = {{"peft_type", "LORA"},
-               {"task_type", gpt2                           ? Json("CAUSAL_LM")
-                             : saved.contains("classifier") ? Json("SEQ_CLS")
-                                                            : Json()},
-               {"base_model_name_or_path", adapter.base.empty() ? Json() : Json(adapter.base)},
-               {"r", adapter.lora.rank},
-               {"lora_alpha", adapter.lora.alpha},
-               {"lora_dropout", adapter.lora.dropout},
-               {"target_modules", targets},
-               {"modules_to_save", saved.empty() ? Json() : Json(saved)},
-               {"fan_in_fan_out", gpt2},  // GPT-2's layers in Hugging Face hold [in, out]
-               {"bias", "none"},
-               {"inference_mode", true}};
-  WEFT_RETURN_IF_ERROR(WriteSafetensors(absl::StrCat(folder, "/", kAdapterWeights), tensors, {{"format", "pt"}}));
-  return WriteFile(absl::StrCat(folder, "/", kAdapterConfig), {json.dump(2), "\n"});
 }
 
 }  // namespace weft

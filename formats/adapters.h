@@ -1,7 +1,6 @@
-// These functions read and write low-rank adapters (models/lora.h) in the files of the package PEFT:
-// adapter_config.json, which names the base model, and adapter_model.safetensors.
+// These functions read low-rank adapters (models/lora.h) in the files of the package PEFT: adapter_config.json, which
+// names the base model, and adapter_model.safetensors. WriteAdapter (write_weights.h) writes them.
 //
-//   WEFT_RETURN_IF_ERROR(WriteAdapter("runs/classify-1", {.lora = options, .base = "minilm"}, parameters));
 //   WEFT_ASSIGN_OR_RETURN(const PublishedModel merged, ReadModel("adapter"));   // weights.h; the format "peft"
 //
 // Merging adds (alpha / rank)·B·A to the weight of each adapter's layer. The result computes what the model with its
@@ -20,9 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/base/arena.h"
-#include "weft/core/parameters.h"
 #include "weft/core/safetensors.h"
-#include "weft/models/lora.h"
 
 namespace weft {
 
@@ -66,16 +63,6 @@ std::string TokenizerOf(const std::string& model);
 // the weight do not fit together.
 absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTensor> tensors, double scale,
                                                        Arena* arena);
-
-// The adapters of a training.
-struct TrainedAdapter {
-  LoraOptions lora;
-  std::string base;        // path of the base model; "" if the base has no file
-  std::string model_type;  // "bert", "gpt2": of the base model in Hugging Face, for the names of its layers
-};
-// Writes the trained weights of `parameters` to both files in `folder`, with the names that PEFT gives them. Layers
-// that are trained without adapters are listed in modules_to_save.
-absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters);
 
 }  // namespace weft
 

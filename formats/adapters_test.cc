@@ -15,6 +15,7 @@
 #include "weft/formats/weights.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
+#include "weft/models/lora.h"
 
 namespace weft {
 namespace {
@@ -86,7 +87,7 @@ void CheckSeparate(const std::string& name, absl::string_view prefix, const Lora
   const std::string folder = absl::StrCat(kPeft, name, "_adapter");
   const absl::StatusOr<PublishedModel> base = ReadModel(kPeft + name);
   ASSERT_TRUE(base.ok()) << base.status();
-  const absl::StatusOr<Weights> file = Weights::ReadSafetensors(absl::StrCat(folder, "/", kAdapterWeights));
+  const absl::StatusOr<Weights> file = Weights::Read(absl::StrCat(folder, "/", kAdapterWeights));
   ASSERT_TRUE(file.ok()) << file.status();
   std::vector<NamedTensor> tensors = Adapter(*file, prefix);
   for (const NamedTensor& named : WeightsOf(*base).tensors()) {

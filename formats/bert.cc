@@ -10,7 +10,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -51,13 +50,10 @@ absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
   if (keys.Find("classifier_dropout") != nullptr) {
     keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
   }
-  if (config.attention_dropout == config.dropout) config.attention_dropout.reset();
   keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
   ReadUsualKeys(keys, {"BertModel", "BertForPreTraining", "BertForMaskedLM", "BertForNextSentencePrediction",
                        kTextClass, kTokensClass});
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
+  return Finished(keys, config);
 }
 
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
@@ -65,8 +61,7 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
   KeyWriter keys;
   keys.Field("model_type", "bert");
   keys.Field("architectures", std::vector<std::string>{"BertModel"});
-  BertConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  BertConfig full = WithFeedForward(config);
   ListBert(keys, full);
   keys.Field("position_embedding_type", "absolute");
   if (config.classifier_pooling != Pooling::kFirst) {  // encoders that are newer than BERT have this key
@@ -133,14 +128,12 @@ void AddLabelScores(LabelScores scores, Json* json) {
 
 namespace {
 
-std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
-  const auto& published = std::get<PublishedBert>(model);
-  const Weights& weights = published.weights;
-  Tape tape;
-  const Bert bert(published.config);
-  const Var hidden = bert.Encode(OneToken(&tape, "tokens", published.config.vocabulary));
+void RecordModel(const PublishedBert& model, int64_t tokens, bool heads, Tape* tape) {
+  const Weights& weights = model.weights;
+  const Bert bert(model.config);
+  const Var hidden = bert.Encode(TokensInput(tape, "tokens", tokens, model.config.vocabulary));
   const bool next_sentence = weights.Has("cls.seq_relationship.");
-  if (!tape.status().ok()) return {};
+  if (!heads || !tape->status().ok()) return;
   if (next_sentence || weights.Has("pooler.dense.")) {
     const Var pooled = bert.Pool(hidden);
     if (next_sentence) bert.NextSentence(pooled);
@@ -151,7 +144,15 @@ std::vector<ParameterSpec> SpecsOf(const PublishedModel& model) {
     const Shape shape = classifier != nullptr ? classifier->type.shape : Shape();
     bert.Classify(hidden, shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
   }
-  return WeightsOn(tape);
+}
+
+ModelSizes SizesOf(const PublishedBert& model) {
+  const BertConfig c = WithFeedForward(model.config);
+  return {.sizes = {{"C", "width", c.width},
+                    {"F", "feed-forward width", c.feed_forward},
+                    {"V", "vocabulary", c.vocabulary},
+                    {"T", "context", c.context}},
+          .context = c.context};
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
@@ -166,7 +167,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
                                    {"cls.predictions.bias", "cls.predictions.decoder.bias"}}) {
     WEFT_RETURN_IF_ERROR(Annotate(bert.weights.Tie(name, copy), bert.weights.path()));
   }
-  WEFT_RETURN_IF_ERROR(bert.weights.Fit(SpecsOf(bert)));
+  WEFT_RETURN_IF_ERROR(bert.weights.Fit(ParametersOf(bert)));
   const Tensor* const classifier = bert.weights.Find("classifier.weight");
   if (classifier == nullptr) return PublishedModel(std::move(bert));
   WEFT_ASSIGN_OR_RETURN(bert.labels, Annotate(LabelsFromJson(json), ConfigPath(folder)));
@@ -193,8 +194,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
                          classes, " rows");
 }
 
-absl::Status Write(const std::string& folder, const PublishedModel& model) {
-  const auto& bert = std::get<PublishedBert>(model);
+absl::Status Write(const PublishedBert& bert, const std::string& folder, const WriteModelOptions&) {
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(bert.config));
   Weights weights = bert.weights;
   const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
@@ -205,7 +205,7 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
         "tokens; wanted cls");
   }
   if (masked || next || classifier) {
-    WEFT_RETURN_IF_ERROR(weights.Apply({{"cls.#", {"cls.#"}}, {"classifier.#", {"classifier.#"}}, {"#", {"bert.#"}}}));
+    WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(PublishedBert::kFamily)));
     const char* const name = masked && next                   ? "BertForPreTraining"
                              : masked                         ? "BertForMaskedLM"
                              : next                           ? "BertForNextSentencePrediction"
@@ -227,7 +227,7 @@ std::string TextOf(const Json& run, const char* key) {
 }
 
 // Returns the configuration, labels and task of a run. Instead of weights, one tensor of zeros for each head tells
-// SpecsOf which heads the run trained.
+// RecordModel which heads the run trained.
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   const Json& model = run.at("model");
   PublishedBert bert;
@@ -256,8 +256,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(std::move(bert));
 }
 
-absl::StatusOr<Json> ToRun(const PublishedModel& model) {
-  const auto& bert = std::get<PublishedBert>(model);
+absl::StatusOr<Json> ToRun(const PublishedBert& bert) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(bert.config));
   if (!bert.labels.empty()) AddLabels(bert.labels, &config);
   AddLabelScores(bert.scores, &config);
@@ -269,17 +268,37 @@ absl::StatusOr<Json> ToRun(const PublishedModel& model) {
   return run;
 }
 
+std::vector<std::string> TiedLayers(const PublishedBert& bert) {
+  if (!bert.weights.Has("cls.predictions.")) return {};
+  return {"embeddings.word_embeddings", "cls.predictions.decoder"};
+}
+
+// Gives the classes Hugging Face's default names if a classifier has another number of classes than the model had.
+void FitLabels(PublishedBert* bert) {
+  const Tensor* const classifier = bert->weights.Find("classifier.weight");
+  if (classifier == nullptr || classifier->type.shape.rank() != 2) return;
+  const int64_t classes = classifier->type.shape.dim(0);
+  if (bert->labels.size() != static_cast<size_t>(classes)) bert->labels = UsualLabels(classes);
+}
+
+constexpr absl::string_view kUnprefixed[] = {"cls.", "classifier"};
+
 }  // namespace
 
 const ModelFamily PublishedBert::kFamily = {
     .name = "a BERT",
     .model_types = kModelTypes,
     .read = Read,
-    .write = Write,
+    .write = OfAnyModel<Write>::Call,
+    .prefix = "bert.",
+    .unprefixed = kUnprefixed,
     .from_run = FromRun,
-    .to_run = ToRun,
-    .parameters = SpecsOf,
-    .vocabulary = [](const PublishedModel& model) { return std::get<PublishedBert>(model).config.vocabulary; },
+    .to_run = OfAnyModel<ToRun>::Call,
+    .record = OfAnyModel<RecordModel>::Call,
+    .sizes = OfAnyModel<SizesOf>::Call,
+    .vocabulary = OfAnyModel<VocabularyOf<PublishedBert>>::Call,
+    .tied = OfAnyModel<TiedLayers>::Call,
+    .fit_labels = OfAnyModel<FitLabels>::Call,
 };
 
 }  // namespace weft

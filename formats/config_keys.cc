@@ -3,7 +3,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
-#include "weft/base/status.h"
 
 namespace weft {
 namespace {

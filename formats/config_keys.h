@@ -20,9 +20,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/base/json.h"
+#include "weft/base/status.h"
 #include "weft/models/layers.h"
 
 namespace weft {
@@ -96,6 +98,14 @@ class KeyReader {
   absl::flat_hash_set<std::string> known_;
   absl::Status status_;
 };
+
+// Returns `config` after KeyReader::Finish and Validate.
+template <class Config>
+absl::StatusOr<Config> Finished(KeyReader& keys, const Config& config) {
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
 
 class KeyWriter {
  public:

@@ -14,7 +14,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
@@ -139,16 +138,6 @@ absl::Status CheckOutput(const ConvertOptions& options, const std::vector<Tokeni
       absl::StrCat(out, " is not empty: set overwrite to replace the files of a model there"));
 }
 
-absl::StatusOr<const Format*> FormatToWrite(const std::string& name, const ModelFamily& family) {
-  std::vector<absl::string_view> possible;
-  for (const Format* const format : Formats()) {
-    if (format->writes == nullptr || !format->writes(family)) continue;
-    if (format->name == name) return format;
-    if (!format->is_own) possible.push_back(format->name);
-  }
-  return InvalidArgument(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", "));
-}
-
 absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const PublishedModel& model) {
   const ModelFamily& family = FamilyOf(model);
   if (family.vocabulary == nullptr) return absl::OkStatus();
@@ -161,15 +150,14 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
   return absl::OkStatus();
 }
 
-// Adds the end tokens of a GPT whose files do not name them, such as a run. Without them, transformers would take the
-// default of the model's type.
+// Adds the end tokens of a model that continues texts and whose files do not name them, such as a run. Without them,
+// transformers would take the default of the model's type.
 absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& model, nlohmann::ordered_json* config) {
-  const auto* const gpt = std::get_if<PublishedGpt>(&model);
-  if (gpt == nullptr) return absl::OkStatus();
+  if (!FamilyOf(model).continues_texts) return absl::OkStatus();
   const std::string path = options.tokenizer.empty() ? TokenizerOf(options.model) : options.tokenizer;
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(path);
   if (!tokenizer.ok()) return absl::OkStatus();
-  return AddEndTokens(options.model, **tokenizer, gpt->config.vocabulary, config);
+  return AddEndTokens(options.model, **tokenizer, FamilyOf(model).vocabulary(model), config);
 }
 
 // Moves all files of `from` and its subfolders except config.json into `to`, and sets `names` to the paths of all files
@@ -223,7 +211,7 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
     WEFT_RETURN_IF_ERROR(WriteFile(absl::StrCat(folder, "/", kGenerationConfig), {generation_, "\n"}));
   }
   // A format may read the files that are there and change the tokenizer's, so it is last.
-  WEFT_RETURN_IF_ERROR(format_->write(folder, model_, options_.write));
+  WEFT_RETURN_IF_ERROR(format_->write(model_, folder, options_.write));
   if (options_.max_shard_size == 0) return absl::OkStatus();
   if (Exists(WeightsPath(folder))) return DivideWeights(folder, options_.max_shard_size);
   return InvalidArgument("max_shard_size is ", options_.max_shard_size, ", but the layout ", options_.format,

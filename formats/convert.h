@@ -52,7 +52,7 @@ class ModelConversion {
   std::string TemporaryFolder() const;
   // Returns the number of weights, over all tensors.
   int64_t CountWeights() const;
-  std::vector<ParameterSpec> parameters() const { return FamilyOf(model_).parameters(model_); }
+  std::vector<ParameterSpec> parameters() const { return ParametersOf(model_); }
   // Returns the number of bytes of the written files of weights.
   uint64_t StoredBytes() const;
   // Returns the names and types of tensors that ignore_extra_tensors left out.

@@ -19,7 +19,6 @@
 #include "weft/formats/token_texts.h"
 #include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
-#include "weft/formats/write_weights.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
@@ -105,8 +104,7 @@ absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   WEFT_RETURN_IF_ERROR(CheckExpressible(kName, {{!config.pre_norm, "pre_norm is false"}}));
   KeyWriter keys;
-  TransformerConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  TransformerConfig full = WithFeedForward(config);
   ListCTranslate2(keys, full);
   Json json = std::move(keys).Finish();
   absl::StatusOr<TransformerConfig> read = CTranslate2ConfigFromJson(json);
@@ -129,7 +127,7 @@ absl::StatusOr<TransformerConfig> ConfigOfModelBin(const Json& json) {
   return config;
 }
 
-absl::StatusOr<PublishedTransformer> Read(const std::string& folder, const Json& json) {
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   const std::string bin = folder + "/model.bin";
   const bool safetensors = Exists(WeightsPath(folder)) || !Exists(bin);
   WEFT_ASSIGN_OR_RETURN(
@@ -155,7 +153,7 @@ absl::StatusOr<PublishedTransformer> Read(const std::string& folder, const Json&
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(layers), path));
   const absl::Status fits = weights.Fit(ParametersOf(PublishedTransformer{config}));
   if (!fits.ok()) return safetensors ? fits : Annotate(fits, bin);
-  return PublishedTransformer{config, std::move(weights), std::move(tokens)};
+  return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
 }
 
 // Gives each tensor its name in CTranslate2, and joins the tensors that are one tensor there. Missing biases stay
@@ -219,14 +217,7 @@ absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  return Read(folder, json);
-}
-
-absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransformer& given) {
+absl::Status Write(const PublishedTransformer& given, const std::string& folder, const WriteModelOptions&) {
   PublishedTransformer model = given;
   model.config.positions = Resolve(model.config.positions, model.config.attention, Positions::kSinusoidal);
   WEFT_RETURN_IF_ERROR(Validate(model.config));
@@ -243,8 +234,6 @@ absl::Status WriteCTranslate2(const std::string& folder, const PublishedTransfor
   return WriteJson(ConfigPath(folder), json);
 }
 
-namespace {
-
 constexpr absl::string_view kFiles[] = {kConfigFile, "model.safetensors", "model.bin"};
 
 }  // namespace
@@ -253,11 +242,9 @@ constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",
     .mark = "ffn_dim or add_source_eos (CTranslate2)",
     .recognizes = [](const Json& config) { return config.contains("ffn_dim") || config.contains("add_source_eos"); },
-    .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedTransformer::kFamily; },
-    .read = [](const std::string& folder, const Json& config) { return AsAnyModel(Read(folder, config)); },
-    .writes = [](const ModelFamily& family) { return &family == &PublishedTransformer::kFamily; },
-    .write = [](const std::string& folder, const PublishedModel& model,
-                const WriteModelOptions&) { return WriteCTranslate2(folder, std::get<PublishedTransformer>(model)); },
+    .only_family = &PublishedTransformer::kFamily,
+    .read = Read,
+    .write = OfAnyModel<Write>::Call,
     .files = kFiles,
 };
 

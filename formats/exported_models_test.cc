@@ -26,6 +26,7 @@ using Positions = PositionKind;
 using ::testing::HasSubstr;
 
 constexpr char kPeers[] = "tests/peers/exports/";
+constexpr WriteModelOptions kPublishedOnly = {.published_classes_only = true};
 
 std::string Folder(const std::string& name) {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
@@ -101,7 +102,7 @@ void ExpectLikeTransformers(const TransformerConfig& config, const std::string& 
   const Json expected = Json::parse(*ReadFile(absl::StrCat(kPeers, "expected.json")))[model_type];
   const PublishedTransformer model = WithWeights(config);
   const std::string folder = Folder(model_type);
-  const absl::Status written = WriteMarian(folder, model);
+  const absl::Status written = WriteModel(folder, model, "huggingface", kPublishedOnly);
   ASSERT_TRUE(written.ok()) << written;
   const Json json = Json::parse(*ReadFile(folder + "/config.json"));
   EXPECT_EQ(json["model_type"], model_type);
@@ -130,8 +131,8 @@ TEST(ExportedModelsTest, LogitsAreThoseOfTransformers) {
 TEST(ExportedModelsTest, FeaturesArePermutedForSinusoidsInHalves) {
   const PublishedTransformer model = WithWeights(Small());
   const std::string folder = Folder("marian");
-  ASSERT_TRUE(WriteMarian(folder, model).ok());
-  const Weights theirs = *Weights::ReadSafetensors(folder + "/model.safetensors");
+  ASSERT_TRUE(WriteModel(folder, model, "huggingface", kPublishedOnly).ok());
+  const Weights theirs = *Weights::Read(folder + "/model.safetensors");
   const auto value = [](const Weights& weights, const std::string& name, int64_t i) {
     return weights.Find(name)->as<const float>()[i];
   };
@@ -160,7 +161,7 @@ TEST(ExportedModelsTest, OtherSinusoidsBecomeATable) {
   config.bias = false;
   const PublishedTransformer model = WithWeights(config);
   const std::string folder = Folder("blenderbot");
-  ASSERT_TRUE(WriteMarian(folder, model).ok());
+  ASSERT_TRUE(WriteModel(folder, model, "huggingface", kPublishedOnly).ok());
   const absl::StatusOr<PublishedModel> read = ReadModel(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   const auto& again = std::get<PublishedTransformer>(*read);
@@ -173,8 +174,8 @@ TEST(ExportedModelsTest, OtherSinusoidsBecomeATable) {
 TEST(ExportedModelsTest, AHeadThatDiffersFromTheTableStays) {
   const PublishedTransformer model = WithWeights(SmallPreNorm());
   const std::string folder = Folder("tied"), path = folder + "/model.safetensors";
-  ASSERT_TRUE(WriteMarian(folder, model).ok());
-  Weights weights = *Weights::ReadSafetensors(path);
+  ASSERT_TRUE(WriteModel(folder, model, "huggingface", kPublishedOnly).ok());
+  Weights weights = *Weights::Read(path);
   for (const char* const name : {"lm_head.weight", "model.encoder.embed_tokens.weight", "model.shared.weight"}) {
     Weights renamed = weights;
     ASSERT_TRUE(renamed.Apply({{"model.shared.weight", {name}}}).ok());
@@ -196,7 +197,7 @@ TEST(ExportedModelsTest, AHeadThatDiffersFromTheTableStays) {
 
 TEST(ExportedModelsTest, ModelBinIsCTranslate2s) {
   const std::string folder = Folder("ctranslate2");
-  ASSERT_TRUE(WriteCTranslate2(folder, WithWeights(Small())).ok());
+  ASSERT_TRUE(WriteModel(folder, WithWeights(Small()), "ctranslate2").ok());
   const std::string got = *ReadFile(folder + "/model.bin"), wanted = *ReadFile(absl::StrCat(kPeers, "ctranslate2.bin"));
   ASSERT_EQ(got.size(), wanted.size());
   EXPECT_TRUE(got == wanted) << "byte " << std::mismatch(got.begin(), got.end(), wanted.begin()).first - got.begin();
@@ -207,7 +208,8 @@ TEST(ExportedModelsTest, ModelBinIsCTranslate2s) {
 
 TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
   const auto error = [](const TransformerConfig& config) {
-    return std::string(WriteMarian("nowhere", {config, {}}).message());
+    return std::string(
+        WriteModel("nowhere", PublishedTransformer{config, {}}, "huggingface", kPublishedOnly).message());
   };
   TransformerConfig config = Small();
   config.pre_norm = true;
@@ -226,9 +228,10 @@ TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
 
 TEST(ExportedModelsTest, AnUnusualOptionIsRefusedByAllLayouts) {
   const auto expect = [](const TransformerConfig& config, const std::string& option) {
-    EXPECT_THAT(std::string(WriteMarian("nowhere", {config, {}}).message()),
-                HasSubstr("not marian, because " + option));
-    EXPECT_EQ(std::string(WriteCTranslate2("nowhere", {config, {}}).message()),
+    EXPECT_THAT(
+        std::string(WriteModel("nowhere", PublishedTransformer{config, {}}, "huggingface", kPublishedOnly).message()),
+        HasSubstr("not marian, because " + option));
+    EXPECT_EQ(std::string(WriteModel("nowhere", PublishedTransformer{config, {}}, "ctranslate2").message()),
               "a configuration of CTranslate2's Transformer cannot say that " + option);
   };
   TransformerConfig config = Small();

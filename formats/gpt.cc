@@ -1,5 +1,6 @@
 // This file defines PublishedGpt::kFamily. The functions read and write GPT-2, Llama and Mistral in Hugging Face's
 // layout, and read minGPT's gpt-nano. FromRun describes the GPT of a training run.
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -9,7 +10,6 @@
 #include "weft/formats/gpt_layouts.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
@@ -132,8 +132,8 @@ absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& ru
   return PublishedModel(PublishedGpt{config, {}});
 }
 
-absl::StatusOr<Json> ToRun(const PublishedModel& model) {
-  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(std::get<PublishedGpt>(model).config));
+absl::StatusOr<Json> ToRun(const PublishedGpt& model) {
+  WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(model.config));
   return Json{{"model", std::move(config)}};
 }
 
@@ -159,8 +159,7 @@ absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
   }
   ReadUsualKeys(keys, {"GPT2LMHeadModel", "GPT2Model", "LlamaForCausalLM", "MistralForCausalLM"});
   keys.Harmless({"is_decoder"});
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  return CheckedGptConfig(std::move(config));
+  return Finished(keys, config);
 }
 
 absl::StatusOr<Json> ToJson(const GptConfig& config) {
@@ -175,9 +174,8 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
                                                        : llama ? "LlamaForCausalLM"
                                                                : "GPT2LMHeadModel"});
   if (llama) {
-    GptConfig full = config;
+    GptConfig full = WithFeedForward(config);
     if (full.attention.key_value_heads == 0) full.attention.key_value_heads = full.heads;
-    if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
     ListLlama(keys, full);
   } else {
     ListGpt2(keys, config);
@@ -193,28 +191,21 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
 
 namespace {
 
-std::vector<ParameterSpec> SpecsOf(const GptConfig& config) {
-  Tape tape;
-  Gpt(config).Logits(OneToken(&tape, "tokens", config.vocabulary));
-  return WeightsOn(tape);
-}
-
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(GptConfig config, Annotate(GptConfigFromJson(json), ConfigPath(folder)));
   std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop()};
   if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
-    rules.push_back(TransposedGpt2Weights());
+    rules.push_back(TransposeRules(PublishedGpt::kFamily));
   }
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, rules));
   // As in the package transformers, a head that differs from the token table stays, whatever the configuration says.
   config.tied_head =
       config.tied_head && weights.Tie(absl::StrCat(TokenTable(config), ".weight"), "lm_head.weight").ok();
-  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(config)));
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{config})));
   return PublishedModel(PublishedGpt{config, std::move(weights)});
 }
 
-absl::Status Write(const std::string& folder, const PublishedModel& model) {
-  const auto& gpt = std::get<PublishedGpt>(model);
+absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const WriteModelOptions&) {
   if (gpt.config.names == GptConfig::Names::kLlama) {
     WEFT_ASSIGN_OR_RETURN(const PublishedGpt halves, WithRotary(gpt, RotaryLayout::kHalves));
     WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(halves.config));
@@ -222,10 +213,45 @@ absl::Status Write(const std::string& folder, const PublishedModel& model) {
   }
   WEFT_ASSIGN_OR_RETURN(PublishedGpt full, WithBiases(gpt));
   WEFT_ASSIGN_OR_RETURN(const Json json, ToJson(full.config));
-  WEFT_RETURN_IF_ERROR(full.weights.Apply(TransposedGpt2Weights()));
-  WEFT_RETURN_IF_ERROR(full.weights.Apply(Gpt2Prefix()));
+  WEFT_RETURN_IF_ERROR(full.weights.Apply(TransposeRules(PublishedGpt::kFamily)));
+  WEFT_RETURN_IF_ERROR(full.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
   return WriteModelFolder(folder, json, full.weights);
 }
+
+void RecordModel(const PublishedGpt& model, int64_t tokens, bool, Tape* tape) {
+  Gpt(model.config).Logits(TokensInput(tape, "tokens", tokens, model.config.vocabulary));
+}
+
+ModelSizes SizesOf(const PublishedGpt& model) {
+  const GptConfig c = WithFeedForward(model.config);
+  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
+  const int64_t keys = head.key_value_heads * head.key_width, values = head.key_value_heads * head.value_width;
+  ModelSizes sizes = {.sizes = {{"C", "width", c.width},
+                                {"F", "feed-forward width", c.feed_forward},
+                                {"V", "vocabulary", c.vocabulary},
+                                {"T", "context", c.context}},
+                      .context = c.context,
+                      .cache_bytes = c.layers * (keys + values) * static_cast<int64_t>(sizeof(float))};
+  if (keys == values && keys != c.width) sizes.sizes.push_back({"K", "width of keys and values", keys});
+  return sizes;
+}
+
+std::vector<std::string> TiedLayers(const PublishedGpt& model) {
+  if (!model.config.tied_head) return {};
+  return {std::string(TokenTable(model.config)), "lm_head"};
+}
+
+absl::Status Untie(PublishedGpt* model) {
+  const Tensor table = *model->weights.Find(absl::StrCat(TokenTable(model->config), ".weight"));
+  WEFT_ASSIGN_OR_RETURN(const Tensor head, model->weights.Add("lm_head.weight", table.type));
+  std::memcpy(head.data, table.data, table.type.bytes());
+  model->config.tied_head = false;
+  return absl::OkStatus();
+}
+
+constexpr absl::string_view kUnprefixed[] = {"lm_head"};
+constexpr absl::string_view kTransposed[] = {"h.#.attn.c_attn.weight", "h.#.attn.c_proj.weight", "h.#.mlp.c_fc.weight",
+                                             "h.#.mlp.c_proj.weight"};
 
 }  // namespace
 
@@ -233,11 +259,18 @@ const ModelFamily PublishedGpt::kFamily = {
     .name = "a GPT",
     .model_types = kModelTypes,
     .read = Read,
-    .write = Write,
+    .write = OfAnyModel<Write>::Call,
+    .prefix = "transformer.",
+    .unprefixed = kUnprefixed,
+    .transposed = kTransposed,
     .from_run = FromRun,
-    .to_run = ToRun,
-    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedGpt>(model).config); },
-    .vocabulary = [](const PublishedModel& model) { return std::get<PublishedGpt>(model).config.vocabulary; },
+    .to_run = OfAnyModel<ToRun>::Call,
+    .record = OfAnyModel<RecordModel>::Call,
+    .sizes = OfAnyModel<SizesOf>::Call,
+    .vocabulary = OfAnyModel<VocabularyOf<PublishedGpt>>::Call,
+    .continues_texts = true,
+    .tied = OfAnyModel<TiedLayers>::Call,
+    .untie = OfAnyModel<Untie>::Call,
 };
 
 }  // namespace weft

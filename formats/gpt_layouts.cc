@@ -3,35 +3,15 @@
 #include "weft/formats/gpt_layouts.h"
 
 #include <cstring>
-#include <optional>
 
 #include "absl/strings/match.h"
 #include "weft/base/status.h"
 
 namespace weft {
 
-absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config) {
-  for (std::optional<double>* dropout : {&config.attention_dropout, &config.embedding_dropout}) {
-    if (*dropout == config.dropout) dropout->reset();
-  }
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
-}
-
 absl::string_view TokenTable(const GptConfig& config) {
   return config.names == GptConfig::Names::kLlama ? "model.embed_tokens" : "wte";
 }
-
-std::vector<Weights::Rule> TransposedGpt2Weights() {
-  std::vector<Weights::Rule> rules;
-  for (const char* name :
-       {"h.#.attn.c_attn.weight", "h.#.attn.c_proj.weight", "h.#.mlp.c_fc.weight", "h.#.mlp.c_proj.weight"}) {
-    rules.push_back({name, {name}, /*transpose=*/true});
-  }
-  return rules;
-}
-
-std::vector<Weights::Rule> Gpt2Prefix() { return {{"lm_head.weight", {"lm_head.weight"}}, {"#", {"transformer.#"}}}; }
 
 std::vector<Weights::Rule> GptTensorsToDrop() {
   return {{"h.#.attn.bias", {}}, {"h.#.attn.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};

@@ -11,17 +11,9 @@
 
 namespace weft {
 
-// Returns the validated configuration. If attention_dropout or embedding_dropout equals `dropout`, it becomes unset,
-// which means the same.
-absl::StatusOr<GptConfig> CheckedGptConfig(GptConfig config);
-
 // Returns the name of the token table's layer.
 absl::string_view TokenTable(const GptConfig& config);
 
-// Returns rules that transpose the layers that Hugging Face's GPT-2 stores as [in, out].
-std::vector<Weights::Rule> TransposedGpt2Weights();
-// Returns rules that put "transformer." before every name except the head's.
-std::vector<Weights::Rule> Gpt2Prefix();
 // Returns rules that drop tensors that PyTorch saves but that are no parameters: causal masks and rotary frequencies.
 std::vector<Weights::Rule> GptTensorsToDrop();
 

@@ -17,7 +17,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 #include "weft/models/validate.h"
 
 namespace weft {
@@ -25,6 +24,7 @@ namespace {
 
 constexpr uint32_t kMagic = 0x616b3432;                        // the first number of version 1
 constexpr size_t kHeaderBytes[] = {7 * sizeof(int32_t), 256};  // by version
+constexpr absl::string_view kFiles[] = {"model.bin"};
 constexpr size_t kTiedAt = 9 * sizeof(int32_t);  // offset of the header's byte for a tied head, in version 1
 
 // Returns the model of a file with the sizes of `sizes`.
@@ -102,9 +102,7 @@ absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
+absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ordered_json&) {
   WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const absl::string_view bytes = file.bytes();
   std::array<int32_t, 9> header = {};
@@ -142,11 +140,12 @@ absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path) {
   WEFT_RETURN_IF_ERROR(VisitTensors(config, version, read));
   at += 4 * static_cast<size_t>(TableSize(config, version));
   if (!config.tied_head) WEFT_RETURN_IF_ERROR(read("lm_head.weight", {config.vocabulary, config.width}));
-  return gpt;
+  return PublishedModel(std::move(gpt));
 }
 
-absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int version) {
+absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const WriteModelOptions& options) {
   const GptConfig& config = gpt.config;
+  const int version = options.llama2c_version;
   WEFT_RETURN_IF_ERROR(
       CheckExpressible("llama2.c", {{config.names != GptConfig::Names::kLlama, "the model is GPT-2's"},
                                     {!config.attention.rotary, "positions are not rotary"},
@@ -156,7 +155,7 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
   const absl::StatusOr<GptConfig> written = ModelOf(config);
   WEFT_RETURN_IF_ERROR(CheckReadBack("llama2.c", in_pairs, written, /*training=*/false));
   WEFT_ASSIGN_OR_RETURN(PublishedGpt pairs, WithRotary(gpt, RotaryLayout::kPairs));
-  if (pairs.config.feed_forward == 0) pairs.config.feed_forward = 4 * config.width;
+  pairs.config = WithFeedForward(pairs.config);
   if (pairs.config.attention.key_value_heads == 0) pairs.config.attention.key_value_heads = config.heads;
   WEFT_RETURN_IF_ERROR(Parameters::Check("the checkpoint", pairs.weights.tensors(), ParametersOf(pairs)));
 
@@ -196,12 +195,8 @@ absl::Status WriteLlama2c(const std::string& path, const PublishedGpt& gpt, int 
   }
   parts.emplace_back(reinterpret_cast<const char*>(tables.data()), tables.size() * sizeof(float));
   if (!config.tied_head) WEFT_RETURN_IF_ERROR(write("lm_head.weight", {}));
-  return WriteFile(path, parts);
+  return WriteFile(absl::StrCat(folder, "/", kFiles[0]), parts);
 }
-
-namespace {
-
-constexpr absl::string_view kFiles[] = {"model.bin"};
 
 }  // namespace
 
@@ -209,15 +204,9 @@ constexpr Format kLlama2cFormat = {
     .name = "llama2.c",
     .mark = "",
     .recognizes = [](const nlohmann::ordered_json& config) { return config.is_null(); },
-    .family = [](const nlohmann::ordered_json&) -> absl::StatusOr<const ModelFamily*> {
-      return &PublishedGpt::kFamily;
-    },
-    .read = [](const std::string& path, const nlohmann::ordered_json&) { return AsAnyModel(ReadLlama2c(path)); },
-    .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
-    .write =
-        [](const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
-          return WriteLlama2c(folder + "/model.bin", std::get<PublishedGpt>(model), options.llama2c_version);
-        },
+    .only_family = &PublishedGpt::kFamily,
+    .read = Read,
+    .write = OfAnyModel<Write>::Call,
     .files = kFiles,
 };
 

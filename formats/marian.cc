@@ -19,7 +19,6 @@
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/translation_tokenizer.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -139,7 +138,7 @@ bool PositionsAreSinusoids(const Weights& weights, int64_t width) {
 
 }  // namespace
 
-absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder, const Json& json) {
+absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
   const std::string table = config.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
@@ -175,7 +174,7 @@ absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder, const
   if (config.positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(weights, Permute(weights, /*to_halves=*/false));
   }
-  return PublishedTransformer{config, std::move(weights)};
+  return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 
 absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model) {

@@ -1,6 +1,6 @@
-// These functions serve WriteMarian (write_weights.h), and read what it writes: Transformers in the names of three
-// classes of Hugging Face's transformers: MarianMTModel, PegasusForConditionalGeneration and
-// BlenderbotForConditionalGeneration. No other folder includes this header.
+// These functions read and write Transformers in the names of three classes of Hugging Face's transformers:
+// MarianMTModel, PegasusForConditionalGeneration and BlenderbotForConditionalGeneration. No other folder includes this
+// header.
 //
 //   marian      norms come after each layer, positions are sinusoids, the two sides may have token tables of their own
 //   pegasus     norms come first, positions are sinusoids, both sides and the output layer share one token table
@@ -43,7 +43,9 @@ bool IsMarian(const nlohmann::ordered_json& config);
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const nlohmann::ordered_json& json);
 // Reads model.safetensors of a folder with the config.json `json`. Sinusoids are read as PositionKind::kSinusoidal. A
 // table of positions that is not the class's sinusoids is read as PositionKind::kLearned.
-absl::StatusOr<PublishedTransformer> ReadMarian(const std::string& folder, const nlohmann::ordered_json& json);
+absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const nlohmann::ordered_json& json);
+// Writes the model in the first class that has it (WriteModel in write_weights.h).
+absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model);
 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
 // which names the option that each class lacks, with its value.

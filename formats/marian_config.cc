@@ -138,9 +138,7 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
                  "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache"});
   ReadUsualKeys(keys, {layout->architecture}, /*encoder_decoder=*/true);
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
+  return Finished(keys, config);
 }
 
 Json MarianToJson(const std::string& model_type, const TransformerConfig& config, const TranslationTokens& tokens) {
@@ -149,8 +147,7 @@ Json MarianToJson(const std::string& model_type, const TransformerConfig& config
   const Layout* const layout = FindLayout(model_type);
   keys.Field("architectures", std::vector<std::string>{layout->architecture});
   keys.Field("is_encoder_decoder", true);
-  TransformerConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  TransformerConfig full = WithFeedForward(config);
   ListMarian(keys, full);
   if (layout->separate_tables) {
     keys.Field("share_encoder_decoder_embeddings", full.shared_embeddings);

@@ -7,9 +7,11 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/formats/adapters.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_path.h"
 #include "weft/formats/weight_files.h"
@@ -19,10 +21,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// A model has the first of these formats that recognizes it.
-constexpr const Format* kFormats[] = {&kRunFormat,     &kWeftFormat,    &kPeftFormat,       &kHuggingFaceFormat,
-                                      &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
 
 template <class... Models>
 absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) {
@@ -49,6 +47,42 @@ absl::StatusOr<Json> ReadConfigOf(const std::string& model) {
   return ReadConfig(path);
 }
 
+absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
+  const Json& type = *FindModelType(config);
+  if (const ModelFamily* const family = FamilyOfType(type)) return family;
+  std::vector<absl::string_view> known;
+  for (const ModelFamily* const family : ModelFamilies()) {
+    known.insert(known.end(), family->model_types.begin(), family->model_types.end());
+  }
+  return InvalidArgument("model_type is ", type.dump(-1, ' ', false, Json::error_handler_t::replace),
+                         ", which is not supported; wanted one of ", absl::StrJoin(known, ", "));
+}
+
+constexpr absl::string_view kHuggingFaceFiles[] = {kConfigFile, "model.safetensors", kGenerationConfig};
+
+}  // namespace
+
+// The format of Hugging Face: a folder with config.json, whose key model_type tells the family, and model.safetensors.
+constexpr Format kHuggingFaceFormat = {
+    .name = "huggingface",
+    .mark = "model_type (Hugging Face)",
+    .recognizes = [](const Json& config) { return FindModelType(config) != nullptr; },
+    .family = FamilyOfConfig,
+    .read = [](const std::string& folder, const Json& config) -> absl::StatusOr<PublishedModel> {
+      WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfConfig(config), ConfigPath(folder)));
+      return family->read(folder, config);
+    },
+    .write = [](const PublishedModel& model, const std::string& folder,
+                const WriteModelOptions& options) { return FamilyOf(model).write(model, folder, options); },
+    .files = kHuggingFaceFiles,
+};
+
+namespace {
+
+// A model has the first of these formats that recognizes it.
+constexpr const Format* kFormats[] = {&kRunFormat,     &kWeftFormat,    &kPeftFormat,       &kHuggingFaceFormat,
+                                      &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
+
 absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& config) {
   std::string marks;
   for (const Format* const format : kFormats) {
@@ -60,6 +94,7 @@ absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& con
 }
 
 absl::StatusOr<const ModelFamily*> FamilyIn(const std::string& path, const Format& format, const Json& config) {
+  if (format.only_family != nullptr) return format.only_family;
   return Annotate(format.family(config), IsAdapter(path) ? absl::StrCat(path, "/", kAdapterConfig) : ConfigPath(path));
 }
 
@@ -79,6 +114,17 @@ const ModelFamily* FamilyOfType(const Json& model_type) {
 }
 
 const ModelFamily& FamilyOf(const PublishedModel& model) { return *ModelFamilies()[model.index()]; }
+
+absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelFamily& family) {
+  std::vector<absl::string_view> possible;
+  for (const Format* const format : kFormats) {
+    const bool fits = format->only_family == nullptr || format->only_family == &family;
+    if (format->write == nullptr || !fits || (format->is_own && family.to_run == nullptr)) continue;
+    if (format->name == name) return format;
+    if (!format->is_own) possible.push_back(format->name);
+  }
+  return InvalidArgument(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", "));
+}
 
 absl::StatusOr<const Format*> FindFormat(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
@@ -110,11 +156,21 @@ absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const 
   return model;
 }
 
-absl::Status WriteHuggingFace(const std::string& folder, const PublishedModel& model) {
-  return FamilyOf(model).write(folder, model);
+absl::Status WriteModel(const std::string& folder, const PublishedModel& model, absl::string_view format,
+                        const WriteModelOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(const Format* const found, FormatToWrite(format, FamilyOf(model)));
+  return found->write(model, folder, options);
 }
 
-std::vector<ParameterSpec> ParametersOf(const PublishedModel& model) { return FamilyOf(model).parameters(model); }
+std::vector<ParameterSpec> ParametersOf(const PublishedModel& model) {
+  Tape tape;
+  FamilyOf(model).record(model, /*tokens=*/1, /*heads=*/true, &tape);
+  std::vector<ParameterSpec> weights;
+  for (const ParameterSpec& spec : tape.program().parameters) {
+    if (spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kStatistic) weights.push_back(spec);
+  }
+  return weights;
+}
 
 absl::Status CheckVocabulary(const std::string& whose, int64_t tokens, int64_t rows) {
   if (tokens <= rows && 2 * tokens > rows) return absl::OkStatus();

@@ -7,7 +7,7 @@
 //
 // To add a format, write one file that defines its row, and name the row in model_formats.cc. To add a family, write
 // the model (models/), add its Published struct to PublishedModel in weights.h, and write one file that defines the
-// struct's kFamily: vit.cc is the shortest example.
+// struct's kFamily, a row with all that other code needs to know of the family: vit.cc is the shortest example.
 #ifndef WEFT_FORMATS_MODEL_FORMATS_H_
 #define WEFT_FORMATS_MODEL_FORMATS_H_
 
@@ -24,26 +24,16 @@
 
 namespace weft {
 
-// A ModelFamily describes one kind of model by the functions and properties that formats need. The functions take and
-// return the family's own alternative of PublishedModel.
-struct ModelFamily {
-  const char* name;                                 // with an article: "a GPT"
-  absl::Span<const absl::string_view> model_types;  // values of the key model_type in config.json
-
-  // Read and write a folder in Hugging Face's layout. `config`: the contents of config.json.
-  absl::StatusOr<PublishedModel> (*read)(const std::string& folder, const nlohmann::ordered_json& config);
-  absl::Status (*write)(const std::string& folder, const PublishedModel& model);
-
-  // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
-  // head that the run trained has one tensor of zeros. Null if no training makes such a model.
-  absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
-  // The inverse of from_run: returns the keys of a run's config.json that describe `model`. Null if from_run is null.
-  absl::StatusOr<nlohmann::ordered_json> (*to_run)(const PublishedModel& model);
-  // Returns the weights that a checkpoint of the model holds.
-  std::vector<ParameterSpec> (*parameters)(const PublishedModel& model);
-  // Returns the number of rows of the token table, which the tokenizer must fit (CheckVocabulary). The function pointer
-  // is null if the model has no token table, or separate ones for sources and targets.
-  int64_t (*vocabulary)(const PublishedModel& model);
+// A size of a model and its name: {"C", "width", 768}.
+struct SizeName {
+  std::string name, meaning;
+  int64_t value = 0;
+};
+// The sizes by which `weft summary` describes a model.
+struct ModelSizes {
+  std::vector<SizeName> sizes;
+  int64_t context = 0;      // maximum number of tokens of a sequence; of a ViT, the number of patches
+  int64_t cache_bytes = 0;  // of keys and values, for each token that is generated; 0: the model generates none
 };
 
 struct WriteModelOptions {
@@ -52,6 +42,43 @@ struct WriteModelOptions {
   // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
   // this project's own model_type "transformer" (false).
   bool published_classes_only = false;
+};
+
+// A ModelFamily describes one kind of model by all that other code needs to know of it. The functions take and return
+// the family's own alternative of PublishedModel.
+struct ModelFamily {
+  const char* name;                                 // with an article: "a GPT"
+  absl::Span<const absl::string_view> model_types;  // values of the key model_type in config.json
+
+  // Read and write a folder in Hugging Face's layout. `config`: the contents of config.json.
+  absl::StatusOr<PublishedModel> (*read)(const std::string& folder, const nlohmann::ordered_json& config);
+  absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
+  // Hugging Face's classes with a head put `prefix` before the names of all tensors except those that begin with one of
+  // `unprefixed`. They store the weights `transposed`, patterns as in Weights::Rule, as [in, out]. All this holds for
+  // the first of model_types; the others have the model's own names and layouts.
+  absl::string_view prefix;
+  absl::Span<const absl::string_view> unprefixed, transposed;
+
+  // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
+  // head that the run trained has one tensor of zeros. Null if no training makes such a model.
+  absl::StatusOr<PublishedModel> (*from_run)(const std::string& folder, const nlohmann::ordered_json& run);
+  // The inverse of from_run: returns the keys of a run's config.json that describe `model`. Null if from_run is null.
+  absl::StatusOr<nlohmann::ordered_json> (*to_run)(const PublishedModel& model);
+  // Records the forward pass of one sequence of `tokens` tokens. If `heads` is true, also records the optional heads
+  // for which the model has weights.
+  void (*record)(const PublishedModel& model, int64_t tokens, bool heads, Tape* tape);
+  ModelSizes (*sizes)(const PublishedModel& model);
+  // Returns the number of rows of the token table, which the tokenizer must fit (CheckVocabulary). The function pointer
+  // is null if the model has no token table, or separate ones for sources and targets.
+  int64_t (*vocabulary)(const PublishedModel& model);
+  bool continues_texts = false;  // true: generation_config.json must name the tokens that end a text
+
+  // Low-rank adapters (adapters.h). `tied` returns the names of the layers that have one weight in common with another
+  // layer. `untie` gives the second of these layers a weight of its own; null: the model can't have such a weight.
+  std::vector<std::string> (*tied)(const PublishedModel& model);
+  absl::Status (*untie)(PublishedModel* model) = nullptr;
+  // Makes the names of classes fit a classifier that an adapter has replaced. May be null.
+  void (*fit_labels)(PublishedModel* model) = nullptr;
 };
 
 // A layout of files that holds models.
@@ -63,13 +90,13 @@ struct Format {
   // Reports whether a model has this format. Here and below, `config` has the contents of the folder's config.json. It
   // is null for a file.
   bool (*recognizes)(const nlohmann::ordered_json& config);
-  // Returns the model's family without reading weights. Errors do not name the file.
+  const ModelFamily* only_family;  // the family of all models of this format; null: models are of any family
+  // Returns the model's family without reading weights. Errors do not name the file. Null if there is only one family.
   absl::StatusOr<const ModelFamily*> (*family)(const nlohmann::ordered_json& config);
   absl::StatusOr<PublishedModel> (*read)(const std::string& path, const nlohmann::ordered_json& config);
 
-  // Reports whether models of a family can be written. If the format is only read, `writes` and `write` are null.
-  bool (*writes)(const ModelFamily& family);
-  absl::Status (*write)(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options);
+  // Writes a model. Null if the format is only read.
+  absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
   bool is_own = false;                        // true: only Weft reads the format, so weft export does not offer it
 };
@@ -78,6 +105,10 @@ absl::Span<const ModelFamily* const> ModelFamilies();
 absl::Span<const Format* const> Formats();
 // Returns the family of a model that was read.
 const ModelFamily& FamilyOf(const PublishedModel& model);
+
+// Returns the format called `name`, if models of `family` can be written in it. Otherwise returns InvalidArgument,
+// which names the formats that are possible.
+absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelFamily& family);
 
 // Returns the format of the model at `path`, a file or folder. Returns NotFound if `path` or the folder's config.json
 // is missing, and InvalidArgument if no format recognises the model.

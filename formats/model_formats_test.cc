@@ -17,15 +17,18 @@ TEST(ModelFormatsTest, RowsAreCompleteAndTheirNamesUnique) {
   std::set<absl::string_view> names;
   for (const Format* const format : Formats()) {
     EXPECT_TRUE(names.insert(format->name).second) << format->name;
-    EXPECT_TRUE(format->recognizes != nullptr && format->family != nullptr && format->read != nullptr);
-    EXPECT_EQ(format->write != nullptr, format->writes != nullptr) << format->name;
+    EXPECT_TRUE(format->recognizes != nullptr && format->read != nullptr) << format->name;
+    EXPECT_NE(format->family != nullptr, format->only_family != nullptr) << format->name;
     EXPECT_EQ(format->write != nullptr, !format->files.empty()) << format->name;
   }
   std::set<absl::string_view> types;
   for (const ModelFamily* const family : ModelFamilies()) {
     EXPECT_FALSE(family->model_types.empty()) << family->name;
     for (const absl::string_view type : family->model_types) EXPECT_TRUE(types.insert(type).second) << type;
-    EXPECT_TRUE(family->read != nullptr && family->write != nullptr && family->parameters != nullptr);
+    EXPECT_TRUE(family->read != nullptr && family->write != nullptr) << family->name;
+    EXPECT_TRUE(family->record != nullptr && family->sizes != nullptr) << family->name;
+    EXPECT_EQ(family->from_run != nullptr, family->to_run != nullptr) << family->name;
+    EXPECT_TRUE(family->untie == nullptr || family->tied != nullptr) << family->name;
   }
 }
 

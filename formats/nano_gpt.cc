@@ -9,7 +9,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -50,8 +49,7 @@ absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
   GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
   ListNanoGpt(keys, config);
   keys.Choice("activation_function", kActivations, config.activation);
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  return CheckedGptConfig(std::move(config));
+  return Finished(keys, config);
 }
 
 absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
@@ -75,7 +73,7 @@ absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
 
 namespace {
 
-absl::StatusOr<PublishedGpt> Read(const std::string& folder, const Json& json) {
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(const GptConfig config, Annotate(NanoGptConfigFromJson(json), ConfigPath(folder)));
   // torch.compile adds the prefix "_orig_mod.".
   WEFT_ASSIGN_OR_RETURN(
@@ -89,17 +87,10 @@ absl::StatusOr<PublishedGpt> Read(const std::string& folder, const Json& json) {
     }
   }
   WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{config})));
-  return PublishedGpt{config, std::move(weights)};
+  return PublishedModel(PublishedGpt{config, std::move(weights)});
 }
 
-}  // namespace
-
-absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadConfig(folder));
-  return Read(folder, json);
-}
-
-absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
+absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const WriteModelOptions&) {
   PublishedGpt model = gpt;
   if (HasNoBias(gpt)) {
     WEFT_RETURN_IF_ERROR(model.weights.Apply({{"#.bias", {}}}));
@@ -111,21 +102,21 @@ absl::Status WriteNanoGpt(const std::string& folder, const PublishedGpt& gpt) {
   const Tensor* const table = model.weights.Find("wte.weight");
   if (table == nullptr) return InvalidArgument("the model has no 'wte.weight'");
   const Tensor tied = *table;
-  WEFT_RETURN_IF_ERROR(model.weights.Apply(Gpt2Prefix()));
+  WEFT_RETURN_IF_ERROR(model.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
   WEFT_ASSIGN_OR_RETURN(const Tensor head, model.weights.Add("lm_head.weight", tied.type));
   std::copy(tied.data, tied.data + tied.type.bytes(), head.data);
   return WriteModelFolder(folder, json, model.weights);
 }
 
+}  // namespace
+
 constexpr Format kNanoGptFormat = {
     .name = "nanogpt",
     .mark = "block_size (nanoGPT)",
     .recognizes = [](const Json& config) { return config.contains("model_args") || config.contains("block_size"); },
-    .family = [](const Json&) -> absl::StatusOr<const ModelFamily*> { return &PublishedGpt::kFamily; },
-    .read = [](const std::string& folder, const Json& config) { return AsAnyModel(Read(folder, config)); },
-    .writes = [](const ModelFamily& family) { return &family == &PublishedGpt::kFamily; },
-    .write = [](const std::string& folder, const PublishedModel& model,
-                const WriteModelOptions&) { return WriteNanoGpt(folder, std::get<PublishedGpt>(model)); },
+    .only_family = &PublishedGpt::kFamily,
+    .read = Read,
+    .write = OfAnyModel<Write>::Call,
     .files = kFolderFiles,
 };
 

@@ -1,19 +1,23 @@
-// This file defines the format of adapters by PEFT, which is only read: adapter_config.json and
-// adapter_model.safetensors (adapters.h). The result is the base model with the adapters merged into its weights.
+// This file defines the format of adapters by PEFT: adapter_config.json and adapter_model.safetensors (adapters.h). The
+// model that is read is the base model with the adapters merged into its weights. WriteAdapter writes adapters alone.
+// PEFT names a tensor "base_model.model.", then the layer's name in Hugging Face's model, then ".lora_A.weight".
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "weft/base/arena.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
+#include "weft/core/safetensors.h"
 #include "weft/formats/adapters.h"
-#include "weft/formats/config_json.h"
-#include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
+#include "weft/formats/write_weights.h"
+#include "weft/models/lora.h"
 
 namespace weft {
 namespace {
@@ -42,7 +46,7 @@ std::string OwnName(const std::string& name, const Weights& weights) {
 // Returns the adapter's tensors with the names of Hugging Face's layers. PEFT calls the weights of a layer that has an
 // adapter "base_layer". The adapter A·B of an embedding, whose table is [in, out], becomes that of the weight's rows.
 absl::StatusOr<Weights> ReadTensors(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(Weights adapter, Weights::ReadSafetensors(path));
+  WEFT_ASSIGN_OR_RETURN(Weights adapter, Weights::Read(path));
   for (const std::vector<Weights::Rule>& rules :
        {std::vector<Weights::Rule>{{"base_model.model.#", {"#"}}},
         {{"#.base_layer.weight", {"#.weight"}},
@@ -65,35 +69,26 @@ absl::Status Replace(const NamedTensor& named, Weights* weights) {
 }
 
 // PEFT gives a layer with an adapter, or a layer that it saves as a whole, weights of its own. So if the layer is a
-// token table or head that the base ties, they are no longer tied. Only a GPT can have both.
+// token table or head that the base ties, they are no longer tied.
 absl::Status Untie(const std::set<std::string>& layers, PublishedModel* model) {
-  std::set<std::string> tied;
-  auto* const gpt = std::get_if<PublishedGpt>(model);
-  if (gpt != nullptr && gpt->config.tied_head) tied = {std::string(TokenTable(gpt->config)), "lm_head"};
-  if (WeightsOf(*model).Has("cls.predictions.")) tied = {"embeddings.word_embeddings", "cls.predictions.decoder"};
-  if (const auto* const transformer = std::get_if<PublishedTransformer>(model)) {
-    if (transformer->config.shared_embeddings) tied = {"shared"};
-    if (transformer->config.tied_head) tied.insert("decoder.embed_tokens");
-  }
+  const ModelFamily& family = FamilyOf(*model);
+  if (family.tied == nullptr) return absl::OkStatus();
+  const std::vector<std::string> tied = family.tied(*model);
   for (const std::string& layer : layers) {
-    if (!tied.contains(layer)) continue;
-    if (gpt == nullptr) {
-      return InvalidArgument("it changes '", layer, "', which is one weight with another layer of the base model");
-    }
-    const Tensor table = *gpt->weights.Find(absl::StrCat(TokenTable(gpt->config), ".weight"));
-    WEFT_ASSIGN_OR_RETURN(const Tensor head, gpt->weights.Add("lm_head.weight", table.type));
-    std::memcpy(head.data, table.data, table.type.bytes());
-    gpt->config.tied_head = false;
-    break;
+    if (!absl::c_linear_search(tied, layer)) continue;
+    if (family.untie != nullptr) return family.untie(model);
+    return InvalidArgument("it changes '", layer, "', which is one weight with another layer of the base model");
   }
   return absl::OkStatus();
 }
 
 absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, PublishedModel* model) {
   Weights& weights = WeightsOf(*model);
+  const ModelFamily& family = FamilyOf(*model);
+  // The token table and the head, if they can be untied.
+  const std::vector<std::string> tied = family.untie != nullptr ? family.tied(*model) : std::vector<std::string>();
   std::vector<NamedTensor> low_rank;
-  Weights whole, saved;  // that replace weights of the base, and layers of modules_to_save
-  const auto* const gpt = std::get_if<PublishedGpt>(model);
+  Weights whole, saved;           // that replace weights of the base, and layers of modules_to_save
   std::set<std::string> changed;  // layers that get weights of their own
   for (const auto& [published, tensor] : adapter.tensors()) {
     // With bias "all", PEFT also writes the biases of both copies of a saved module under these names. It reads
@@ -122,8 +117,7 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
       continue;
     }
     // PEFT also stores the weights of a table or head that has an adapter, though the base has them, too.
-    const bool tied = gpt != nullptr && gpt->config.tied_head && !saves && name == "lm_head.weight";
-    if (tied) name = absl::StrCat(TokenTable(gpt->config), ".weight");
+    if (!saves && !tied.empty() && name == absl::StrCat(tied[1], ".weight")) name = absl::StrCat(tied[0], ".weight");
     if (!saves && weights.Find(name) == nullptr) {
       return InvalidArgument("'", published, "' is neither of a low-rank adapter nor of modules_to_save");
     }
@@ -134,9 +128,7 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
   }
   for (Weights* const each : {&whole, &saved}) {
     if (each == &saved) WEFT_RETURN_IF_ERROR(Untie(changed, model));
-    if (gpt != nullptr && gpt->config.names == GptConfig::Names::kGpt2) {
-      WEFT_RETURN_IF_ERROR(each->Apply(TransposedGpt2Weights()));
-    }
+    WEFT_RETURN_IF_ERROR(each->Apply(TransposeRules(family)));
     for (const NamedTensor& named : each->tensors()) WEFT_RETURN_IF_ERROR(Replace(named, &weights));
   }
   low_rank.insert(low_rank.end(), weights.tensors().begin(), weights.tensors().end());
@@ -148,16 +140,6 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
     if (before->data != named.tensor.data) WEFT_RETURN_IF_ERROR(Replace(named, &weights));
   }
   return absl::OkStatus();
-}
-
-// If the adapter brought a classifier with another number of classes than the base's, the labels get Hugging Face's
-// default names.
-void NameLabels(PublishedBert* bert) {
-  const Tensor* const classifier = bert->weights.Find("classifier.weight");
-  if (classifier == nullptr || classifier->type.shape.rank() != 2) return;
-  const auto classes = static_cast<size_t>(classifier->type.shape.dim(0));
-  if (bert->labels.size() == classes) return;
-  bert->labels = UsualLabels(classifier->type.shape.dim(0));
 }
 
 absl::Status CheckBase(const std::string& base) {
@@ -174,12 +156,50 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json&) {
   Weights& weights = WeightsOf(model);
   WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), config.base));
   WEFT_RETURN_IF_ERROR(Annotate(MergeInto(adapter, config, &model), path));
-  if (auto* const bert = std::get_if<PublishedBert>(&model)) NameLabels(bert);
+  if (const ModelFamily& family = FamilyOf(model); family.fit_labels != nullptr) family.fit_labels(&model);
   WEFT_RETURN_IF_ERROR(Parameters::Check(path, weights.tensors(), ParametersOf(model)));
   return model;
 }
 
 }  // namespace
+
+absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters) {
+  Weights weights;
+  for (const std::string& name : parameters.Names(Parameters::kTrained)) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, parameters.Find(name));
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(name, tensor.type));
+    std::memcpy(to.data, tensor.data, tensor.type.bytes());
+  }
+  const ModelFamily* const family = FamilyOfType(adapter.model_type);
+  const bool renamed = family != nullptr && !family->prefix.empty() && adapter.model_type == family->model_types[0];
+  if (renamed) {
+    WEFT_RETURN_IF_ERROR(weights.Apply(TransposeRules(*family)));
+    WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(*family)));
+  }
+  std::set<std::string> targets, saved;
+  for (const NamedTensor& named : weights.tensors()) {
+    const bool low_rank = absl::EndsWith(named.name, kLoraA) || absl::EndsWith(named.name, kLoraB);
+    (low_rank ? targets : saved).emplace(LayerOf(named.name));
+  }
+  WEFT_RETURN_IF_ERROR(weights.Apply({{"#", {"base_model.model.#"}}}));
+  const bool transposed = renamed && !family->transposed.empty();
+  Json json = {{"peft_type", "LORA"},
+               {"task_type", transposed                     ? Json("CAUSAL_LM")
+                             : saved.contains("classifier") ? Json("SEQ_CLS")
+                                                            : Json()},
+               {"base_model_name_or_path", adapter.base.empty() ? Json() : Json(adapter.base)},
+               {"r", adapter.lora.rank},
+               {"lora_alpha", adapter.lora.alpha},
+               {"lora_dropout", adapter.lora.dropout},
+               {"target_modules", targets},
+               {"modules_to_save", saved.empty() ? Json() : Json(saved)},
+               {"fan_in_fan_out", transposed},  // GPT-2's layers in Hugging Face hold [in, out]
+               {"bias", "none"},
+               {"inference_mode", true}};
+  WEFT_RETURN_IF_ERROR(
+      WriteSafetensors(absl::StrCat(folder, "/", kAdapterWeights), weights.tensors(), {{"format", "pt"}}));
+  return WriteFile(absl::StrCat(folder, "/", kAdapterConfig), {json.dump(2), "\n"});
+}
 
 constexpr Format kPeftFormat = {
     .name = "peft",
@@ -191,9 +211,6 @@ constexpr Format kPeftFormat = {
       return FindFamily(base);
     },
     .read = Read,
-    .writes = nullptr,
-    .write = nullptr,
-    .files = {},
 };
 
 }  // namespace weft

@@ -10,7 +10,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/write_weights.h"
+#include "weft/core/safetensors.h"
 
 namespace weft {
 
@@ -28,7 +28,7 @@ const Json* FindModelType(const Json& config) {
 
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
                                           const std::vector<std::vector<Weights::Rule>>& rules) {
-  WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadSafetensors(folder));
+  WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::Read(folder));
   for (const std::vector<Weights::Rule>& list : rules) {
     WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(list), weights.path()));
   }
@@ -113,16 +113,25 @@ void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
   json->update(std::move(keys).Finish());
 }
 
-std::vector<ParameterSpec> WeightsOn(const Tape& tape) {
-  std::vector<ParameterSpec> weights;
-  for (const ParameterSpec& spec : tape.program().parameters) {
-    if (spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kStatistic) weights.push_back(spec);
+std::vector<Weights::Rule> TransposeRules(const ModelFamily& family) {
+  std::vector<Weights::Rule> rules;
+  for (const absl::string_view name : family.transposed) {
+    rules.push_back({std::string(name), {std::string(name)}, /*transpose=*/true});
   }
-  return weights;
+  return rules;
 }
 
-Var OneToken(Tape* tape, const char* name, int64_t vocabulary) {
-  return tape->Input(name, {kI32, {1, 1}}, {.below = vocabulary});
+std::vector<Weights::Rule> PrefixRules(const ModelFamily& family) {
+  std::vector<Weights::Rule> rules;
+  for (const absl::string_view name : family.unprefixed) {
+    rules.push_back({absl::StrCat(name, "#"), {absl::StrCat(name, "#")}});
+  }
+  rules.push_back({"#", {absl::StrCat(family.prefix, "#")}});
+  return rules;
+}
+
+Var TokensInput(Tape* tape, const char* name, int64_t length, int64_t vocabulary) {
+  return tape->Input(name, {kI32, {1, length}}, {.below = vocabulary});
 }
 
 }  // namespace weft

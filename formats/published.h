@@ -31,6 +31,8 @@ std::string ConfigPath(const std::string& folder);
 std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
+// Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.
+absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
 // Writes `json`, indented. Bytes of its strings that are not UTF-8 become U+FFFD.
 absl::Status WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 
@@ -66,8 +68,7 @@ absl::Status CheckReadBack(absl::string_view model_type, const Config& config, c
   }
   // Values that mean the same become equal. Initializers are in no published file.
   const auto plain = [](Config config) {
-    config = WithDropout(std::move(config));
-    if (config.feed_forward == 0) config.feed_forward = 4 * config.width;
+    config = WithFeedForward(WithDropout(std::move(config)));
     config.attention = WithoutDefaults(std::move(config.attention), config.heads, config.width);
     if (config.positions == Resolve(PositionKind::kAuto, config.attention)) config.positions = PositionKind::kAuto;
     config.initializer.reset();
@@ -83,17 +84,31 @@ absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const nlohmann::ordered
 // Adds these keys to `json`.
 void WriteTokenNames(const std::optional<TokenNames>& names, nlohmann::ordered_json* json);
 
-// Converts a result from a model of one family to the variant of all families.
-template <class Model>
-absl::StatusOr<PublishedModel> AsAnyModel(absl::StatusOr<Model> model) {
-  if (!model.ok()) return model.status();
-  return absl::StatusOr<PublishedModel>(absl::in_place, std::in_place_type<Model>, *std::move(model));
+// OfAnyModel<f>::Call is the function `f`, which takes a model of one family, as a function of a ModelFamily or Format.
+// It takes a model of any family, which must be of this one.
+template <auto function>
+struct OfAnyModel;
+template <class Result, class Model, class... Args, Result (*function)(const Model&, Args...)>
+struct OfAnyModel<function> {
+  static Result Call(const PublishedModel& model, Args... args) { return function(std::get<Model>(model), args...); }
+};
+template <class Result, class Model, class... Args, Result (*function)(Model*, Args...)>
+struct OfAnyModel<function> {
+  static Result Call(PublishedModel* model, Args... args) { return function(&std::get<Model>(*model), args...); }
+};
+
+// Returns rules that transpose the weights that the family's classes in Hugging Face store as [in, out], here or there.
+std::vector<Weights::Rule> TransposeRules(const ModelFamily& family);
+// Returns rules that put the family's prefix before names.
+std::vector<Weights::Rule> PrefixRules(const ModelFamily& family);
+
+template <class Published>
+int64_t VocabularyOf(const Published& model) {
+  return model.config.vocabulary;
 }
 
-// Returns the weights among the parameters that the tape has recorded.
-std::vector<ParameterSpec> WeightsOn(const Tape& tape);
-// Records an input of one token, i32 [1, 1].
-Var OneToken(Tape* tape, const char* name, int64_t vocabulary);
+// Records an input of one sequence of tokens, i32 [1, length].
+Var TokensInput(Tape* tape, const char* name, int64_t length, int64_t vocabulary);
 
 }  // namespace weft
 

@@ -32,7 +32,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& run) {
   WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfRun(run), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, Annotate(family->from_run(folder, run), ConfigPath(folder)));
 
-  const std::vector<ParameterSpec> specs = family->parameters(model);
+  const std::vector<ParameterSpec> specs = ParametersOf(model);
   const auto with = [&](Weights weights) {
     WeightsOf(model) = std::move(weights);
     return std::move(model);
@@ -64,9 +64,6 @@ constexpr Format kRunFormat = {
     .recognizes = [](const Json& config) { return config.contains("command"); },
     .family = FamilyOfRun,
     .read = Read,
-    .writes = nullptr,
-    .write = nullptr,
-    .files = {},
 };
 
 }  // namespace weft

@@ -12,7 +12,6 @@
 #include "weft/formats/marian.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -83,9 +82,7 @@ absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
   keys.Only("is_encoder_decoder", true);
   keys.Harmless({"architectures"});
   keys.Harmless(kTokenNameKeys);
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
+  return Finished(keys, config);
 }
 
 absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
@@ -93,8 +90,7 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   KeyWriter keys;
   keys.Field("model_type", "transformer");
   keys.Field("is_encoder_decoder", true);
-  TransformerConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  TransformerConfig full = WithFeedForward(config);
   ListTransformer(keys, full);
   keys.Field("decoder_attention_heads", full.heads);
   keys.Field("decoder_ffn_dim", full.feed_forward);
@@ -109,26 +105,43 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
 
 namespace {
 
-std::vector<ParameterSpec> SpecsOf(const TransformerConfig& config) {
-  Tape tape;
-  const Var source = OneToken(&tape, "source", config.source_vocabulary);
-  Transformer(config).Logits(source, OneToken(&tape, "target", config.target_vocabulary));
-  return WeightsOn(tape);
+void RecordModel(const PublishedTransformer& model, int64_t tokens, bool, Tape* tape) {
+  const TransformerConfig& config = model.config;
+  const Var source = TokensInput(tape, "source", tokens, config.source_vocabulary);
+  Transformer(config).Logits(source, TokensInput(tape, "target", tokens, config.target_vocabulary));
+}
+
+ModelSizes SizesOf(const PublishedTransformer& model) {
+  const TransformerConfig c = WithFeedForward(model.config);
+  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
+  const bool same = c.source_vocabulary == c.target_vocabulary;
+  ModelSizes sizes = {.sizes = {{"C", "width", c.width},
+                                {"F", "feed-forward width", c.feed_forward},
+                                {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}},
+                      .context = c.context,
+                      .cache_bytes = c.decoder_layers * head.key_value_heads * (head.key_width + head.value_width) *
+                                     static_cast<int64_t>(sizeof(float))};
+  if (!same) sizes.sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
+  sizes.sizes.push_back({"T", "context", c.context});
+  return sizes;
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  if (IsMarian(json)) return AsAnyModel(ReadMarian(folder, json));
+  if (IsMarian(json)) return ReadMarian(folder, json);
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(weights.Fit(SpecsOf(config)));
+  WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{config})));
   return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
 }
 
-absl::Status Write(const std::string& folder, const PublishedModel& model) {
-  const auto& transformer = std::get<PublishedTransformer>(model);
+absl::Status Write(const PublishedTransformer& transformer, const std::string& folder,
+                   const WriteModelOptions& options) {
+  if (options.published_classes_only || MarianTypeFor(transformer.config).ok()) {
+    return WriteMarian(folder, transformer);
+  }
   WEFT_ASSIGN_OR_RETURN(Json json, WriteModelConfig(transformer.config));
   WriteTokenNames(transformer.tokens, &json);
   return WriteModelFolder(folder, json, transformer.weights);
@@ -144,12 +157,18 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(PublishedTransformer{config, {}, std::move(tokens)});
 }
 
-absl::StatusOr<Json> ToRun(const PublishedModel& model) {
-  const auto& transformer = std::get<PublishedTransformer>(model);
+absl::StatusOr<Json> ToRun(const PublishedTransformer& transformer) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(transformer.config));
   Json run = {{"model", std::move(config)}};
   WriteTokenNames(transformer.tokens, &run);
   return run;
+}
+
+std::vector<std::string> TiedLayers(const PublishedTransformer& model) {
+  std::vector<std::string> layers;
+  if (model.config.shared_embeddings) layers.push_back("shared");
+  if (model.config.tied_head) layers.push_back("decoder.embed_tokens");
+  return layers;
 }
 
 }  // namespace
@@ -158,11 +177,12 @@ const ModelFamily PublishedTransformer::kFamily = {
     .name = "an encoder-decoder Transformer",
     .model_types = kModelTypes,
     .read = Read,
-    .write = Write,
+    .write = OfAnyModel<Write>::Call,
     .from_run = FromRun,
-    .to_run = ToRun,
-    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedTransformer>(model).config); },
-    .vocabulary = nullptr,
+    .to_run = OfAnyModel<ToRun>::Call,
+    .record = OfAnyModel<RecordModel>::Call,
+    .sizes = OfAnyModel<SizesOf>::Call,
+    .tied = OfAnyModel<TiedLayers>::Call,
 };
 
 }  // namespace weft

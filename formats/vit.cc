@@ -10,7 +10,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {
@@ -78,8 +77,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   } else {
     keys.Field("image_size", std::vector<int64_t>{config.image_height, config.image_width});
   }
-  VitConfig full = config;
-  if (full.feed_forward == 0) full.feed_forward = 4 * full.width;
+  VitConfig full = WithFeedForward(config);
   ListVit(keys, full);
   keys.Field("attention_probs_dropout_prob", 0.0);
   Json json = std::move(keys).Finish();
@@ -100,12 +98,21 @@ void SetVitTask(VitTask task, Json* json) {
 
 namespace {
 
-std::vector<ParameterSpec> SpecsOf(const PublishedVit& vit) {
-  Tape tape;
+void RecordModel(const PublishedVit& vit, int64_t, bool, Tape* tape) {
   const VitConfig& config = vit.config;
   const Shape images = {1, config.image_height, config.image_width, config.channels};
-  Vit(config).Predict(vit.task, tape.Input("images", {kF32, images}));
-  return WeightsOn(tape);
+  Vit(config).Predict(vit.task, tape->Input("images", {kF32, images}));
+}
+
+ModelSizes SizesOf(const PublishedVit& vit) {
+  const VitConfig c = WithFeedForward(vit.config);
+  ModelSizes sizes = {.sizes = {{"C", "width", c.width},
+                                {"F", "feed-forward width", c.feed_forward},
+                                {"N", "patches", c.patches()},
+                                {"P", "side of a patch", c.patch_size}},
+                      .context = c.patches()};
+  if (vit.task == VitTask::kClassify) sizes.sizes.push_back({"L", "labels", c.classes});
+  return sizes;
 }
 
 // Sets the task by the class that wrote the configuration `json`, and for a classifier its labels.
@@ -126,12 +133,11 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   WEFT_ASSIGN_OR_RETURN(vit.config, Annotate(VitConfigFromJson(json), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &vit), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
-  WEFT_RETURN_IF_ERROR(vit.weights.Fit(SpecsOf(vit)));
+  WEFT_RETURN_IF_ERROR(vit.weights.Fit(ParametersOf(vit)));
   return PublishedModel(std::move(vit));
 }
 
-absl::Status Write(const std::string& folder, const PublishedModel& model) {
-  const auto& vit = std::get<PublishedVit>(model);
+absl::Status Write(const PublishedVit& vit, const std::string& folder, const WriteModelOptions&) {
   if (vit.task == VitTask::kOrder) {
     return InvalidArgument("a ViT of the task order can't be written as huggingface, which has no class for it");
   }
@@ -156,8 +162,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   return PublishedModel(std::move(vit));
 }
 
-absl::StatusOr<Json> ToRun(const PublishedModel& model) {
-  const auto& vit = std::get<PublishedVit>(model);
+absl::StatusOr<Json> ToRun(const PublishedVit& vit) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(vit.config));
   if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &config);
   AddLabelScores(vit.scores, &config);
@@ -175,11 +180,11 @@ const ModelFamily PublishedVit::kFamily = {
     .name = "a ViT",
     .model_types = kModelTypes,
     .read = Read,
-    .write = Write,
+    .write = OfAnyModel<Write>::Call,
     .from_run = FromRun,
-    .to_run = ToRun,
-    .parameters = [](const PublishedModel& model) { return SpecsOf(std::get<PublishedVit>(model)); },
-    .vocabulary = nullptr,
+    .to_run = OfAnyModel<ToRun>::Call,
+    .record = OfAnyModel<RecordModel>::Call,
+    .sizes = OfAnyModel<SizesOf>::Call,
 };
 
 }  // namespace weft

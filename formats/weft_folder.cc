@@ -57,7 +57,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& confi
   WEFT_ASSIGN_OR_RETURN(Weights weights, Weights::ReadStored(folder));
   WEFT_ASSIGN_OR_RETURN(PublishedModel model,
                         Annotate(Describe(folder, config, std::move(weights)), ConfigPath(folder)));
-  WEFT_RETURN_IF_ERROR(WeightsOf(model).Fit(FamilyOf(model).parameters(model)));
+  WEFT_RETURN_IF_ERROR(WeightsOf(model).Fit(ParametersOf(model)));
   return model;
 }
 
@@ -80,15 +80,14 @@ absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSp
   return writer.Finish();
 }
 
-absl::Status Write(const std::string& folder, const PublishedModel& model, const WriteModelOptions& options) {
-  const ModelFamily& family = FamilyOf(model);
-  WEFT_ASSIGN_OR_RETURN(const Json described, family.to_run(model));
+absl::Status Write(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options) {
+  WEFT_ASSIGN_OR_RETURN(const Json described, FamilyOf(model).to_run(model));
   Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(options.weights))}};
   config.update(described);
   const Weights& weights = WeightsOf(model);
   // When the configuration is read, it must give a model with the same parameters.
   WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
-  const std::vector<ParameterSpec> specs = family.parameters(same);
+  const std::vector<ParameterSpec> specs = ParametersOf(same);
   WEFT_RETURN_IF_ERROR(Parameters::Check("the model", weights.tensors(), specs));
   WEFT_RETURN_IF_ERROR(WriteWeights(WeightsPath(folder), specs, weights, options.weights));
   return WriteJson(ConfigPath(folder), config);
@@ -102,7 +101,6 @@ constexpr Format kWeftFormat = {
     .recognizes = Recognizes,
     .family = FamilyOfConfig,
     .read = Read,
-    .writes = [](const ModelFamily& family) { return family.to_run != nullptr; },
     .write = Write,
     .files = kFolderFiles,
     .is_own = true,

@@ -3,8 +3,10 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
@@ -16,6 +18,7 @@
 #include "weft/base/random_access_file.h"
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
+#include "weft/formats/all_containers.h"
 #include "weft/formats/published.h"
 
 namespace weft {
@@ -24,55 +27,78 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted, because an index may have many keys
 
-struct ForeignKind {
-  const char* what;
-  std::vector<absl::string_view> beginnings;  // first bytes of a file, where ? is any byte
-  std::vector<absl::string_view> endings;     // of a file's name
-  const char* advice;
-};
-
 constexpr char kFromPyTorch[] =
     "In Python, AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(OUT) of the package transformers, or the "
     "same of the model's own class, writes model.safetensors";
 
-const std::vector<ForeignKind>& ForeignKinds() {
-  static const auto* const kinds = new std::vector<ForeignKind>{
-      {"a GGUF file",
-       {"GGUF"},
-       {".gguf"},
-       "In Python, AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(OUT) of the package "
-       "transformers writes model.safetensors"},
-      {"an ONNX file", {"\x08?\x12"}, {".onnx"}, "Wanted the model that the file was exported from, as safetensors"},
-      // torch.save writes a zip file, and before version 1.6 a pickle.
-      {"a PyTorch file",
-       {"PK\x03\x04", "\x80\x02\x8a\x0a", "\x80\x02}", "\x80\x04\x95"},
-       {"pytorch_model.bin", "pytorch_model.bin.index.json", ".pt", ".pth", ".ckpt"},
-       kFromPyTorch},
-      {"a file of TensorFlow",
-       {"\x89HDF\r\n"},
-       {".h5"},
-       "In Python, from_pretrained(FOLDER, from_tf=True) and save_pretrained(OUT) of the package transformers, version "
-       "4, write model.safetensors"},
-      {"a file of Flax",
-       {},
-       {"flax_model.msgpack"},
-       "In Python, from_pretrained(FOLDER, from_flax=True) and save_pretrained(OUT) of the package transformers, "
-       "version 4, write model.safetensors"},
-      {"a safetensors file", {"????????{"}, {}, "Wanted its folder, with config.json"},
-  };
-  return *kinds;
+absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path, WantedChecksum checksum) {
+  WEFT_ASSIGN_OR_RETURN(SafetensorsFile opened, SafetensorsFile::Open(path, checksum));
+  const auto file = std::make_shared<const SafetensorsFile>(std::move(opened));
+  return TensorFile{.tensors = {file->tensors().begin(), file->tensors().end()},
+                    .unread = {file->unread().begin(), file->unread().end()},
+                    .bytes = file};
 }
 
+}  // namespace
+
+constexpr Container kGguf = {
+    .what = "a GGUF file",
+    .beginnings = {"GGUF"},
+    .endings = {".gguf"},
+    .advice =
+        "In Python, AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(OUT) of the package "
+        "transformers writes model.safetensors"};
+constexpr Container kOnnx = {.what = "an ONNX file",
+                             .beginnings = {"\x08?\x12"},
+                             .endings = {".onnx"},
+                             .advice = "Wanted the model that the file was exported from, as safetensors"};
+// torch.save writes a zip file, and before version 1.6 a pickle.
+constexpr Container kPyTorch = {
+    .what = "a PyTorch file",
+    .beginnings = {"PK\x03\x04", "\x80\x02\x8a\x0a", "\x80\x02}", "\x80\x04\x95"},
+    .endings = {"pytorch_model.bin", "pytorch_model.bin.index.json", ".pt", ".pth", ".ckpt"},
+    .advice = kFromPyTorch};
+constexpr Container kTensorFlow = {
+    .what = "a file of TensorFlow",
+    .beginnings = {"\x89HDF\r\n"},
+    .endings = {".h5"},
+    .advice =
+        "In Python, from_pretrained(FOLDER, from_tf=True) and save_pretrained(OUT) of the package transformers, "
+        "version 4, write model.safetensors"};
+constexpr Container kFlax = {
+    .what = "a file of Flax",
+    .endings = {"flax_model.msgpack"},
+    .advice =
+        "In Python, from_pretrained(FOLDER, from_flax=True) and save_pretrained(OUT) of the package "
+        "transformers, version 4, write model.safetensors"};
+constexpr Container kSafetensors = {.what = "a safetensors file",
+                                    .beginnings = {"????????{"},
+                                    .endings = {".safetensors"},
+                                    .advice = "Wanted its folder, with config.json",
+                                    .weights_file = "model.safetensors",
+                                    .open = OpenSafetensors};
+
+namespace {
+
+// A file is of the first of these kinds that recognises it.
+constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kPyTorch, &kTensorFlow, &kFlax, &kSafetensors};
+
 bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
-  if (bytes.size() < beginning.size()) return false;
+  if (beginning.empty() || bytes.size() < beginning.size()) return false;
   for (size_t i = 0; i < beginning.size(); ++i) {
     if (beginning[i] != '?' && beginning[i] != bytes[i]) return false;
   }
   return true;
 }
 
-absl::Status ForeignError(const fs::path& path, const ForeignKind& kind) {
-  return InvalidArgument(path.string(), " is ", kind.what, ", which is not read. ", kind.advice);
+// Reports whether `name` is the name of a file of this kind.
+bool HasEnding(const Container& container, absl::string_view name) {
+  return absl::c_any_of(container.endings,
+                        [&](absl::string_view each) { return !each.empty() && absl::EndsWith(name, each); });
+}
+
+absl::Status ForeignError(const fs::path& path, const Container& container) {
+  return InvalidArgument(path.string(), " is ", container.what, ", which is not read. ", container.advice);
 }
 
 }  // namespace
@@ -83,9 +109,9 @@ absl::Status CheckNotForeign(const std::string& path) {
     const absl::StatusOr<RandomAccessFile> file = RandomAccessFile::Open(path);
     std::string bytes(16, '\0');
     if (!file.ok() || !file->Read(0, bytes.size(), bytes.data()).ok()) return absl::OkStatus();
-    for (const ForeignKind& kind : ForeignKinds()) {
-      if (absl::c_any_of(kind.beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
-        return ForeignError(path, kind);
+    for (const Container* const container : kContainers) {
+      if (absl::c_any_of(container->beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
+        return ForeignError(path, *container);
       }
     }
     return absl::OkStatus();
@@ -93,25 +119,34 @@ absl::Status CheckNotForeign(const std::string& path) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) files.push_back(entry.path());
   absl::c_sort(files);
-  for (const ForeignKind& kind : ForeignKinds()) {
+  for (const Container* const container : kContainers) {
     for (const fs::path& file : files) {
-      const std::string name = file.filename().string();
-      if (absl::c_any_of(kind.endings, [&](absl::string_view each) { return absl::EndsWith(name, each); })) {
-        return ForeignError(file, kind);
+      if (container->open == nullptr && HasEnding(*container, file.filename().string())) {
+        return ForeignError(file, *container);
       }
     }
   }
   return absl::OkStatus();
 }
 
+absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksum checksum) {
+  for (const Container* const container : kContainers) {
+    if (container->open != nullptr && HasEnding(*container, path)) return container->open(path, checksum);
+  }
+  return kSafetensors.open(path, checksum);
+}
+
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return WeightFiles{path, {{path, {}}}};
-  const std::string single = WeightsPath(path), index = absl::StrCat(path, "/", kWeightIndex);
-  if (Exists(single)) return WeightFiles{single, {{single, {}}}};
+  for (const Container* const container : kContainers) {
+    const std::string single = absl::StrCat(path, "/", container->weights_file);
+    if (container->open != nullptr && Exists(single)) return WeightFiles{single, {{single, {}}}};
+  }
+  const std::string index = absl::StrCat(path, "/", kWeightIndex);
   if (!Exists(index)) {
     WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
-    return SystemStatus("open", single, ENOENT);
+    return SystemStatus("open", WeightsPath(path), ENOENT);
   }
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(index));
   WEFT_ASSIGN_OR_RETURN(const Json json, Annotate(ParseLargeJsonObject(text), index));

@@ -1,27 +1,56 @@
-// These functions find the files of a model's weights, and divide weights into several files. They also recognise files
-// of programs whose formats Weft does not read. No other folder includes this header.
+// Containers are the kinds of files that hold weights, such as safetensors and GGUF. These functions recognise and read
+// them, find the files of a model's weights, and divide weights into several files. No other folder includes this
+// header.
+//
+// To add a container, write one file that defines its row: `constexpr Container kNpz = {...};`. The build lists it.
 #ifndef WEFT_FORMATS_WEIGHT_FILES_H_
 #define WEFT_FORMATS_WEIGHT_FILES_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/core/safetensors.h"
 
 namespace weft {
 
 inline constexpr char kWeightIndex[] = "model.safetensors.index.json";
 
+// The tensors of one file.
+struct TensorFile {
+  std::vector<NamedTensor> tensors;
+  std::vector<std::pair<std::string, std::string>> unread;  // names and types of tensors that no DType holds
+  std::shared_ptr<const void> bytes;                        // owns the bytes of `tensors`
+};
+
+struct Container {
+  absl::string_view what;                       // with an article: "a GGUF file"
+  std::array<absl::string_view, 4> beginnings;  // first bytes of a file, where ? is any byte
+  std::array<absl::string_view, 5> endings;     // of the names of files in a model's folder
+  // Says what to do with a file that is not read, or that can't be a model by itself.
+  absl::string_view advice;
+  // The file that holds a model's weights in its folder, and the function that opens such files. Empty and null if the
+  // container is not read.
+  absl::string_view weights_file;
+  absl::StatusOr<TensorFile> (*open)(const std::string& path, WantedChecksum checksum);
+};
+// Opens a file of weights by the container that its name ends with or, if there is none, as safetensors.
+absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksum checksum);
+
 struct WeightFiles {
   std::string path;                                         // the file, or the index that lists the files; for errors
   std::map<std::string, std::vector<std::string>> tensors;  // by path of a file, names that the file must have
 };
-// Returns the files of the weights at `path`: itself, or in a folder model.safetensors or, if it is missing, the files
-// that kWeightIndex lists. The errors name files of other programs that are there instead.
+// Returns the files of the weights at `path`: itself, or in a folder the `weights_file` of a container, such as
+// model.safetensors, or, if it is missing, the files that kWeightIndex lists. The errors name files of other programs
+// that are there instead.
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path);
 
 // Divides model.safetensors of `folder` as the package transformers does: into files model-00001-of-00003.safetensors

@@ -33,7 +33,7 @@ class WeightFilesTest : public ::testing::Test {
   WeightFilesTest() {
     fs::remove_all(folder_);
     fs::copy("tests/peers/peft/gpt2", folder_);
-    weights_ = *Weights::ReadSafetensors(folder_);
+    weights_ = *Weights::Read(folder_);
   }
   std::string Path(const std::string& name) const { return folder_ + "/" + name; }
   void Write(const std::string& name, absl::string_view text) const { ASSERT_TRUE(WriteFile(Path(name), {text}).ok()); }
@@ -289,7 +289,8 @@ TEST_F(WeightFilesTest, OfABlockThatIsNotFiniteTheFirstElementIsNamed) {
 }
 
 TEST(ReadLlama2cTest, AModelIsNoDevice) {
-  EXPECT_THAT(std::string(ReadLlama2c("/dev/zero").status().message()), HasSubstr("it is not a regular file"));
+  EXPECT_THAT(std::string(ReadModelOf<PublishedGpt>("/dev/zero").status().message()),
+              HasSubstr("it is not a regular file"));
 }
 
 }  // namespace

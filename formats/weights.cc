@@ -138,7 +138,7 @@ absl::Status CheckFinite(const std::string& path, const Weights& weights) {
                                           " is ", std::isnan(value) ? "NaN" : "infinite"));
 }
 
-absl::StatusOr<Weights> Weights::ReadSafetensors(const std::string& path) {
+absl::StatusOr<Weights> Weights::Read(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadStored(path));
   WEFT_RETURN_IF_ERROR(Annotate(weights.ConvertToF32(), weights.path_));
   return weights;
@@ -150,11 +150,11 @@ absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedCheck
   weights.path_ = files.path;
   absl::flat_hash_map<std::string, std::string> origins;  // the file of each tensor
   for (const auto& [file, wanted] : files.tensors) {
-    absl::StatusOr<SafetensorsFile> opened = SafetensorsFile::Open(file, checksum);
+    absl::StatusOr<TensorFile> opened = OpenTensorFile(file, checksum);
     if (!opened.ok()) return file == files.path ? opened.status() : Annotate(opened.status(), files.path);
-    weights.files_.push_back(std::make_shared<const SafetensorsFile>(*std::move(opened)));
+    weights.files_.push_back(opened->bytes);
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : weights.files_.back()->tensors()) {
+    for (const auto& [name, tensor] : opened->tensors) {
       names.push_back(name);
       if (tensor.type.dtype != kF64) {
         weights.tensors_.push_back({name, tensor});
@@ -164,7 +164,7 @@ absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedCheck
       if (!rounded.ok()) return Annotate(rounded.status(), file);
       absl::c_copy(tensor.span<const double>(), rounded->as<float>());
     }
-    for (const auto& unread : weights.files_.back()->unread()) {
+    for (const auto& unread : opened->unread) {
       names.push_back(unread.first);
       weights.unread_.push_back(unread);
     }

@@ -36,9 +36,10 @@ namespace weft {
 // A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Reads a safetensors file, or the weights of a folder: model.safetensors or, if it is missing, the files that
-  // model.safetensors.index.json lists. Floating-point tensors become f32, exactly, except f64, which is rounded.
-  static absl::StatusOr<Weights> ReadSafetensors(const std::string& path);
+  // Reads a file of weights, or the weights of a folder: model.safetensors, the file of another container
+  // (weight_files.h) or the files that model.safetensors.index.json lists. Floating-point tensors become f32, exactly,
+  // except f64, which is rounded.
+  static absl::StatusOr<Weights> Read(const std::string& path);
   // The same, but tensors of bf16 and of block formats stay as they are in the file.
   static absl::StatusOr<Weights> ReadStored(const std::string& path,
                                             WantedChecksum checksum = WantedChecksum::kIfPresent);
@@ -54,7 +55,7 @@ class Weights {
   const std::string& path() const { return path_; }
 
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
-  // The names and types of tensors that were not read (SafetensorsFile::unread).
+  // The names and types of tensors that were not read (TensorFile::unread).
   absl::Span<const std::pair<std::string, std::string>> unread() const { return unread_; }
   // Returns the tensor called `name`, or null.
   const Tensor* Find(absl::string_view name) const;
@@ -88,9 +89,9 @@ class Weights {
  private:
   std::string path_;  // WeightFiles::path
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
-  std::vector<std::shared_ptr<const SafetensorsFile>> files_;
+  std::vector<std::shared_ptr<const void>> files_;  // TensorFile::bytes of each file
   std::vector<NamedTensor> tensors_;
-  std::vector<std::pair<std::string, std::string>> unread_;  // names and types, as in SafetensorsFile
+  std::vector<std::pair<std::string, std::string>> unread_;  // names and types, as in TensorFile
   std::vector<std::string> extra_;
 };
 
@@ -160,8 +161,13 @@ struct ReadModelOptions {
   // If set, a model of another family is an error, which is found before the weights are read.
   const ModelFamily* family = nullptr;
 };
-// Reads a model in any format of model_formats.h. `path`: a folder with the config.json of a training run, weft
-// quantize, Hugging Face, nanoGPT or CTranslate2, or a file of llama2.c.
+// Reads a model in any format of model_formats.h. `path` is a file of llama2.c (a header of 7 numbers, or of 256 bytes
+// in version 1, then the weights in f32), or a folder with the config.json of a training run, of weft quantize, or of
+//   Hugging Face  (ReadHuggingFace)
+//   nanoGPT       its model_args, with the model's state as model.safetensors. Norms without biases get biases of
+//   zeros. CTranslate2   as its converters write it, with a model.bin of version 6. If there is a model.safetensors
+//   with
+//                 CTranslate2's names, reads that, and config.json has the sizes (d_model, num_heads, ffn_dim, ...).
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
 // The same for a model that must be of one family: ReadModelOf<PublishedGpt>("gpt2").
 template <class Model>
@@ -172,7 +178,7 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
   return std::get<Model>(*std::move(model));
 }
 
-// Reads a folder with config.json and weights (Weights::ReadSafetensors) in Hugging Face's layout. The folder's
+// Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's
 // model_type must be of the family:
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
 //   PublishedBert         bert, with or without heads
@@ -200,17 +206,6 @@ struct SentenceFormat {
 // prompt.
 absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, const BertConfig& config,
                                                   const std::string& prompt = "");
-
-// The next three functions leave unexpected tensors in Weights::extra.
-// Reads a folder with nanoGPT's model_args as config.json and its model's state as model.safetensors. If norms have no
-// biases, they get biases of zeros.
-absl::StatusOr<PublishedGpt> ReadNanoGpt(const std::string& folder);
-// Reads a checkpoint of llama2.c: a header of 7 numbers (256 bytes in version 1), then the weights in f32.
-absl::StatusOr<PublishedGpt> ReadLlama2c(const std::string& path);
-// Reads a folder with a model.bin of version 6 and the config.json that CTranslate2's converters write. If there is a
-// model.safetensors with CTranslate2's names, reads that, and config.json has the sizes (d_model, num_heads, ffn_dim,
-// ...).
-absl::StatusOr<PublishedTransformer> ReadCTranslate2(const std::string& folder);
 
 // Returns the names and types of the weights in a checkpoint of `model`, by its configuration. A BERT's heads are
 // optional: the result has a head if the model's `weights` have at least one tensor of this head.

@@ -58,7 +58,7 @@ std::map<std::string, std::string> Contents(const Weights& weights) {
   return contents;
 }
 std::map<std::string, std::string> FileContents(const std::string& folder) {
-  const absl::StatusOr<Weights> weights = Weights::ReadSafetensors(folder + "/model.safetensors");
+  const absl::StatusOr<Weights> weights = Weights::Read(folder + "/model.safetensors");
   EXPECT_TRUE(weights.ok()) << weights.status();
   return Contents(*weights);
 }
@@ -93,7 +93,7 @@ PublishedGpt SmallLlama(RotaryLayout layout = RotaryLayout::kPairs, bool bias = 
 TEST(WriteWeightsTest, Gpt2AsHuggingFaceHasIt) {
   const std::string folder = Folder("gpt2");
   const PublishedGpt gpt = SmallGpt2();
-  ASSERT_TRUE(WriteHuggingFace(folder, gpt).ok());
+  ASSERT_TRUE(WriteModel(folder, gpt).ok());
   EXPECT_THAT(Names(folder), Contains("transformer.h.1.attn.c_attn.weight f32[4,12]"));  // [in, out]
   EXPECT_THAT(Names(folder), Contains("transformer.h.1.mlp.c_proj.weight f32[16,4]"));
   EXPECT_THAT(Names(folder), Contains("transformer.wte.weight f32[7,4]"));
@@ -107,7 +107,7 @@ TEST(WriteWeightsTest, BiasesOfZerosStandForNone) {
   GptConfig config = SmallGpt2().config;
   config.bias = false;
   const std::string folder = Folder("gpt2");
-  ASSERT_TRUE(WriteHuggingFace(folder, PublishedGpt{config, Numbered(ParametersOf(PublishedGpt{config}))}).ok());
+  ASSERT_TRUE(WriteModel(folder, PublishedGpt{config, Numbered(ParametersOf(PublishedGpt{config}))}).ok());
   const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   const Tensor* const bias = read->weights.Find("h.0.mlp.c_fc.bias");
@@ -119,14 +119,14 @@ TEST(WriteWeightsTest, LlamaInHalvesAndInPairs) {
   for (const bool bias : {false, true}) {
     const PublishedGpt gpt = SmallLlama(RotaryLayout::kHalves, bias);
     const std::string folder = Folder("llama");
-    ASSERT_TRUE(WriteHuggingFace(folder, gpt).ok());
+    ASSERT_TRUE(WriteModel(folder, gpt).ok());
     const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
   }
   const PublishedGpt pairs = SmallLlama();
   const std::string folder = Folder("from_pairs");
-  ASSERT_TRUE(WriteHuggingFace(folder, pairs).ok());
+  ASSERT_TRUE(WriteModel(folder, pairs).ok());
   const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
   ASSERT_TRUE(halves.ok()) << halves.status();
   EXPECT_EQ(halves->config.attention.rotary, RotaryLayout::kHalves);
@@ -146,18 +146,19 @@ TEST(WriteWeightsTest, Llama2cOfBothVersions) {
       gpt.config.tied_head = tied;
       gpt.weights = Numbered(ParametersOf(gpt));
       const std::string folder = Folder("llama2c"), huggingface = Folder("llama");
-      ASSERT_TRUE(WriteLlama2c(folder + "/model.bin", gpt, version).ok());
-      const absl::StatusOr<PublishedGpt> read = ReadLlama2c(folder + "/model.bin");
+      ASSERT_TRUE(WriteModel(folder, gpt, "llama2.c", {.llama2c_version = version}).ok());
+      const absl::StatusOr<PublishedGpt> read = ReadModelOf<PublishedGpt>(folder + "/model.bin");
       ASSERT_TRUE(read.ok()) << read.status();
       EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
-      ASSERT_TRUE(WriteHuggingFace(huggingface, *read).ok());
+      ASSERT_TRUE(WriteModel(huggingface, *read).ok());
       const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(huggingface);
       ASSERT_TRUE(halves.ok()) << halves.status();
-      ASSERT_TRUE(WriteLlama2c(folder + "/again.bin", *halves, version).ok());
-      EXPECT_EQ(*ReadFile(folder + "/again.bin"), *ReadFile(folder + "/model.bin"));
+      const std::string again = Folder("again");
+      ASSERT_TRUE(WriteModel(again, *halves, "llama2.c", {.llama2c_version = version}).ok());
+      EXPECT_EQ(*ReadFile(again + "/model.bin"), *ReadFile(folder + "/model.bin"));
     }
   }
-  EXPECT_THAT(std::string(WriteLlama2c("x.bin", SmallGpt2(), 0).message()), HasSubstr("that the model is GPT-2's"));
+  EXPECT_THAT(std::string(WriteModel("x", SmallGpt2(), "llama2.c").message()), HasSubstr("that the model is GPT-2's"));
 }
 
 TEST(WriteWeightsTest, Stories260kIsItselfAgain) {
@@ -165,14 +166,14 @@ TEST(WriteWeightsTest, Stories260kIsItselfAgain) {
   if (data.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
   const char* const files[] = {"/checkpoint_legacy.bin", "/checkpoint_v1.bin"};
   for (const int version : {0, 1}) {
-    const absl::StatusOr<PublishedGpt> published = ReadLlama2c(data + files[version]);
+    const absl::StatusOr<PublishedGpt> published = ReadModelOf<PublishedGpt>(data + files[version]);
     ASSERT_TRUE(published.ok()) << published.status();
     const std::string folder = Folder("stories");
-    ASSERT_TRUE(WriteHuggingFace(folder, *published).ok());
+    ASSERT_TRUE(WriteModel(folder, *published).ok());
     const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
     ASSERT_TRUE(halves.ok()) << halves.status();
-    ASSERT_TRUE(WriteLlama2c(folder + "/model.bin", *halves, version).ok());
-    const absl::StatusOr<PublishedGpt> again = ReadLlama2c(folder + "/model.bin");
+    ASSERT_TRUE(WriteModel(folder, *halves, "llama2.c", {.llama2c_version = version}).ok());
+    const absl::StatusOr<PublishedGpt> again = ReadModelOf<PublishedGpt>(folder + "/model.bin");
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(Contents(again->weights), Contents(published->weights));
     const std::string wanted = *ReadFile(data + files[version]), got = *ReadFile(folder + "/model.bin");
@@ -188,7 +189,7 @@ TEST(WriteWeightsTest, NanoGptsStateHasTheTableTwice) {
   PublishedGpt gpt = SmallGpt2();
   gpt.config.activation = Activation::kGelu;
   const std::string folder = Folder("nanogpt");
-  ASSERT_TRUE(WriteNanoGpt(folder, gpt).ok());
+  ASSERT_TRUE(WriteModel(folder, gpt, "nanogpt").ok());
   EXPECT_THAT(Names(folder), Contains("transformer.h.1.attn.c_attn.weight f32[12,4]"));  // [out, in]
   EXPECT_EQ(FileContents(folder)["lm_head.weight f32[7,4]"], FileContents(folder)["transformer.wte.weight f32[7,4]"]);
   const absl::StatusOr<PublishedModel> read = ReadModel(folder);
@@ -196,10 +197,10 @@ TEST(WriteWeightsTest, NanoGptsStateHasTheTableTwice) {
   EXPECT_EQ(Contents(std::get<PublishedGpt>(*read).weights), Contents(gpt.weights));
 
   // As torch.compile names it.
-  Weights compiled = *Weights::ReadSafetensors(folder + "/model.safetensors");
+  Weights compiled = *Weights::Read(folder + "/model.safetensors");
   ASSERT_TRUE(compiled.Apply({{"#", {"_orig_mod.#"}}}).ok());
   ASSERT_TRUE(WriteSafetensors(folder + "/model.safetensors", compiled.tensors()).ok());
-  const absl::StatusOr<PublishedGpt> again = ReadNanoGpt(folder);
+  const absl::StatusOr<PublishedGpt> again = ReadModelOf<PublishedGpt>(folder);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(Contents(again->weights), Contents(gpt.weights));
 }
@@ -216,12 +217,12 @@ TEST(WriteWeightsTest, NanoGptWithoutBiasesStaysSo) {
     if (gpt.weights.Find(spec.name) != nullptr) continue;
     ASSERT_TRUE(zeros.weights.Add(spec.name, spec.type).ok());
   }
-  ASSERT_TRUE(WriteNanoGpt(folder, zeros).ok());
+  ASSERT_TRUE(WriteModel(folder, zeros, "nanogpt").ok());
   EXPECT_THAT(Names(folder), Not(Contains(HasSubstr(".bias"))));
-  const absl::StatusOr<PublishedGpt> read = ReadNanoGpt(folder);
+  const absl::StatusOr<PublishedGpt> read = ReadModelOf<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(zeros.weights));
-  ASSERT_TRUE(WriteNanoGpt(again, *read).ok());
+  ASSERT_TRUE(WriteModel(again, *read, "nanogpt").ok());
   EXPECT_EQ(FileContents(again), FileContents(folder));
 }
 
@@ -238,14 +239,14 @@ PublishedBert SmallBert(const std::vector<std::string>& prefixes) {
 TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
   const std::string folder = Folder("bert");
   const PublishedBert plain = SmallBert({});
-  ASSERT_TRUE(WriteHuggingFace(folder, plain).ok());
+  ASSERT_TRUE(WriteModel(folder, plain).ok());
   EXPECT_THAT(Names(folder), Contains("encoder.layer.1.attention.self.query.weight f32[4,4]"));
   absl::StatusOr<PublishedBert> read = ReadHuggingFace<PublishedBert>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(plain.weights));
 
   const PublishedBert bert = SmallBert({"pooler.dense.", "cls.predictions.", "cls.seq_relationship."});
-  ASSERT_TRUE(WriteHuggingFace(folder, bert).ok());
+  ASSERT_TRUE(WriteModel(folder, bert).ok());
   for (const char* name : {"bert.pooler.dense.weight f32[4,4]", "cls.predictions.transform.LayerNorm.bias f32[4]",
                            "cls.seq_relationship.weight f32[2,4]", "classifier.weight f32[3,4]",
                            "bert.embeddings.word_embeddings.weight f32[9,4]", "cls.predictions.bias f32[9]"}) {
@@ -260,15 +261,15 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
 TEST(WriteWeightsTest, AClassifierOfTheMeanIsRefused) {
   const std::string folder = Folder("bert");
   PublishedBert bert = SmallBert({"classifier."});
-  ASSERT_TRUE(WriteHuggingFace(folder, bert).ok()) << "one of single tokens";
+  ASSERT_TRUE(WriteModel(folder, bert).ok()) << "one of single tokens";
   bert.config.classifier_pooling = Pooling::kMean;
-  EXPECT_THAT(std::string(WriteHuggingFace(folder, bert).message()), HasSubstr("classifier_pooling is mean"));
+  EXPECT_THAT(std::string(WriteModel(folder, bert).message()), HasSubstr("classifier_pooling is mean"));
 }
 
 TEST(WriteWeightsTest, WithoutAModelTypeAFolderIsGpt2s) {
   const std::string folder = Folder("gpt2");
   const PublishedGpt gpt = SmallGpt2();
-  ASSERT_TRUE(WriteHuggingFace(folder, gpt).ok());
+  ASSERT_TRUE(WriteModel(folder, gpt).ok());
   Json config = Json::parse(*ReadFile(folder + "/config.json"));
   config["model_type"] = nullptr;
   ASSERT_TRUE(WriteFile(folder + "/config.json", {config.dump()}).ok());
@@ -289,8 +290,8 @@ TEST(WriteWeightsTest, ModulesOfTheWrongKindAreNamed) {
 
 TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
   const std::string folder = Folder("bert"), path = folder + "/model.safetensors";
-  ASSERT_TRUE(WriteHuggingFace(folder, SmallBert({"pooler.dense."})).ok());
-  const Weights whole = *Weights::ReadSafetensors(path);
+  ASSERT_TRUE(WriteModel(folder, SmallBert({"pooler.dense."})).ok());
+  const Weights whole = *Weights::Read(path);
   const auto error_with = [&](const std::vector<Weights::Rule>& rules) {
     Weights weights = whole;
     EXPECT_TRUE(weights.Apply(rules).ok());
@@ -318,7 +319,7 @@ TEST(WriteWeightsTest, LabelsAndClassesMustAgree) {
   const std::string folder = Folder("bert");
   PublishedBert bert = SmallBert({"pooler.dense."});
   bert.labels = {"a", "b"};
-  ASSERT_TRUE(WriteHuggingFace(folder, bert).ok());
+  ASSERT_TRUE(WriteModel(folder, bert).ok());
   EXPECT_THAT(std::string(ReadHuggingFace<PublishedBert>(folder).status().message()),
               HasSubstr("id2label has 2 labels, but classifier.weight 3 rows"));
 }
@@ -338,8 +339,8 @@ TEST(WriteWeightsTest, TransformerAndCTranslate2) {
                               .head_bias = true};
   const PublishedTransformer model = {config, Numbered(ParametersOf(PublishedTransformer{config}))};
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
-  ASSERT_TRUE(WriteHuggingFace(ours, model).ok());
-  ASSERT_TRUE(WriteCTranslate2(theirs, model).ok());
+  ASSERT_TRUE(WriteModel(ours, model).ok());
+  ASSERT_TRUE(WriteModel(theirs, model, "ctranslate2").ok());
   EXPECT_THAT(Names(theirs), Contains("decoder/layer_0/self_attention/linear_0/weight f32[12,4]"));
   EXPECT_THAT(Names(theirs), Contains("decoder/layer_0/attention/linear_1/bias f32[8]"));
   for (const std::string& folder : {ours, theirs}) {
@@ -352,19 +353,19 @@ TEST(WriteWeightsTest, TransformerAndCTranslate2) {
 TEST(WriteWeightsTest, PublishedFoldersAreThemselvesAgain) {
   const std::string data = Data("aren-transliteration");
   if (data.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedTransformer> aren = ReadCTranslate2(data);
+  const absl::StatusOr<PublishedTransformer> aren = ReadModelOf<PublishedTransformer>(data);
   ASSERT_TRUE(aren.ok()) << aren.status();
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
-  ASSERT_TRUE(WriteHuggingFace(ours, *aren).ok());
+  ASSERT_TRUE(WriteModel(ours, *aren).ok());
   const absl::StatusOr<PublishedTransformer> imported = ReadHuggingFace<PublishedTransformer>(ours);
   ASSERT_TRUE(imported.ok()) << imported.status();
-  ASSERT_TRUE(WriteCTranslate2(theirs, *imported).ok());
+  ASSERT_TRUE(WriteModel(theirs, *imported, "ctranslate2").ok());
   EXPECT_EQ(FileContents(theirs), FileContents(data));
   const char* const minilm = std::getenv("WEFT_MINILM");
   if (minilm == nullptr) GTEST_SKIP() << "WEFT_MINILM is not set";
   const absl::StatusOr<PublishedBert> bert = ReadHuggingFace<PublishedBert>(minilm);
   ASSERT_TRUE(bert.ok()) << bert.status();
-  ASSERT_TRUE(WriteHuggingFace(theirs, *bert).ok());
+  ASSERT_TRUE(WriteModel(theirs, *bert).ok());
   std::map<std::string, std::string> wanted = FileContents(minilm);
   wanted.erase("embeddings.position_ids i32[1,512]");
   EXPECT_TRUE(FileContents(theirs) == wanted);
@@ -378,7 +379,7 @@ TEST(WriteWeightsTest, ReadsBf16AndF64AsF32) {
   doubles.as<double>()[0] = 0.1;
   const std::string path = Folder("mixed") + "/model.safetensors";
   ASSERT_TRUE(WriteSafetensors(path, {{"a", halves}, {"b", doubles}}).ok());
-  const absl::StatusOr<Weights> weights = Weights::ReadSafetensors(path);
+  const absl::StatusOr<Weights> weights = Weights::Read(path);
   ASSERT_TRUE(weights.ok()) << weights.status();
   EXPECT_THAT(weights->Find("a")->span<const float>(), testing::ElementsAre(1, -3));
   EXPECT_THAT(weights->Find("b")->span<const float>(), testing::ElementsAre(0.1f));

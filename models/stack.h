@@ -34,6 +34,13 @@ Config WithDropout(Config config) {
   return config;
 }
 
+// Returns `config` with the default, 4·C, in place of a feed_forward of 0.
+template <class Config>
+Config WithFeedForward(Config config) {
+  if (config.feed_forward == 0) config.feed_forward = 4 * config.width;
+  return config;
+}
+
 // Sets the options of block `layer`: all except names and causal. `usual`: the initializer of linear layers that
 // `config` does not name. `usual_output`: that of the layers whose results are added to x.
 template <class Config>

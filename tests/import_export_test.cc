@@ -42,13 +42,13 @@ class ImportExportTest : public WeftProgramTest {
     for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config}))
       ASSERT_TRUE(weights.Add(spec.name, spec.type).ok());
     fs::create_directories(Path(folder));
-    const absl::Status status = WriteHuggingFace(Path(folder), PublishedGpt{config, std::move(weights)});
+    const absl::Status status = WriteModel(Path(folder), PublishedGpt{config, std::move(weights)});
     ASSERT_TRUE(status.ok()) << status;
   }
   // Names, types and bytes of a folder's tensors.
   std::map<std::string, std::string> Tensors(const std::string& folder) const {
     const absl::StatusOr<Weights> weights =
-        Weights::ReadSafetensors((folder[0] == '/' ? folder : Path(folder)) + "/model.safetensors");
+        Weights::Read((folder[0] == '/' ? folder : Path(folder)) + "/model.safetensors");
     EXPECT_TRUE(weights.ok()) << weights.status();
     std::map<std::string, std::string> tensors;
     for (const auto& [name, tensor] : weights->tensors()) {

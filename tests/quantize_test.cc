@@ -140,8 +140,8 @@ TEST_F(QuantizeTest, PublishedModels) {
     ASSERT_TRUE(tensor.ok());
     for (int64_t i = 0; i < spec.type.shape.elements(); ++i) tensor->as<float>()[i] = static_cast<float>(i % 7) - 3;
   }
-  ASSERT_TRUE(WriteLlama2c(Path("llama.bin"), llama, 0).ok());
-  ASSERT_TRUE(Works(Quantize("llama.bin", "llama")));
+  ASSERT_TRUE(WriteModel(Path("."), llama, "llama2.c").ok());
+  ASSERT_TRUE(Works(Quantize("model.bin", "llama")));
   const absl::StatusOr<PublishedModel> read = ReadModel(Path("llama"));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(std::get<PublishedGpt>(*read).config.attention.rotary, RotaryLayout::kPairs);

@@ -186,7 +186,7 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
 }
 
 TEST_F(TranslateTest, AModelWhoseProbabilitiesAreNotNumbersTranslatesNothing) {
-  absl::StatusOr<Weights> weights = Weights::ReadSafetensors(Path("model/model.safetensors"));
+  absl::StatusOr<Weights> weights = Weights::Read(Path("model/model.safetensors"));
   ASSERT_TRUE(weights.ok()) << weights.status();
   std::vector<NamedTensor> tensors(weights->tensors().begin(), weights->tensors().end());
   std::vector<float> huge(8, 3e38f);  // finite, but multiplied by a normalised value it overflows

@@ -185,14 +185,14 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
   const std::string folder = Data("stories260K");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
   for (const char* file : {"/checkpoint_legacy.bin", "/checkpoint_v1.bin"}) {
-    const absl::StatusOr<PublishedGpt> published = ReadLlama2c(folder + file);
+    const absl::StatusOr<PublishedGpt> published = ReadModelOf<PublishedGpt>(folder + file);
     ASSERT_TRUE(published.ok()) << published.status();
     EXPECT_EQ(published->config.attention.key_value_heads, 4);
     ExpectGreedy(*published, folder);
     // The same with queries and keys in the order of Hugging Face.
     const std::string converted = absl::StrCat(::testing::TempDir(), "/stories260K");
     std::filesystem::create_directories(converted);
-    const absl::Status written = WriteHuggingFace(converted, *published);
+    const absl::Status written = WriteModel(converted, *published);
     ASSERT_TRUE(written.ok()) << written;
     const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(converted);
     ASSERT_TRUE(halves.ok()) << halves.status();
@@ -204,7 +204,7 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
 TEST(WeightsTest, Stories260kGivesTheLogitsOfItsStory) {
   const std::string folder = Data("stories260K");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedGpt> published = ReadLlama2c(folder + "/checkpoint_v1.bin");
+  const absl::StatusOr<PublishedGpt> published = ReadModelOf<PublishedGpt>(folder + "/checkpoint_v1.bin");
   ASSERT_TRUE(published.ok()) << published.status();
   const Json expected = Json::parse(std::ifstream(folder + "/expected.json"));
   const std::vector<int32_t> ids = expected["greedy_ids"];
@@ -241,8 +241,8 @@ std::string Llama2cFile(const std::vector<int32_t>& header, int64_t floats) {
 TEST(WeightsTest, RefusesLlama2cFilesThatAreNone) {
   // width, hidden, layers, heads, key-value heads, vocabulary (below 0: a head of its own), context
   constexpr int64_t kFloats = 5 * 4 + 2 * (4 + 16 + 8 + 8 + 16 + 4 + 12 + 12 + 12) + 4 + 7 * 2;
-  EXPECT_TRUE(ReadLlama2c(Llama2cFile({4, 3, 2, 2, 1, 5, 7}, kFloats)).ok());
-  EXPECT_TRUE(ReadLlama2c(Llama2cFile({4, 3, 2, 2, 1, -5, 7}, kFloats + 20)).ok());
+  EXPECT_TRUE(ReadModelOf<PublishedGpt>(Llama2cFile({4, 3, 2, 2, 1, 5, 7}, kFloats)).ok());
+  EXPECT_TRUE(ReadModelOf<PublishedGpt>(Llama2cFile({4, 3, 2, 2, 1, -5, 7}, kFloats + 20)).ok());
   const struct {
     std::vector<int32_t> header;
     int64_t floats;
@@ -260,7 +260,7 @@ TEST(WeightsTest, RefusesLlama2cFilesThatAreNone) {
       {{0x616b3432, 2, 4, 3, 2, 2, 1, 5, 7}, kFloats, "version 2 of llama2.c's files, wanted 1"},
   };
   for (const auto& [header, floats, error] : cases) {
-    const absl::Status status = ReadLlama2c(Llama2cFile(header, floats)).status();
+    const absl::Status status = ReadModelOf<PublishedGpt>(Llama2cFile(header, floats)).status();
     EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(error));
   }
 }
@@ -268,7 +268,7 @@ TEST(WeightsTest, RefusesLlama2cFilesThatAreNone) {
 TEST(WeightsTest, ArabicNamesAreTransliterated) {
   const std::string folder = Data("aren-transliteration");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedTransformer> published = ReadCTranslate2(folder);
+  const absl::StatusOr<PublishedTransformer> published = ReadModelOf<PublishedTransformer>(folder);
   ASSERT_TRUE(published.ok()) << published.status();
   Parameters parameters;
   const absl::StatusOr<std::unique_ptr<Translator>> translator = Translator::Create(published->config, &parameters);

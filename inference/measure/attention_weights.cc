@@ -136,7 +136,8 @@ absl::Status Fit(const AttentionQuery& query, const char* whose, int64_t context
   return CheckTokens(whose, *ids, context, vocabulary);
 }
 
-absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedGpt& gpt, const AttentionQuery& query) {
+// The following functions read the attention of one family each.
+absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedGpt& gpt, const AttentionQuery& query) {
   WEFT_RETURN_IF_ERROR(RefuseSecond(query, "GPT"));
   std::unique_ptr<Tokenizer> tokenizer;
   Ids ids;
@@ -156,8 +157,7 @@ absl::StatusOr<AttentionWeights> OfGpt(const std::string& path, const PublishedG
   return reading.Run("gpt", path, gpt);
 }
 
-absl::StatusOr<AttentionWeights> OfBert(const std::string& path, const PublishedBert& bert,
-                                        const AttentionQuery& query) {
+absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBert& bert, const AttentionQuery& query) {
   std::unique_ptr<Tokenizer> tokenizer;
   ModelInput input;
   if (query.ids) {
@@ -204,7 +204,8 @@ absl::StatusOr<Ids> Translate(const std::string& path, const OpenedTransformer& 
   return translations[0][0].tokens;
 }
 
-absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const AttentionQuery& query) {
+absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTransformer&,
+                                      const AttentionQuery& query) {
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer opened, OpenTransformer(path));
   const TransformerConfig& config = opened.model.config;
   const auto encode = [&](const std::string& text, Tokenizer& tokenizer) {
@@ -245,7 +246,7 @@ absl::StatusOr<AttentionWeights> OfTransformer(const std::string& path, const At
   return result;
 }
 
-absl::StatusOr<AttentionWeights> OfVit(const std::string& path, const PublishedVit& vit, const AttentionQuery& query) {
+absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVit& vit, const AttentionQuery& query) {
   WEFT_RETURN_IF_ERROR(RefuseSecond(query, "ViT"));
   if (query.ids) return InvalidArgument("a ViT reads pictures, not token ids");
   const VitConfig& config = vit.config;
@@ -287,10 +288,7 @@ absl::Span<const float> AttentionMaps::row(int64_t layer, int64_t head, int64_t 
 
 absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const AttentionQuery& query) {
   WEFT_ASSIGN_OR_RETURN(const PublishedModel published, ReadModel(model));
-  if (const auto* gpt = std::get_if<PublishedGpt>(&published)) return OfGpt(model, *gpt, query);
-  if (const auto* bert = std::get_if<PublishedBert>(&published)) return OfBert(model, *bert, query);
-  if (const auto* vit = std::get_if<PublishedVit>(&published)) return OfVit(model, *vit, query);
-  return OfTransformer(model, query);
+  return std::visit([&](const auto& each) { return Read(model, each, query); }, published);
 }
 
 HeadMeasures Measure(const AttentionMaps& maps, int64_t layer, int64_t head) {

@@ -30,7 +30,7 @@ constexpr double kTolerance = 1.2e-6;
 
 const Weights& Theirs() {
   static const absl::StatusOr<Weights>& file =
-      *new absl::StatusOr<Weights>(Weights::ReadSafetensors("tests/peers/attention_weights.safetensors"));
+      *new absl::StatusOr<Weights>(Weights::Read("tests/peers/attention_weights.safetensors"));
   EXPECT_TRUE(file.ok()) << file.status();
   return *file;
 }

@@ -12,17 +12,9 @@
 #include "weft/base/status.h"
 #include "weft/core/shape.h"
 #include "weft/core/tape.h"
-#include "weft/formats/model_formats.h"
-#include "weft/models/attention.h"
-#include "weft/models/bert.h"
-#include "weft/models/gpt.h"
-#include "weft/models/transformer.h"
-#include "weft/models/vit.h"
 
 namespace weft {
 namespace {
-
-constexpr int64_t kBytes = 4;  // of an f32 value
 
 // The place of a parameter: block "h.0" with index 0, part "attn", and the rest "c_attn.weight" of the name.
 struct Place {
@@ -67,59 +59,6 @@ double ProductFlops(const Tape& tape) {
   return flops;
 }
 
-int64_t FeedForward(int64_t feed_forward, int64_t width) { return feed_forward > 0 ? feed_forward : 4 * width; }
-
-// These functions add a model's sizes to `summary`, and record its forward pass of one sequence.
-void Describe(const PublishedGpt& model, ModelSummary* summary, Tape* tape) {
-  const GptConfig& c = model.config;
-  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
-  summary->context = c.context;
-  summary->sizes = {{"C", "width", c.width},
-                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
-                    {"V", "vocabulary", c.vocabulary},
-                    {"T", "context", c.context}};
-  const int64_t keys = head.key_value_heads * head.key_width, values = head.key_value_heads * head.value_width;
-  if (keys == values && keys != c.width) summary->sizes.push_back({"K", "width of keys and values", keys});
-  summary->cache_bytes = c.layers * (keys + values) * kBytes;
-  Gpt(c).Logits(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
-}
-
-void Describe(const PublishedBert& model, ModelSummary* summary, Tape* tape) {
-  const BertConfig& c = model.config;
-  summary->context = c.context;
-  summary->sizes = {{"C", "width", c.width},
-                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
-                    {"V", "vocabulary", c.vocabulary},
-                    {"T", "context", c.context}};
-  Bert(c).Encode(tape->Input("tokens", {kI32, {1, c.context}}, {.below = c.vocabulary}));
-}
-
-void Describe(const PublishedTransformer& model, ModelSummary* summary, Tape* tape) {
-  const TransformerConfig& c = model.config;
-  summary->context = c.context;
-  const bool same = c.source_vocabulary == c.target_vocabulary;
-  summary->sizes = {{"C", "width", c.width},
-                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
-                    {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}};
-  if (!same) summary->sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
-  summary->sizes.push_back({"T", "context", c.context});
-  const AttentionVariant head = WithWidths(c.attention, c.ablation, c.heads, c.width);
-  summary->cache_bytes = c.decoder_layers * kBytes * head.key_value_heads * (head.key_width + head.value_width);
-  const Var source = tape->Input("source", {kI32, {1, c.context}}, {.below = c.source_vocabulary});
-  Transformer(c).Logits(source, tape->Input("input", {kI32, {1, c.context}}, {.below = c.target_vocabulary}));
-}
-
-void Describe(const PublishedVit& model, ModelSummary* summary, Tape* tape) {
-  const VitConfig& c = model.config;
-  summary->context = c.patches();
-  summary->sizes = {{"C", "width", c.width},
-                    {"F", "feed-forward width", FeedForward(c.feed_forward, c.width)},
-                    {"N", "patches", c.patches()},
-                    {"P", "side of a patch", c.patch_size}};
-  if (model.task == VitTask::kClassify) summary->sizes.push_back({"L", "labels", c.classes});
-  Vit(c).Predict(model.task, tape->Input("images", {kF32, {1, c.image_height, c.image_width, c.channels}}));
-}
-
 }  // namespace
 
 int64_t SummaryGroup::parameters() const {
@@ -157,9 +96,10 @@ std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parame
 }
 
 absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model) {
-  ModelSummary summary = {.kind = FamilyOf(model).name};
+  const ModelFamily& family = FamilyOf(model);
+  ModelSummary summary = {family.sizes(model), family.name};
   Tape tape;
-  std::visit([&](const auto& each) { Describe(each, &summary, &tape); }, model);
+  family.record(model, summary.context, /*heads=*/false, &tape);
   WEFT_RETURN_IF_ERROR(tape.status());
   std::vector<ParameterSpec> parameters = ParametersOf(model);
   // Blocks in the order of their numbers, "h.2" before "h.10"; otherwise, the order of the model.

@@ -13,16 +13,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/program.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
-
-// A size of the model and its name: {"C", "width", 768}.
-struct SizeName {
-  std::string name, meaning;
-  int64_t value = 0;
-};
 
 // A part of a model, such as the attention of a block. Equal blocks are one part each, counted `copies` times.
 struct SummaryPart {
@@ -38,15 +33,12 @@ struct SummaryGroup {
   int64_t parameters() const;  // of one copy
 };
 
-struct ModelSummary {
+struct ModelSummary : ModelSizes {
   std::string kind;  // "a GPT"
-  std::vector<SizeName> sizes;
   std::vector<SummaryGroup> groups;
   int64_t parameters = 0;    // with statistics
   int64_t statistics = 0;    // values that steps change without gradients, such as BatchNorm's running means
-  int64_t context = 0;       // tokens of the sequence for which FLOPs are counted
   double forward_flops = 0;  // of the products, for each token of a sequence of `context` tokens
-  int64_t cache_bytes = 0;   // of keys and values, for each token that is generated; 0: the model generates none
   // A training step computes each product again for both of its inputs' gradients.
   double training_flops() const { return 3 * forward_flops; }
 };

@@ -37,7 +37,7 @@ inline std::string SortingGpt(const std::string& data) {
   std::filesystem::create_directories(whole);
   std::filesystem::copy_file(data + "/config.json", whole + "/config.json",
                              std::filesystem::copy_options::overwrite_existing);
-  absl::StatusOr<Weights> weights = Weights::ReadSafetensors(data + "/model.safetensors");
+  absl::StatusOr<Weights> weights = Weights::Read(data + "/model.safetensors");
   EXPECT_TRUE(weights.ok()) << weights.status();
   const nlohmann::json model = nlohmann::json::parse(std::ifstream(data + "/gpt-nano-sort-model.json"));
   for (int i = 0; weights.ok() && i < 3; ++i) {
