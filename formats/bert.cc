@@ -8,7 +8,6 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 
 namespace weft {
@@ -41,7 +40,8 @@ void ListBert(Keys& keys, Config& config) {
 
 }  // namespace
 
-absl::StatusOr<BertConfig> BertConfigFromJson(const Json& json) {
+template <>
+absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
   KeyReader keys(json);
   BertConfig config = {.feed_forward = 3072};
   config.attention_dropout = 0.1;
@@ -69,7 +69,7 @@ absl::StatusOr<Json> ToJson(const BertConfig& config) {
   }
   if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
   Json json = std::move(keys).Finish();
-  WEFT_RETURN_IF_ERROR(CheckReadBack("bert", config, BertConfigFromJson(json)));
+  WEFT_RETURN_IF_ERROR(CheckReadBack("bert", config, ConfigFromJson<BertConfig>(json)));
   return json;
 }
 
@@ -157,7 +157,7 @@ ModelSizes SizesOf(const PublishedBert& model) {
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   PublishedBert bert;
-  WEFT_ASSIGN_OR_RETURN(bert.config, Annotate(BertConfigFromJson(json), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(bert.config, Annotate(ConfigFromJson<BertConfig>(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(
       bert.weights,
       ReadFolderWeights(

@@ -32,21 +32,21 @@ constexpr char kBert[] = R"({"model_type": "bert", "num_hidden_layers": 2, "num_
     "hidden_size": 8, "vocab_size": 11})";
 
 TEST(ConfigJsonTest, MissingKeysHaveTheDefaultsOfHuggingFace) {
-  const GptConfig gpt2 = *GptConfigFromJson(Json::parse("{}"));
+  const GptConfig gpt2 = *ConfigFromJson<GptConfig>(Json::parse("{}"));
   EXPECT_EQ(gpt2.vocabulary, 50257);
   EXPECT_EQ(gpt2.dropout, 0.1);
   EXPECT_EQ(gpt2.attention_dropout, std::nullopt);
   EXPECT_EQ(gpt2.activation, Activation::kGeluTanh);
   EXPECT_TRUE(gpt2.tied_head);
-  EXPECT_EQ(GptConfigFromJson(With(kGpt2, "resid_pdrop", "0"))->attention_dropout, 0.1);
-  const GptConfig llama = *GptConfigFromJson(Json::parse(R"({"model_type": "llama"})"));
+  EXPECT_EQ(ConfigFromJson<GptConfig>(With(kGpt2, "resid_pdrop", "0"))->attention_dropout, 0.1);
+  const GptConfig llama = *ConfigFromJson<GptConfig>(Json::parse(R"({"model_type": "llama"})"));
   EXPECT_EQ(llama.feed_forward, 11008);
   EXPECT_EQ(llama.norm.epsilon, 1e-6);
   EXPECT_FALSE(llama.tied_head);
-  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->attention.key_value_heads, 8);
-  EXPECT_EQ(GptConfigFromJson(Json::parse(kMistral))->attention.patterns.at(0).window, 4096);
-  EXPECT_TRUE(GptConfigFromJson(With(kMistral, "sliding_window", "null"))->attention.patterns.empty());
-  EXPECT_EQ(BertConfigFromJson(Json::parse(kBert))->feed_forward, 3072);
+  EXPECT_EQ(ConfigFromJson<GptConfig>(Json::parse(kMistral))->attention.key_value_heads, 8);
+  EXPECT_EQ(ConfigFromJson<GptConfig>(Json::parse(kMistral))->attention.patterns.at(0).window, 4096);
+  EXPECT_TRUE(ConfigFromJson<GptConfig>(With(kMistral, "sliding_window", "null"))->attention.patterns.empty());
+  EXPECT_EQ(ConfigFromJson<BertConfig>(Json::parse(kBert))->feed_forward, 3072);
 }
 
 TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
@@ -101,7 +101,7 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
     SCOPED_TRACE(std::string(row.key) + " " + row.value);
     const Json json = With(row.config, row.key, row.value);
     const absl::Status status =
-        row.config == kBert ? BertConfigFromJson(json).status() : GptConfigFromJson(json).status();
+        row.config == kBert ? ConfigFromJson<BertConfig>(json).status() : ConfigFromJson<GptConfig>(json).status();
     if (row.error == nullptr) {
       EXPECT_TRUE(status.ok()) << status;
     } else {
@@ -109,10 +109,11 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
       EXPECT_THAT(std::string(status.message()), HasSubstr(row.error));
     }
   }
-  EXPECT_EQ(GptConfigFromJson(With(kLlama, "rope_parameters", R"({"rope_theta": 500000.0})"))->attention.rotary_base,
-            500000);
-  EXPECT_EQ(GptConfigFromJson(With(kGpt2, "attn_pdrop", "0.25"))->attention_dropout, 0.25);
-  EXPECT_EQ(BertConfigFromJson(With(kBert, "attention_probs_dropout_prob", "0"))->attention_dropout, 0);
+  EXPECT_EQ(
+      ConfigFromJson<GptConfig>(With(kLlama, "rope_parameters", R"({"rope_theta": 500000.0})"))->attention.rotary_base,
+      500000);
+  EXPECT_EQ(ConfigFromJson<GptConfig>(With(kGpt2, "attn_pdrop", "0.25"))->attention_dropout, 0.25);
+  EXPECT_EQ(ConfigFromJson<BertConfig>(With(kBert, "attention_probs_dropout_prob", "0"))->attention_dropout, 0);
 }
 
 TEST(ConfigJsonTest, GptIsReadAsItWasWritten) {
@@ -140,7 +141,7 @@ TEST(ConfigJsonTest, GptIsReadAsItWasWritten) {
   for (const GptConfig& config : {gpt2, llama, mistral}) {
     const absl::StatusOr<Json> json = ToJson(config);
     ASSERT_TRUE(json.ok()) << json.status();
-    const absl::StatusOr<GptConfig> read = GptConfigFromJson(*json);
+    const absl::StatusOr<GptConfig> read = ConfigFromJson<GptConfig>(*json);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(*ToJson(*read), *json);
     EXPECT_EQ(read->attention_dropout, config.attention_dropout);
@@ -249,7 +250,7 @@ TEST(ConfigJsonTest, BertIsReadAsItWasWritten) {
                              .activation = Activation::kGeluTanh};
   const absl::StatusOr<Json> json = ToJson(config);
   ASSERT_TRUE(json.ok()) << json.status();
-  const absl::StatusOr<BertConfig> read = BertConfigFromJson(*json);
+  const absl::StatusOr<BertConfig> read = ConfigFromJson<BertConfig>(*json);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*ToJson(*read), *json);
   EXPECT_EQ(read->classifier_dropout, 0.5);
@@ -257,11 +258,12 @@ TEST(ConfigJsonTest, BertIsReadAsItWasWritten) {
 }
 
 TEST(ConfigJsonTest, AClassifierSaysWhatItPools) {
-  EXPECT_EQ(BertConfigFromJson(With(kBert, "classifier_pooling", "\"mean\""))->classifier_pooling, Pooling::kMean);
-  EXPECT_THAT(std::string(BertConfigFromJson(With(kBert, "classifier_pooling", "\"max\"")).status().message()),
+  EXPECT_EQ(ConfigFromJson<BertConfig>(With(kBert, "classifier_pooling", "\"mean\""))->classifier_pooling,
+            Pooling::kMean);
+  EXPECT_THAT(std::string(ConfigFromJson<BertConfig>(With(kBert, "classifier_pooling", "\"max\"")).status().message()),
               HasSubstr("classifier_pooling is \"max\""));
   const BertConfig mean = {.layers = 1, .heads = 2, .width = 8, .classifier_pooling = Pooling::kMean};
-  EXPECT_EQ(BertConfigFromJson(*ToJson(mean))->classifier_pooling, Pooling::kMean);
+  EXPECT_EQ(ConfigFromJson<BertConfig>(*ToJson(mean))->classifier_pooling, Pooling::kMean);
   EXPECT_FALSE(ToJson(BertConfig())->contains("classifier_pooling"));
 }
 
@@ -280,17 +282,17 @@ TEST(ConfigJsonTest, VitIsReadAsItWasWritten) {
   const absl::StatusOr<Json> json = ToJson(vit);
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_EQ((*json)["image_size"], Json::parse("[8, 12]"));
-  const absl::StatusOr<VitConfig> read = VitConfigFromJson(*json);
+  const absl::StatusOr<VitConfig> read = ConfigFromJson<VitConfig>(*json);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*ToJson(*read), *json);
   EXPECT_EQ(read->classes, 3);
   EXPECT_EQ(read->image_width, 12);
   EXPECT_EQ(read->feed_forward, 64);
   constexpr char kVit[] = R"({"model_type": "vit"})";
-  EXPECT_EQ(VitConfigFromJson(Json::parse(kVit))->patches(), 196);
+  EXPECT_EQ(ConfigFromJson<VitConfig>(Json::parse(kVit))->patches(), 196);
   for (const auto& [key, value] : {std::pair{"image_size", "[8]"}, std::pair{"qkv_bias", "false"},
                                    std::pair{"attention_probs_dropout_prob", "0.1"}, std::pair{"patch_size", "13"}}) {
-    EXPECT_FALSE(VitConfigFromJson(With(kVit, key, value)).ok()) << key;
+    EXPECT_FALSE(ConfigFromJson<VitConfig>(With(kVit, key, value)).ok()) << key;
   }
 }
 
@@ -341,17 +343,18 @@ TEST(ConfigJsonTest, TransformerIsReadAsItWasWritten) {
                                             .patterns = {{.window = 3, .stride = 2}, {}}}};
   const absl::StatusOr<Json> json = ToJson(config);
   ASSERT_TRUE(json.ok()) << json.status();
-  const absl::StatusOr<TransformerConfig> read = TransformerConfigFromJson(*json);
+  const absl::StatusOr<TransformerConfig> read = ConfigFromJson<TransformerConfig>(*json);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(*ToJson(*read), *json);
   EXPECT_EQ(read->attention.score, ScoreFunction::kAdditive);
   EXPECT_EQ(read->attention.patterns[0].stride, 2);
   Json other = *json;
   other["decoder_ffn_dim"] = 6;
-  EXPECT_THAT(std::string(TransformerConfigFromJson(other).status().message()), HasSubstr("decoder_ffn_dim is 6"));
+  EXPECT_THAT(std::string(ConfigFromJson<TransformerConfig>(other).status().message()),
+              HasSubstr("decoder_ffn_dim is 6"));
   other = *json;
   other["attention_patterns"] = Json::parse("[[1]]");
-  EXPECT_THAT(std::string(TransformerConfigFromJson(other).status().message()),
+  EXPECT_THAT(std::string(ConfigFromJson<TransformerConfig>(other).status().message()),
               HasSubstr("attention_patterns is [[1]]"));
 }
 

@@ -8,7 +8,6 @@
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gpt_layouts.h"
-#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
@@ -139,7 +138,8 @@ absl::StatusOr<Json> ToRun(const PublishedGpt& model) {
 
 }  // namespace
 
-absl::StatusOr<GptConfig> GptConfigFromJson(const Json& json) {
+template <>
+absl::StatusOr<GptConfig> ConfigFromJson(const Json& json) {
   KeyReader keys(json);
   std::string type = "gpt2";
   keys.Field("model_type", type);
@@ -185,14 +185,14 @@ absl::StatusOr<Json> ToJson(const GptConfig& config) {
     if (llama && !mistral) keys.Field(key, config.bias);
   }
   Json json = std::move(keys).Finish();
-  WEFT_RETURN_IF_ERROR(CheckReadBack(type, config, GptConfigFromJson(json)));
+  WEFT_RETURN_IF_ERROR(CheckReadBack(type, config, ConfigFromJson<GptConfig>(json)));
   return json;
 }
 
 namespace {
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(GptConfig config, Annotate(GptConfigFromJson(json), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(GptConfig config, Annotate(ConfigFromJson<GptConfig>(json), ConfigPath(folder)));
   std::vector<std::vector<Weights::Rule>> rules = {{{"transformer.#", {"#"}}}, GptTensorsToDrop()};
   if (const Json* const type = FindModelType(json); type == nullptr || *type == "gpt2") {
     rules.push_back(TransposeRules(PublishedGpt::kFamily));

@@ -11,6 +11,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
+#include "weft/formats/config_json.h"
 
 namespace weft {
 
@@ -42,6 +43,19 @@ absl::Status WriteJson(const std::string& path, const Json& json) {
 absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights) {
   WEFT_RETURN_IF_ERROR(WriteSafetensors(WeightsPath(folder), weights.tensors(), {{"format", "pt"}}));
   return WriteJson(ConfigPath(folder), config);
+}
+
+Json OwnKeys(const Json& json, const Hyperparameters& rows, const Json& published, Json* rest) {
+  Json own = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    const bool is_row = absl::c_any_of(rows, [&, &name = key](const Hyperparameter& row) { return row.key() == name; });
+    if (!is_row || published.contains(key)) {
+      (*rest)[key] = value;
+    } else if (!value.is_null()) {
+      own[key] = value;
+    }
+  }
+  return own;
 }
 
 std::string Difference(const Hyperparameters& wanted, const Hyperparameters& got, bool training) {

@@ -10,7 +10,6 @@
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/marian.h"
-#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 
 namespace weft {
@@ -70,7 +69,8 @@ void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
 
 }  // namespace
 
-absl::StatusOr<TransformerConfig> TransformerConfigFromJson(const Json& json) {
+template <>
+absl::StatusOr<TransformerConfig> ConfigFromJson(const Json& json) {
   KeyReader keys(json);
   TransformerConfig config;
   keys.Only("model_type", "transformer");
@@ -99,7 +99,7 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
     patterns.push_back({pattern.window, pattern.stride});
   if (!patterns.empty()) keys.Field("attention_patterns", patterns);
   Json json = std::move(keys).Finish();
-  WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, TransformerConfigFromJson(json)));
+  WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, ConfigFromJson<TransformerConfig>(json)));
   return json;
 }
 

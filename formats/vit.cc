@@ -8,7 +8,6 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/model_options.h"
 #include "weft/formats/published.h"
 
 namespace weft {
@@ -46,7 +45,8 @@ void ReadImageSize(KeyReader* keys, VitConfig* config) {
 
 }  // namespace
 
-absl::StatusOr<VitConfig> VitConfigFromJson(const Json& json) {
+template <>
+absl::StatusOr<VitConfig> ConfigFromJson(const Json& json) {
   KeyReader keys(json);
   VitConfig config = {.classes = 2, .feed_forward = 3072};
   keys.Only("model_type", "vit");
@@ -84,7 +84,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
   AddLabels(labels, &json);
-  WEFT_RETURN_IF_ERROR(CheckReadBack("vit", config, VitConfigFromJson(json)));
+  WEFT_RETURN_IF_ERROR(CheckReadBack("vit", config, ConfigFromJson<VitConfig>(json)));
   return json;
 }
 
@@ -130,7 +130,7 @@ absl::Status ReadTask(const Json& json, PublishedVit* vit) {
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   PublishedVit vit;
-  WEFT_ASSIGN_OR_RETURN(vit.config, Annotate(VitConfigFromJson(json), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(vit.config, Annotate(ConfigFromJson<VitConfig>(json), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &vit), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(vit.weights, ReadFolderWeights(folder, {}));
   WEFT_RETURN_IF_ERROR(vit.weights.Fit(ParametersOf(vit)));

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "weft/core/tape.h"
-#include "weft/formats/model_options.h"
+#include "weft/formats/config_json.h"
 #include "weft/models/gpt.h"
 #include "weft/models/lora.h"
 #include "weft/train/loop/options.h"

@@ -29,15 +29,15 @@ bool Read(uint8_t kind, const nlohmann::ordered_json& json) {
   const auto write = [](const auto& config) { return ToJson(config); };
   switch (kind % 7) {
     case 0:
-      return RoundTrip<GptConfig>(json, GptConfigFromJson, write);
+      return RoundTrip<GptConfig>(json, ConfigFromJson<GptConfig>, write);
     case 1:
       return RoundTrip<GptConfig>(json, NanoGptConfigFromJson, ToNanoGptJson);
     case 2:
-      return RoundTrip<BertConfig>(json, BertConfigFromJson, write);
+      return RoundTrip<BertConfig>(json, ConfigFromJson<BertConfig>, write);
     case 3:
-      return RoundTrip<VitConfig>(json, VitConfigFromJson, write);
+      return RoundTrip<VitConfig>(json, ConfigFromJson<VitConfig>, write);
     case 4:
-      return RoundTrip<TransformerConfig>(json, TransformerConfigFromJson, write);
+      return RoundTrip<TransformerConfig>(json, ConfigFromJson<TransformerConfig>, write);
     case 5:
       return RoundTrip<TransformerConfig>(json, CTranslate2ConfigFromJson, ToCTranslate2Json);
     default:
