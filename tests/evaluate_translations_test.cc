@@ -38,14 +38,14 @@ TEST_F(EvaluateTranslationsTest, TranslationsGetTheirBleu) {
   Write("references.txt", lines);
   Write("translations.txt", translated.out);
   for (const bool lowercase : {false, true}) {
-    const absl::StatusOr<BleuScore> wanted = CorpusBleu(translations, references, {.lowercase = lowercase});
+    const absl::StatusOr<BleuScore> wanted = CorpusBleu(translations, references, lowercase);
     ASSERT_TRUE(wanted.ok());
     const Arguments more = {"--references=references.txt", absl::StrCat("--lowercase=", lowercase ? "true" : "false")};
     const Json figures = Evaluate(Arguments{"--model=model", "--beam=2", "--source=source.txt"} + more);
     EXPECT_EQ(figures["bleu"].get<double>(), wanted->score);
     EXPECT_EQ(figures["lines"], 4);
     EXPECT_EQ(figures["precisions"][0].get<double>(), wanted->precisions[0]);
-    EXPECT_EQ(figures["signature"], BleuSignature({.lowercase = lowercase}));
+    EXPECT_EQ(figures["signature"], BleuSignature(lowercase));
     EXPECT_EQ(Evaluate(Arguments{"--translations=translations.txt"} + more), figures);
     // A model as the baseline, and the same translations from a file.
     const Arguments model = Arguments{"--model=model", "--beam=2", "--source=source.txt"} + more;
@@ -67,7 +67,8 @@ TEST_F(EvaluateTranslationsTest, TranslationsGetTheirBleu) {
                     "finished.txt has 1 lines, but references.txt has 4"));
 }
 
-// The expected numbers are sacreBLEU 2.6.0's, and the comparison's those of text/paired_bootstrap_test.cc.
+// The expected numbers are sacreBLEU 2.6.0's, and the comparison's those of
+// text/measures/paired_bootstrap_test.cc.
 TEST_F(EvaluateTranslationsTest, FinishedTranslationsNeedNoModel) {
   const std::string reference =
       "the cat sat on the mat\na dog barks at the tall man\ntwo men are playing chess in a park\n"

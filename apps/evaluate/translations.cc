@@ -16,7 +16,7 @@
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/text/measures/bleu.h"
-#include "weft/text/measures/line_counts.h"
+#include "weft/text/measures/ngrams.h"
 #include "weft/text/measures/paired_bootstrap.h"
 #include "weft/text/measures/translation_measures.h"
 

@@ -39,7 +39,7 @@ Hyperparameters Table(LexiconFlags* flags) {
   };
 }
 
-absl::Status LearnLexicon(LexiconFlags flags) {
+absl::Status LearnFromTexts(LexiconFlags flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer model, UsageError(OpenTransformer(flags.model)));
   const IfThere if_there = flags.overwrite ? IfThere::kReplace : IfThere::kFail;
   WEFT_ASSIGN_OR_RETURN(const LearntLexicon learnt,
@@ -65,7 +65,7 @@ Command LexiconCommand(CLI::App* weft) {
        {{"Learns from the text that trained the model.",
          "weft lexicon --model=runs/translate-1 --source=en.txt --target=de.txt --out=lexicon.txt"},
         {"Translates with it.", "weft translate --model=runs/translate-1 --shortlist=lexicon.txt en.txt"}}},
-      std::make_shared<LexiconFlags>(), Table, LearnLexicon);
+      std::make_shared<LexiconFlags>(), Table, LearnFromTexts);
 }
 
 }  // namespace weft

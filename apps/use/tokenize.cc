@@ -10,6 +10,7 @@
 #include "weft/base/status.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/data/tokenize_files.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
@@ -17,7 +18,8 @@ namespace {
 
 struct TokenizeFlags {
   TokenizeOptions files;
-  std::string document_end = "file", check;
+  std::string tokenizer, document_end = "file", check;
+  int64_t vocabulary = 8000;
   bool special = false, decode = false;
   std::vector<std::string> texts;
   GivenFlags given;
@@ -27,7 +29,7 @@ Hyperparameters Table(TokenizeFlags* flags) {
   return {
       {"tokenizer",
        "a file of a tokenizer, such as tokenizer.json, vocab.txt, *.bin or *.model, or its folder",
-       &flags->files.tokenizer,
+       &flags->tokenizer,
        {.type = "FILE_OR_FOLDER"}},
       {"special", "add the special tokens of the model's format; with --decode, print special tokens, too",
        &flags->special},
@@ -45,11 +47,11 @@ Hyperparameters Table(TokenizeFlags* flags) {
        {.choices = {"file", "blank-line", "end-of-text"}, .needs = "out"}},
       {"vocabulary",
        "with --out: maximum number of tokens of a learnt tokenizer",
-       &flags->files.vocabulary,
+       &flags->vocabulary,
        {.low = 300, .high = 1e6, .needs = "out, no tokenizer"}},
       {"shard-tokens",
        "with --out: maximum number of tokens in a file",
-       &flags->files.files.shard_tokens,
+       &flags->files.shard_tokens,
        {.low = 1, .high = 1e12, .needs = "out"}},
       {"check",
        "read the token files of this folder and compare them with their checksums",
@@ -80,12 +82,14 @@ absl::Status WriteTokenFiles(TokenizeFlags flags) {
   flags.files.document_end = flags.document_end == "file"         ? DocumentEnd::kFile
                              : flags.document_end == "blank-line" ? DocumentEnd::kBlankLine
                                                                   : DocumentEnd::kEndOfText;
-  const absl::StatusOr<TokenizeResult> result = TokenizeFiles(flags.texts, flags.files);
-  if (!result.ok()) return UsageError(result.status());
-  const nlohmann::ordered_json json = {{"tokens", result->tokens},
-                                       {"documents", result->documents},
-                                       {"bytes", result->bytes},
-                                       {"vocabulary", result->vocabulary}};
+  WEFT_ASSIGN_OR_RETURN(flags.files.tokenizer,
+                        UsageError(flags.tokenizer.empty() ? LearnFromBeginnings(flags.texts, flags.vocabulary)
+                                                           : ReadTokenizerFiles(flags.tokenizer)));
+  WEFT_ASSIGN_OR_RETURN(const TokenizeResult result, UsageError(TokenizeFiles(flags.texts, flags.files)));
+  const nlohmann::ordered_json json = {{"tokens", result.tokens},
+                                       {"documents", result.documents},
+                                       {"bytes", result.bytes},
+                                       {"vocabulary", result.vocabulary}};
   std::printf("%s\n", json.dump().c_str());
   return absl::OkStatus();
 }
@@ -100,8 +104,8 @@ absl::Status Check(const std::string& folder) {
 absl::Status Tokenize(TokenizeFlags flags) {
   if (!flags.check.empty()) return Check(flags.check);
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
-  if (flags.files.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
-  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.files.tokenizer)));
+  if (flags.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
+  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.tokenizer)));
   tokenizer->ReadSpecial(flags.files.special_tokens);
   return ForEachLine(flags.texts, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const std::string text, (flags.decode ? Decode : Encode)(*tokenizer, line, flags));

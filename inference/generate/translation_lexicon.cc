@@ -13,7 +13,7 @@
 #include "weft/formats/token_texts.h"
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"
-#include "weft/text/lexicon/learn_lexicon.h"
+#include "weft/text/lexicon/lexicon.h"
 
 namespace weft {
 namespace {

@@ -17,8 +17,8 @@
 #include "weft/inference/encode/bert_encoder.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
-#include "weft/text/data/corpus.h"
 #include "weft/text/data/masking.h"
+#include "weft/text/data/text_files.h"
 #include "weft/text/measures/ngrams.h"
 
 namespace weft {

@@ -18,7 +18,6 @@
 #include "weft/models/block.h"
 #include "weft/text/data/buckets.h"
 #include "weft/text/data/labelled_examples.h"
-#include "weft/text/data/padded_rows.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/train/loop/trainer.h"

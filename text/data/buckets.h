@@ -2,7 +2,11 @@
 //
 //   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, /*held_out=*/{}, {.rows = 64});
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
-//   for (int64_t step = 0; step < 10 * batches.size(); ++step) ... batches.AtStep(seed, step).examples ...
+//   for (int64_t step = 0; step < 10 * batches.size(); ++step) {
+//     const BucketBatch batch = batches.AtStep(seed, step);
+//     rows.Fill(texts, batch.examples, {.rows = 64, .length = lengths[batch.bucket]});   // PaddedRows; texts: token
+//     ids runner.Run({{tokens, rows.tokens}, {lengths, rows.lengths}});
+//   }
 #ifndef WEFT_TEXT_DATA_BUCKETS_H_
 #define WEFT_TEXT_DATA_BUCKETS_H_
 
@@ -55,6 +59,25 @@ class BucketBatches {
   std::vector<std::vector<int32_t>> buckets_, shuffled_;  // examples
   std::vector<Batch> in_order_, batches_;
   std::optional<std::pair<uint64_t, int64_t>> shuffled_for_;  // seed and epoch
+};
+
+// Returns the number of tokens of each text.
+std::vector<int64_t> LengthsOf(absl::Span<const std::vector<int32_t>> texts);
+
+// PaddedRows put texts of different lengths into the rows of a batch [B, T], with padding after each text.
+struct PaddedRows {
+  struct Shape {
+    int64_t rows = 1, length = 1;  // B, T
+    int32_t padding = 0;           // the token that fills the rest of a row
+  };
+
+  std::vector<int32_t> tokens;   // [B, T]
+  std::vector<int32_t> lengths;  // [B]: the number of tokens of each text; 0 for a row without a text
+  int64_t count = 0;             // tokens of all texts, without padding
+
+  // Fills the first rows with texts[examples[0]], texts[examples[1]] and so on. There are at most `shape.rows`
+  // examples, of at most `shape.length` tokens each.
+  void Fill(absl::Span<const std::vector<int32_t>> texts, absl::Span<const int32_t> examples, const Shape& shape);
 };
 
 }  // namespace weft

@@ -1,64 +1,93 @@
-// Validation tokens are the end of the token array.
+// Each window is a pure function of the random stream and of the window's number. Only windows from several sources
+// need the stream that chooses the source, and only sources of more than 2^32 tokens need a second random word.
 #include "weft/text/data/corpus.h"
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "absl/numeric/int128.h"
 #include "weft/base/status.h"
-#include "weft/text/data/gzip.h"
-#include "weft/text/utf8.h"
 
 namespace weft {
+namespace {
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(std::string text, ReadMaybeGzip(path));
-  if (text.empty()) return InvalidArgument(path, ": the file is empty");
-  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), path));
-  return text;
+// Returns the source of window `index`.
+const TokenSource& Choose(absl::Span<const WeightedTokens> sources, RandomStream random, uint64_t index) {
+  if (sources.size() == 1) return *sources[0].source;
+  double total = 0;
+  for (const WeightedTokens& each : sources) total += each.weight;
+  random.stream = kSourceStream;
+  double left = total * (static_cast<double>(random.Word(index)) * 0x1p-32);
+  for (const WeightedTokens& each : sources) {
+    if (left < each.weight) return *each.source;
+    left -= each.weight;
+  }
+  // Rounding of the sum can lead here. A source of weight 0 is not chosen.
+  return *std::find_if(sources.rbegin(), sources.rend(), [](const auto& each) { return each.weight > 0; })->source;
 }
 
-absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
-  std::vector<std::string> lines;
-  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
-    lines.emplace_back(absl::StripSuffix(line, "\r"));
-  }
-  return lines;
+// Returns an integer from 0 .. n - 1. For n up to 2^32 it is random.Below(n, index).
+uint64_t Position(RandomStream random, uint64_t n, uint64_t index) {
+  if (n <= uint64_t{1} << 32) return random.Below(n, index);
+  RandomStream low = random;
+  low.stream = kLowPositionStream;
+  const uint64_t word = uint64_t{random.Word(index)} << 32 | low.Word(index);
+  return absl::Uint128High64(absl::uint128(word) * n);
 }
 
-absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
-                                                const Tokenizer& tokenizer) {
-  std::vector<int32_t> tokens;
-  int64_t number = 0;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    ++number;
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(absl::StripSuffix(line, "\r"));
-    if (!ids.ok()) return Annotate(ids.status(), absl::StrCat(path, ", line ", number));
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
-  }
-  return tokens;
+// Divides 0 .. n - 1 into `rows` parts, and returns an integer from part `row`. The first n mod `rows` parts are longer
+// by one than the others.
+uint64_t PositionInPart(RandomStream random, uint64_t n, uint64_t index, uint64_t row, uint64_t rows) {
+  const auto begin = [&](uint64_t i) { return i * (n / rows) + std::min(i, n % rows); };
+  const uint64_t low = begin(row), size = begin(row + 1) - low;
+  return size == 0 ? n - 1 : low + Position(random, size, index);  // parts are empty if n < `rows`
 }
 
-absl::StatusOr<std::string> ReadKingJamesBible() {
-  std::string text;
-  std::FILE* pipe = popen("bible -f gen1:1-rev22:21 2>/dev/null", "r");
-  if (pipe == nullptr) return absl::InternalError("can't start a process to read the King James Bible");
-  char buffer[1 << 16];
-  for (size_t size; (size = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, size);
-  const int status = pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
-    return absl::NotFoundError(
-        "the default text, the King James Bible, is not installed: run tools/setup (Debian package bible-kjv), or name "
-        "a file as data");
+// Returns the number of rows that `options` ask for.
+size_t RowCount(const WindowOptions& options) {
+  return static_cast<size_t>((options.end < 0 ? options.rows : options.end) - options.begin);
+}
+
+// Calls visit(row, source, begin) for each row, counted from 0, with the source and the first token of its window.
+// Returns the first error of `visit`.
+template <class Visit>
+absl::Status ForEachWindow(absl::Span<const WeightedTokens> sources, const WindowOptions& options, const Visit& visit) {
+  RandomStream random = options.random;
+  random.stream = options.split == DataSplit::kTrain ? kTrainWindowStream : kValidationWindowStream;
+  for (size_t row = 0; row < RowCount(options); ++row) {
+    const auto rows = static_cast<uint64_t>(options.rows), in_batch = static_cast<uint64_t>(options.begin) + row;
+    const uint64_t index = static_cast<uint64_t>(options.batch) * rows + in_batch;
+    const TokenSource& source = Choose(sources, random, index);
+    const auto starts = static_cast<uint64_t>(source.size(options.split) - options.context);
+    const uint64_t begin =
+        options.by_row ? PositionInPart(random, starts, index, in_batch, rows) : Position(random, starts, index);
+    WEFT_RETURN_IF_ERROR(visit(row, source, static_cast<int64_t>(begin)));
   }
-  WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), "the output of bible"));
-  return text;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
+  const auto context = static_cast<size_t>(options.context), rows = RowCount(options);
+  out->tokens.resize(rows * context);
+  out->targets.resize(rows * context);
+  out->documents.resize(options.documents ? rows * context : 0);
+  std::vector<int32_t> window(context + 1);
+  return ForEachWindow(sources, options, [&](size_t row, const TokenSource& source, int64_t begin) -> absl::Status {
+    WEFT_RETURN_IF_ERROR(source.Read(options.split, begin, absl::MakeSpan(window)));
+    std::copy_n(window.begin(), context, out->tokens.begin() + row * context);
+    std::copy_n(window.begin() + 1, context, out->targets.begin() + row * context);
+    if (!options.documents) return absl::OkStatus();
+    const absl::Span<int32_t> documents = absl::MakeSpan(out->documents).subspan(row * context, context);
+    return source.Documents(options.split, begin, documents);
+  });
+}
+
+absl::Status CheckWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options) {
+  return ForEachWindow(sources, options, [&](size_t /*row*/, const TokenSource& source, int64_t begin) {
+    return source.CheckPresent(options.split, begin, options.context + 1);
+  });
 }
 
 absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> tokens, int64_t context) {

@@ -6,7 +6,7 @@
 
 #include "weft/base/status.h"
 #include "weft/core/program.h"
-#include "weft/text/data/corpus.h"
+#include "weft/text/data/text_files.h"
 
 namespace weft {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/text/data/corpus.h"
+#include "weft/text/data/text_files.h"
 
 namespace weft {
 namespace {
@@ -123,8 +123,7 @@ absl::Status CheckDifferent(absl::Span<const TableColumn> columns, absl::Span<co
 // Adds rows of fields to a table. The first row decides the number of fields and the indices of the columns.
 class TableBuilder {
  public:
-  TableBuilder(const std::string& path, bool header, absl::Span<const TableColumn> columns)
-      : header_(header), columns_(columns), table_{.path = path} {}
+  TableBuilder(bool header, absl::Span<const TableColumn> columns) : header_(header), columns_(columns) {}
 
   absl::Status Add(size_t line, Fields fields) {
     if (indices_.empty()) {
@@ -213,7 +212,7 @@ absl::StatusOr<Table> ReadWords(const std::string& path, TableBuilder builder) {
 
 absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const TableColumn> columns) {
   WEFT_RETURN_IF_ERROR(Annotate(CheckKeys(columns), path));
-  Table table = {.path = path};
+  Table table;
   const auto add = [&](size_t line, const nlohmann::ordered_json& object) -> absl::Status {
     Fields row;
     for (const auto& [option, key] : columns) {
@@ -260,11 +259,11 @@ absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& opt
   const bool named = !absl::c_all_of(columns, [](const TableColumn& column) { return IsNumber(column.name); });
   switch (options.format) {
     case TableFormat::kTsv:
-      return ReadTsv(path, TableBuilder(path, options.header || named, columns));
+      return ReadTsv(path, TableBuilder(options.header || named, columns));
     case TableFormat::kCsv:
-      return ReadCsv(path, TableBuilder(path, options.header || named, columns));
+      return ReadCsv(path, TableBuilder(options.header || named, columns));
     case TableFormat::kWords:
-      return ReadWords(path, TableBuilder(path, /*header=*/false, columns));
+      return ReadWords(path, TableBuilder(/*header=*/false, columns));
     case TableFormat::kJsonLines:
       break;
   }

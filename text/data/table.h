@@ -42,7 +42,6 @@ struct TableColumn {
 };
 
 struct Table {
-  std::string path;
   std::vector<std::vector<std::string>> rows;  // the chosen columns of each row
   std::vector<size_t> lines;                   // the line at which each row begins, from 1
 };

@@ -49,5 +49,18 @@ TEST_F(TextFilesTest, WhatCannotBeReadIsAnError) {
   EXPECT_TRUE(absl::IsNotFound(ReadTexts(folder_ + "/z.txt," + folder_ + "/missing").status()));
 }
 
+TEST(ReadTextTest, NamesFileAndFault) {
+  const std::string folder = testing::TempDir();
+  EXPECT_EQ(ReadText(folder + "/missing.txt").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(ReadText(folder).ok());
+  const std::string path = folder + "/text.txt";
+  std::ofstream(path).close();
+  EXPECT_EQ(ReadText(path).status().message(), path + ": the file is empty");
+  std::ofstream(path) << "caf\xE9";
+  EXPECT_EQ(ReadText(path).status().message(), path + ": not UTF-8 at byte 3 (0xE9)");
+  std::ofstream(path) << "café";
+  EXPECT_EQ(*ReadText(path), "café");
+}
+
 }  // namespace
 }  // namespace weft

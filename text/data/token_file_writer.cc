@@ -126,7 +126,7 @@ struct TokenFileWriter::State {
     return absl::OkStatus();
   }
 
-  TokenFileOptions options;
+  int64_t shard_tokens;
   std::string folder, writing;  // `writing`: FOLDER.tmp; empty once it is renamed
   std::optional<Descriptor> lock;
   std::unique_ptr<Tokenizer> tokenizer;
@@ -143,10 +143,10 @@ TokenFileWriter::~TokenFileWriter() = default;
 
 absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& folder,
                                                         const std::vector<NamedContents>& tokenizer,
-                                                        const TokenFileOptions& options) {
-  if (options.shard_tokens < 1) return InvalidArgument("shard_tokens is ", options.shard_tokens, ", wanted at least 1");
+                                                        int64_t shard_tokens) {
+  if (shard_tokens < 1) return InvalidArgument("shard_tokens is ", shard_tokens, ", wanted at least 1");
   auto state = std::make_unique<State>();
-  state->options = options;
+  state->shard_tokens = shard_tokens;
   state->folder = fs::path(folder).lexically_normal().string();
   if (absl::EndsWith(state->folder, "/")) state->folder.pop_back();
   WEFT_RETURN_IF_ERROR(CheckFree(state->folder));
@@ -169,7 +169,7 @@ absl::Status TokenFileWriter::Add(absl::Span<const int32_t> ids) {
     }
     if (!s.in_document) WEFT_RETURN_IF_ERROR(s.documents->Append(static_cast<uint64_t>(s.tokens), sizeof s.tokens));
     s.in_document = true;
-    if (s.shard.has_value() && s.shard->count() == s.options.shard_tokens) WEFT_RETURN_IF_ERROR(s.FinishShard());
+    if (s.shard.has_value() && s.shard->count() == s.shard_tokens) WEFT_RETURN_IF_ERROR(s.FinishShard());
     if (!s.shard.has_value()) {
       WEFT_ASSIGN_OR_RETURN(s.shard, GrowingFile::Create(s.writing + "/" + ShardFile(s.index.shards.size())));
     }
@@ -180,6 +180,7 @@ absl::Status TokenFileWriter::Add(absl::Span<const int32_t> ids) {
 }
 
 void TokenFileWriter::EndDocument() { state_->in_document = false; }
+bool TokenFileWriter::in_document() const { return state_->in_document; }
 
 absl::Status TokenFileWriter::Finish() {
   State& s = *state_;

@@ -22,17 +22,16 @@
 
 namespace weft {
 
-struct TokenFileOptions {
-  int64_t shard_tokens = int64_t{1} << 27;  // maximum number of ids in a file: 256 MiB of 16-bit ids
-};
+inline constexpr int64_t kShardTokens = int64_t{1} << 27;  // 256 MiB of 16-bit ids
 
 class TokenFileWriter {
  public:
-  // `tokenizer`: the files of the tokenizer, which are copied. All files are written to the folder FOLDER.tmp, which
-  // Finish renames; a killed process leaves it, and the next writer of `folder` replaces it. Returns AlreadyExists if
-  // `folder` exists and is not empty, and FailedPrecondition if another process is writing it.
+  // `tokenizer`: the files of the tokenizer, which are copied. `shard_tokens`: maximum number of ids in a file. All
+  // files are written to the folder FOLDER.tmp, which Finish renames; a killed process leaves it, and the next writer
+  // of `folder` replaces it. Returns AlreadyExists if `folder` exists and is not empty, and FailedPrecondition if
+  // another process is writing it.
   static absl::StatusOr<TokenFileWriter> Create(const std::string& folder, const std::vector<NamedContents>& tokenizer,
-                                                const TokenFileOptions& options = {});
+                                                int64_t shard_tokens = kShardTokens);
   TokenFileWriter(TokenFileWriter&&) noexcept;
   TokenFileWriter& operator=(TokenFileWriter&&) noexcept;
   ~TokenFileWriter();  // removes FOLDER.tmp unless Finish succeeded
@@ -41,6 +40,7 @@ class TokenFileWriter {
   absl::Status Add(absl::Span<const int32_t> ids);
   // Lets the next token begin a document. Does nothing if the present document is empty.
   void EndDocument();
+  bool in_document() const;  // whether the present document has tokens
   // Ends the last document, writes the index, syncs all files and renames the folder. Returns InvalidArgument if there
   // are no tokens.
   absl::Status Finish();

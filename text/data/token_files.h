@@ -26,7 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/base/random_access_file.h"
-#include "weft/text/data/token_source.h"
+#include "weft/text/data/corpus.h"
 
 namespace weft {
 

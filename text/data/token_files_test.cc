@@ -40,7 +40,7 @@ class TokenFilesTest : public testing::Test {
   absl::Status Write(const std::string& name, const std::string& tokenizer, const std::vector<int64_t>& lengths,
                      int32_t step, int32_t modulus) const {
     absl::StatusOr<TokenFileWriter> writer =
-        TokenFileWriter::Create(Path(name), *ReadTokenizerFiles(tokenizer), {.shard_tokens = 7});
+        TokenFileWriter::Create(Path(name), *ReadTokenizerFiles(tokenizer), /*shard_tokens=*/7);
     if (!writer.ok()) return writer.status();
     for (const int64_t length : lengths) {
       for (int64_t i = 0; i < length; ++i) {

@@ -1,6 +1,8 @@
 #include "weft/text/data/token_sources.h"
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -109,35 +111,18 @@ int64_t TokenSources::size(DataSplit split) const {
   return sum;
 }
 
-ReadAhead::ReadAhead(const TokenSources* sources)
-    : sources_(sources), thread_([this](const std::stop_token& stop) { Run(stop); }) {}
-
 absl::Status ReadAhead::Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out) {
-  std::unique_lock lock(mutex_);
-  if (asked_.has_value()) changed_.wait(lock, [this] { return drawn_; });
   absl::Status status;
-  if (asked_ == now) {
+  const bool asked = drawn_.valid();
+  if (asked) status = drawn_.get();
+  if (asked && asked_ == now) {
     std::swap(*out, batch_);
-    status = std::move(status_);
   } else {
     status = sources_->Sample(now, out);
   }
   asked_ = next;
-  drawn_ = false;
-  changed_.notify_all();
+  drawn_ = std::async(std::launch::async, [this] { return sources_->Sample(asked_, &batch_); });
   return status;
-}
-
-void ReadAhead::Run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return asked_.has_value() && !drawn_; })) {
-    const WindowOptions asked = *asked_;
-    lock.unlock();
-    status_ = sources_->Sample(asked, &batch_);  // Take waits until it is drawn
-    lock.lock();
-    drawn_ = true;
-    changed_.notify_all();
-  }
 }
 
 }  // namespace weft

@@ -7,21 +7,16 @@
 #ifndef WEFT_TEXT_DATA_TOKEN_SOURCES_H_
 #define WEFT_TEXT_DATA_TOKEN_SOURCES_H_
 
-#include <condition_variable>
 #include <cstdint>
+#include <future>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/text/data/corpus.h"
 #include "weft/text/data/token_files.h"
-#include "weft/text/data/token_source.h"
 
 namespace weft {
 
@@ -71,7 +66,8 @@ class TokenSources {
 class ReadAhead {
  public:
   // `sources` must outlive the object.
-  explicit ReadAhead(const TokenSources* sources);
+  explicit ReadAhead(const TokenSources* sources) : sources_(sources) {}
+  ReadAhead(ReadAhead&&) = delete;  // its thread writes to it
 
   // Draws the windows of `now` into `out`, and begins to draw those of `next` on a thread of its own. If `now` is the
   // previous call's `next`, its windows are ready or nearly so. The windows are the same in either case.
@@ -79,16 +75,10 @@ class ReadAhead {
   absl::Status Take(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
 
  private:
-  void Run(const std::stop_token& stop);
-
   const TokenSources* sources_;
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<WindowOptions> asked_;  // what to draw, or what `batch_` has
-  bool drawn_ = false;                  // whether `batch_` has it
-  absl::Status status_;                 // of drawing it
+  WindowOptions asked_;  // which windows `batch_` gets
   TokenBatch batch_;
-  std::jthread thread_;  // the last member, so that it ends first
+  std::future<absl::Status> drawn_;  // the last member, so that its thread ends first
 };
 
 }  // namespace weft

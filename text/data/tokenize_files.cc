@@ -10,17 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
-#include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
-#include "weft/text/tokenizers/load_tokenizer.h"
-#include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kReadAtOnce = size_t{1} << 18;  // bytes of a file
-constexpr size_t kLearnFrom = size_t{16} << 20;  // bytes of text: the vocabulary hardly changes with more
 constexpr size_t kMinChunk = 16;                 // bytes: several characters
 constexpr size_t kReach = 128;                   // bytes: longer than the added tokens of published tokenizers
 
@@ -80,40 +75,25 @@ class Separator {
   std::string end_text_;
 };
 
-// Encodes documents and writes their tokens.
-class DocumentWriter {
- public:
-  explicit DocumentWriter(TokenFileWriter* writer) : tokenizer_(writer->tokenizer()), writer_(writer) {}
+// Adds text to the present document. `file` and `position` name the place of the text in errors.
+absl::Status AddText(absl::string_view text, const std::string& file, int64_t position, TokenFileWriter* writer) {
+  if (text.empty()) return absl::OkStatus();
+  const absl::StatusOr<std::vector<int32_t>> ids = writer->tokenizer().Encode(text);
+  if (ids.ok()) return writer->Add(*ids);
+  return Annotate(ids.status(), position == 0 ? file : absl::StrCat(file, ", counted from byte ", position));
+}
 
-  const Tokenizer& tokenizer() const { return tokenizer_; }
-
-  // Adds text to the present document. `file` and `position` name the place of the text in errors.
-  absl::Status Add(absl::string_view text, const std::string& file, int64_t position) {
-    if (text.empty()) return absl::OkStatus();
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer_.Encode(text);
-    if (!ids.ok()) {
-      return Annotate(ids.status(), position == 0 ? file : absl::StrCat(file, ", counted from byte ", position));
-    }
-    empty_ = empty_ && ids->empty();
-    return writer_->Add(*ids);
-  }
-  absl::Status EndDocument() {
-    if (empty_) return absl::OkStatus();
-    empty_ = true;
-    if (const std::optional<int32_t> end = tokenizer_.special_tokens().end) WEFT_RETURN_IF_ERROR(writer_->Add({*end}));
-    writer_->EndDocument();
-    return absl::OkStatus();
-  }
-
- private:
-  const Tokenizer& tokenizer_;
-  TokenFileWriter* writer_;
-  bool empty_ = true;
-};
+// Ends the present document, unless it is empty, with the tokenizer's end token, if there is one.
+absl::Status EndDocument(TokenFileWriter* writer) {
+  const std::optional<int32_t> end = writer->tokenizer().special_tokens().end;
+  if (writer->in_document() && end.has_value()) WEFT_RETURN_IF_ERROR(writer->Add({*end}));
+  writer->EndDocument();
+  return absl::OkStatus();
+}
 
 // Writes the documents of one file. Returns the number of bytes in it.
 absl::StatusOr<int64_t> TokenizeFile(const std::string& path, const Separator& separator, size_t chunk,
-                                     DocumentWriter* documents) {
+                                     TokenFileWriter* writer) {
   WEFT_ASSIGN_OR_RETURN(FileStream stream, FileStream::Open(path));
   std::string text;      // read, but not yet encoded
   int64_t position = 0;  // in the file, of the beginning of `text`
@@ -130,43 +110,23 @@ absl::StatusOr<int64_t> TokenizeFile(const std::string& path, const Separator& s
       begins = begins && begin == text.size();
       const std::optional<Range> end = separator.Find(text, begin);
       if (!end.has_value()) break;
-      WEFT_RETURN_IF_ERROR(documents->Add(absl::string_view(text).substr(begin, end->begin - begin), stream.name(),
-                                          position + static_cast<int64_t>(begin)));
-      WEFT_RETURN_IF_ERROR(documents->EndDocument());
+      WEFT_RETURN_IF_ERROR(AddText(absl::string_view(text).substr(begin, end->begin - begin), stream.name(),
+                                   position + static_cast<int64_t>(begin), writer));
+      WEFT_RETURN_IF_ERROR(EndDocument(writer));
       begin = end->end;
       begins = true;
     }
     drop(begin);
     while (read > 0 && text.size() > chunk + separator.Reach()) {
-      const size_t cut = CutBefore(text, chunk, documents->tokenizer());
-      WEFT_RETURN_IF_ERROR(documents->Add(absl::string_view(text).substr(0, cut), stream.name(), position));
+      const size_t cut = CutBefore(text, chunk, writer->tokenizer());
+      WEFT_RETURN_IF_ERROR(AddText(absl::string_view(text).substr(0, cut), stream.name(), position, writer));
       drop(cut);
     }
     if (read > 0) continue;
-    WEFT_RETURN_IF_ERROR(documents->Add(text, stream.name(), position));
-    WEFT_RETURN_IF_ERROR(documents->EndDocument());
+    WEFT_RETURN_IF_ERROR(AddText(text, stream.name(), position, writer));
+    WEFT_RETURN_IF_ERROR(EndDocument(writer));
     return position + static_cast<int64_t>(text.size());
   }
-}
-
-// Learns a tokenizer from the beginnings of the files, equally long ones where the files are long enough.
-absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector<std::string>& paths,
-                                                               int64_t vocabulary) {
-  if (paths.empty()) return InvalidArgument("tokenizer: one is learnt from files only, not from standard input");
-  const size_t from_each = std::max<size_t>(kLearnFrom / paths.size(), 1);
-  std::string text;
-  for (const std::string& path : paths) {
-    WEFT_ASSIGN_OR_RETURN(FileStream stream, FileStream::Open(path));
-    const size_t end = text.size() + from_each;
-    for (size_t read = 1; read > 0 && text.size() < end;) {
-      WEFT_ASSIGN_OR_RETURN(read, stream.Append(end - text.size(), &text));
-    }
-    if (text.size() < end) continue;                     // this is the whole file
-    text.resize(CharacterBegin(text, text.size() - 1));  // the last character may be incomplete
-  }
-  absl::StatusOr<BpeModel> model = LearnByteLevelBpe(text, {.vocabulary = vocabulary});
-  if (!model.ok()) return Annotate(model.status(), "tokenizer, learnt from the files' beginnings");
-  return {{{"tokenizer.json", WriteTokenizerJson(*model)}}};
 }
 
 // Returns the text of the tokenizer's end token.
@@ -180,21 +140,18 @@ absl::StatusOr<std::string> EndText(const Tokenizer& tokenizer) {
 }  // namespace
 
 absl::StatusOr<TokenizeResult> TokenizeFiles(const std::vector<std::string>& paths, const TokenizeOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> tokenizer, options.tokenizer.empty()
-                                                                        ? LearnFromBeginnings(paths, options.vocabulary)
-                                                                        : ReadTokenizerFiles(options.tokenizer));
-  WEFT_ASSIGN_OR_RETURN(TokenFileWriter writer, TokenFileWriter::Create(options.folder, tokenizer, options.files));
+  WEFT_ASSIGN_OR_RETURN(TokenFileWriter writer,
+                        TokenFileWriter::Create(options.folder, options.tokenizer, options.shard_tokens));
   std::string end_text;
   if (options.document_end == DocumentEnd::kEndOfText) {
     WEFT_ASSIGN_OR_RETURN(end_text, EndText(writer.tokenizer()));
   }
   const Separator separator(options.document_end, end_text);
   writer.tokenizer().ReadSpecial(options.special_tokens);
-  DocumentWriter documents(&writer);
   TokenizeResult result = {.vocabulary = writer.tokenizer().vocabulary_size()};
   for (const std::string& path : paths.empty() ? std::vector<std::string>{""} : paths) {
     WEFT_ASSIGN_OR_RETURN(const int64_t bytes,
-                          TokenizeFile(path, separator, std::max(options.chunk, kMinChunk), &documents));
+                          TokenizeFile(path, separator, std::max(options.chunk, kMinChunk), &writer));
     result.bytes += bytes;
   }
   WEFT_RETURN_IF_ERROR(writer.Finish());

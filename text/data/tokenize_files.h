@@ -1,17 +1,20 @@
 // TokenizeFiles writes the tokens of texts of any size as token files (token_files.h), in bounded memory.
 //
-//   WEFT_ASSIGN_OR_RETURN(const TokenizeResult result, TokenizeFiles({"a.txt", "b.txt.gz"}, {.folder = "corpus"}));
+//   TokenizeOptions options = {.folder = "corpus", .tokenizer = *ReadTokenizerFiles("gpt2")};   // load_tokenizer.h
+//   WEFT_ASSIGN_OR_RETURN(const TokenizeResult result, TokenizeFiles({"a.txt", "b.txt.gz"}, options));
 #ifndef WEFT_TEXT_DATA_TOKENIZE_FILES_H_
 #define WEFT_TEXT_DATA_TOKENIZE_FILES_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/text/data/token_file_writer.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 
@@ -20,13 +23,11 @@ namespace weft {
 enum class DocumentEnd : uint8_t { kFile, kBlankLine, kEndOfText };
 
 struct TokenizeOptions {
-  std::string folder;  // to write; must not exist, or be empty
-  std::string
-      tokenizer;  // a file or a folder; empty: learn byte-level BPE with an end token from the files' beginnings
-  int64_t vocabulary = 8000;  // maximum number of tokens of a learnt tokenizer
+  std::string folder;                    // to write; must not exist, or be empty
+  std::vector<NamedContents> tokenizer;  // its files
   DocumentEnd document_end = DocumentEnd::kFile;
-  std::optional<bool> special_tokens;  // Tokenizer::ReadSpecial
-  TokenFileOptions files;
+  std::optional<bool> special_tokens;   // Tokenizer::ReadSpecial
+  int64_t shard_tokens = kShardTokens;  // maximum number of tokens in a file
   // Bytes of text that are encoded at once. Longer documents are cut before the first character of a line, before a
   // space or, if there is neither, between any two characters.
   size_t chunk = size_t{1} << 20;

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/text/data/token_files.h"
+#include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
@@ -34,12 +35,21 @@ class TokenizeFilesTest : public testing::Test {
     ASSERT_TRUE(WriteFile(Path(name), {text}).ok());
   }
 
+  std::vector<std::string> Paths(const std::vector<std::string>& names) const {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(Path(name));
+    return paths;
+  }
+  // The files of the tokenizer of bytes, or of another one.
+  std::vector<NamedContents> Files(const std::string& name = "tokenizer.json") const {
+    return *ReadTokenizerFiles(Path(name));
+  }
+
   // Tokenizes the files and returns the decoded documents, each with the text of its end token.
   std::vector<std::string> Tokenized(const std::vector<std::string>& names, TokenizeOptions options) const {
     options.folder = Path("out");
     std::filesystem::remove_all(options.folder);
-    std::vector<std::string> paths;
-    for (const std::string& name : names) paths.push_back(Path(name));
+    const std::vector<std::string> paths = Paths(names);
     const absl::StatusOr<TokenizeResult> result = TokenizeFiles(paths, options);
     EXPECT_TRUE(result.ok()) << result.status();
     if (!result.ok()) return {};
@@ -68,7 +78,7 @@ class TokenizeFilesTest : public testing::Test {
 TEST_F(TokenizeFilesTest, DocumentsEndAtFilesAndBlankLines) {
   Write("a", "\none\ntwo\n\n\nthree\r\n\r\nfour");
   Write("b", "five\n\n");
-  const TokenizeOptions options = {.tokenizer = Path("tokenizer.json")};
+  const TokenizeOptions options = {.tokenizer = Files()};
   EXPECT_THAT(Tokenized({"a", "b"}, options), ElementsAre("\none\ntwo\n\n\nthree\r\n\r\nfour", "five\n\n"));
   TokenizeOptions blank_lines = options;
   blank_lines.document_end = DocumentEnd::kBlankLine;
@@ -86,7 +96,8 @@ std::string SomeText() {
 
 TEST_F(TokenizeFilesTest, ALearntTokenizerEndsDocuments) {
   Write("a", SomeText() + "<|endoftext|>\nnext");
-  TokenizeOptions options = {.vocabulary = 300, .document_end = DocumentEnd::kEndOfText};
+  TokenizeOptions options = {.tokenizer = *LearnFromBeginnings(Paths({"a"}), 300),
+                             .document_end = DocumentEnd::kEndOfText};
   EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>", "next<|endoftext|>"));
   options.document_end = DocumentEnd::kFile;
   EXPECT_THAT(Tokenized({"a"}, options), ElementsAre(SomeText() + "<|endoftext|>\nnext<|endoftext|>"));
@@ -98,7 +109,7 @@ TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
   const std::string plain = SomeText();
   const std::string marked = absl::StrReplaceAll(plain, {{"indented", "<|endoftext|> in"}, {"9\n", "9\n<|im end|>"}});
   Write("a", marked);
-  Tokenized({"a"}, {.vocabulary = 400});
+  Tokenized({"a"}, {.tokenizer = *LearnFromBeginnings(Paths({"a"}), 400)});
   std::filesystem::create_directories(Path("learnt"));
   std::ifstream learnt(Path("out/tokenizer.json"));
   nlohmann::json json = nlohmann::json::parse(learnt);
@@ -115,7 +126,7 @@ TEST_F(TokenizeFilesTest, CutsDoNotChangeTheTokens) {
     std::vector<int32_t> expected = *tokenizer->Encode(text, special);
     EXPECT_EQ(absl::c_count(expected, added) > 10, special && chunk != 64);
     expected.push_back(*tokenizer->special_tokens().end);
-    Tokenized({"a"}, {.tokenizer = Path("learnt"), .special_tokens = special, .chunk = special ? chunk : -chunk});
+    Tokenized({"a"}, {.tokenizer = Files("learnt"), .special_tokens = special, .chunk = special ? chunk : -chunk});
     const TokenFiles files = *TokenFiles::Open(Path("out"));
     std::vector<int32_t> train(static_cast<size_t>(files.size(DataSplit::kTrain))),
         validation(static_cast<size_t>(files.size(DataSplit::kValidation)));
@@ -132,7 +143,7 @@ TEST_F(TokenizeFilesTest, LongFilesAreReadInParts) {
   Write("a", text);
   std::string joined;
   for (const std::string& document :
-       Tokenized({"a"}, {.tokenizer = Path("tokenizer.json"), .document_end = DocumentEnd::kBlankLine, .chunk = 32})) {
+       Tokenized({"a"}, {.tokenizer = Files(), .document_end = DocumentEnd::kBlankLine, .chunk = 32})) {
     EXPECT_THAT(document, ::testing::EndsWith("\u20AC\n"));
     EXPECT_EQ(std::count(document.begin(), document.end(), '\n'), 1);
     joined += document + "\n";
@@ -140,22 +151,21 @@ TEST_F(TokenizeFilesTest, LongFilesAreReadInParts) {
   EXPECT_EQ(joined, text);
   const std::string one_word(size_t{1} << 20, 'x');
   Write("word", one_word + "\xE2\x82\xAC");
-  EXPECT_THAT(Tokenized({"word"}, {.tokenizer = Path("tokenizer.json"), .chunk = 1000}),
-              ElementsAre(one_word + "\u20AC"));
+  EXPECT_THAT(Tokenized({"word"}, {.tokenizer = Files(), .chunk = 1000}), ElementsAre(one_word + "\u20AC"));
 }
 
 TEST_F(TokenizeFilesTest, NamesThePlaceOfAnError) {
   Write("vocab.txt", "[UNK]\na\n");
   Write("good", "a");
   Write("bad", std::string(300, 'a') + "\xE9");
-  TokenizeOptions options = {.folder = Path("out"), .tokenizer = Path("vocab.txt"), .chunk = 64};
+  TokenizeOptions options = {.folder = Path("out"), .tokenizer = Files("vocab.txt"), .chunk = 64};
   EXPECT_EQ(std::string(TokenizeFiles({Path("good"), Path("bad")}, options).status().message()),
             Path("bad") + ", counted from byte 128: not UTF-8 at byte 172 (0xE9)");
   EXPECT_FALSE(Exists(Path("out")));
   EXPECT_FALSE(Exists(Path("out.tmp")));
   options.document_end = DocumentEnd::kEndOfText;
   EXPECT_THAT(TokenizeFiles({Path("good")}, options).status().message(), HasSubstr("the tokenizer has no end token"));
-  EXPECT_THAT(TokenizeFiles({}, {.folder = Path("out")}).status().message(), HasSubstr("not from standard input"));
+  EXPECT_THAT(LearnFromBeginnings({}, 8000).status().message(), HasSubstr("not from standard input"));
 }
 
 }  // namespace

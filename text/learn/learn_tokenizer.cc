@@ -12,18 +12,18 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 #include "weft/text/learn/count_words.h"
 #include "weft/text/learn/learn_sentencepiece.h"
 #include "weft/text/learn/learn_vocabulary.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
-#include "weft/text/tokenizers/gpt2_words.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/tokenizers/word_piece.h"
+#include "weft/text/tokenizers/words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -199,23 +199,16 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const Paths& paths, size_t ma
   for (const std::string& path : paths) {
     WEFT_ASSIGN_OR_RETURN(FileStream stream, FileStream::Open(path));
     std::string text;
-    size_t number = 0;
     for (size_t read = 1; read > 0;) {
       WEFT_ASSIGN_OR_RETURN(read, stream.Append(kReadAtOnce, &text));
-      learnt->bytes += static_cast<int64_t>(read);
-      size_t begin = 0;
-      while (begin < text.size()) {
-        const size_t end = text.find('\n', begin);
-        if (end == text.npos && read > 0) break;  // the rest of the line is not read yet
-        const absl::string_view line =
-            absl::StripSuffix(absl::string_view(text).substr(begin, end == text.npos ? text.npos : end - begin), "\r");
-        begin = end == text.npos ? text.size() : end + 1;
-        ++number;
-        WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), absl::StrCat(stream.name(), ", line ", number)));
-        learnt->skipped_lines += line.size() > max_bytes;
-        if (!line.empty() && line.size() <= max_bytes) lines.emplace_back(line);
-      }
-      text.erase(0, begin);
+    }
+    learnt->bytes += static_cast<int64_t>(text.size());
+    size_t number = 0;
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
+      absl::ConsumeSuffix(&line, "\r");
+      WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), absl::StrCat(stream.name(), ", line ", ++number)));
+      learnt->skipped_lines += line.size() > max_bytes;
+      if (!line.empty() && line.size() <= max_bytes) lines.emplace_back(line);
     }
   }
   return lines;
@@ -328,6 +321,26 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const Options
     SplitGpt2Words(text, [&](absl::string_view word) { ++counts[word]; });
     return WordCounts{.words = {counts.begin(), counts.end()}};
   });
+}
+
+absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector<std::string>& paths,
+                                                               int64_t vocabulary) {
+  if (paths.empty()) return InvalidArgument("tokenizer: one is learnt from files only, not from standard input");
+  constexpr size_t kLearnFrom = size_t{16} << 20;  // bytes of text: the vocabulary hardly changes with more
+  const size_t from_each = std::max<size_t>(kLearnFrom / paths.size(), 1);
+  std::string text;
+  for (const std::string& path : paths) {
+    WEFT_ASSIGN_OR_RETURN(FileStream stream, FileStream::Open(path));
+    const size_t end = text.size() + from_each;
+    for (size_t read = 1; read > 0 && text.size() < end;) {
+      WEFT_ASSIGN_OR_RETURN(read, stream.Append(end - text.size(), &text));
+    }
+    if (text.size() < end) continue;                     // this is the whole file
+    text.resize(CharacterBegin(text, text.size() - 1));  // the last character may be incomplete
+  }
+  absl::StatusOr<BpeModel> model = LearnByteLevelBpe(text, {.vocabulary = vocabulary});
+  if (!model.ok()) return Annotate(model.status(), "tokenizer, learnt from the files' beginnings");
+  return {{{"tokenizer.json", WriteTokenizerJson(*model)}}};
 }
 
 }  // namespace weft

@@ -11,11 +11,8 @@
 #include "weft/base/status.h"
 
 namespace weft {
-namespace {
 
 namespace fs = std::filesystem;
-
-}  // namespace
 
 absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite) {
   std::error_code error;

@@ -1,9 +1,8 @@
-#include "weft/text/lexicon/learn_lexicon.h"
-
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/text/lexicon/lexicon.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 // A Lexicon lists the likely translations of each source token. The translations of all tokens of a sentence are its
 // shortlist: a Translator that chooses among them computes far fewer logits than there are tokens.
 //
-//   const Lexicon lexicon = LearnLexicon(pairs, {.source_vocabulary = 8000});   // text/lexicon/learn_lexicon.h
-//   lexicon.Shortlist(source, /*max_translations=*/100)                 // the ids of target tokens, in ascending order
+//   const Lexicon lexicon = LearnLexicon(pairs, {.source_vocabulary = 8000});
+//   lexicon.Shortlist(source, /*max_translations=*/100)   // the ids of target tokens, in ascending order
 //
 // Its file is that of Marian's lexical shortlists. Each line is "TARGET SOURCE PROBABILITY", where SOURCE and TARGET
 // are texts of tokens as their vocabularies spell them, and PROBABILITY is that of TARGET, given SOURCE. The SOURCE
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/base/file.h"
+#include "weft/text/data/sentence_pairs.h"
 
 namespace weft {
 
@@ -24,9 +25,6 @@ struct Translation {
   int32_t target = 0;  // a token
   float probability = 0;
 };
-// Sorts by falling probability, and equal ones by id. Of several translations with the same token, keeps the most
-// likely one. Keeps the first `max_translations`.
-void SortAndCut(std::vector<Translation>* translations, int64_t max_translations);
 
 struct Lexicon {
   std::vector<std::vector<Translation>> translations;  // of each source token by id, most likely first
@@ -36,6 +34,18 @@ struct Lexicon {
   // ascending order. A token that the lexicon does not know has no translations.
   std::vector<int32_t> Shortlist(absl::Span<const int32_t> source, int64_t max_translations) const;
 };
+
+struct LearnLexiconOptions {
+  int64_t source_vocabulary = 0;   // number of source tokens; ids must be below it
+  int64_t max_translations = 100;  // maximum number of translations of a token to keep
+  int64_t iterations = 5;          // of expectation maximisation
+};
+
+// Learns IBM Model 1 (Brown et al., "The mathematics of statistical machine translation", 1993). Each target token is
+// the translation of one source token or of the NULL word. Model 1 assumes that all of them are equally likely,
+// whatever their positions. Keeps the most likely translations of each source token. The memory is about 70 bytes for
+// each two tokens that occur in one pair of sentences.
+Lexicon LearnLexicon(absl::Span<const SentencePair> pairs, const LearnLexiconOptions& options);
 
 // The texts of the tokens of both vocabularies by id, as from TokenTexts (formats/token_texts.h).
 struct LexiconVocabularies {

@@ -13,7 +13,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/status.h"
-#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 namespace {
@@ -48,8 +47,8 @@ std::string SeparatePairs(absl::string_view text, const Predicate& is_pair, cons
   return separated;
 }
 
-UnitLine ReadLine(absl::string_view raw, const BleuOptions& options) {
-  const std::string words = TokenizeForBleu(options.lowercase ? Lowercase(raw) : raw);
+UnitLine ReadLine(absl::string_view raw, bool lowercase) {
+  const std::string words = TokenizeForBleu(lowercase ? Lowercase(raw) : raw);
   return JoinWords(SplitWords(words));
 }
 
@@ -70,35 +69,12 @@ std::vector<int64_t> CountLine(const UnitLine& translation, const std::vector<Un
     for (const UnitLine& reference : references) {
       for (const auto& [ngram, count] : CountNGrams(reference, n)) most[ngram] = std::max(most[ngram], count);
     }
-    int64_t matches = 0, total = 0;
-    for (const auto& [ngram, count] : CountNGrams(translation, n)) {
-      const auto found = most.find(ngram);
-      if (found != most.end()) matches += std::min(count, found->second);
-      total += count;
-    }
-    counts.push_back(matches);
-    totals.push_back(total);
+    const NGramCounts ngrams = CountNGrams(translation, n);
+    counts.push_back(Matches(ngrams, most));
+    totals.push_back(Total(ngrams));
   }
   counts.insert(counts.end(), totals.begin(), totals.end());
   return counts;
-}
-
-// Computes the precisions, the brevity penalty, and the score: the penalty times the geometric mean of the precisions.
-void Finish(BleuScore* bleu) {
-  const double ratio = static_cast<double>(bleu->reference_length) / static_cast<double>(bleu->translation_length);
-  bleu->brevity_penalty = bleu->translation_length >= bleu->reference_length ? 1
-                          : bleu->translation_length > 0                     ? std::exp(1 - ratio)
-                                                                             : 0;
-  if (bleu->matches[0] == 0) return;
-  double smooth = 1, logarithms = 0;
-  for (size_t n = 0; n < kOrders && bleu->totals[n] > 0; ++n) {
-    if (bleu->matches[n] == 0) smooth *= 2;
-    const double matches = bleu->matches[n] == 0 ? 1 / smooth : static_cast<double>(bleu->matches[n]);
-    bleu->precisions[n] = 100 * matches / static_cast<double>(bleu->totals[n]);
-    logarithms += std::log(bleu->precisions[n]);
-  }
-  // If no translation has four words, there is no 4-gram precision, and the score stays 0.
-  if (bleu->totals.back() > 0) bleu->score = bleu->brevity_penalty * std::exp(logarithms / kOrders);
 }
 
 }  // namespace
@@ -130,20 +106,20 @@ std::string TokenizeForBleu(absl::string_view line) {
 }
 
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
-                                     absl::Span<const std::string> references, const BleuOptions& options) {
+                                     absl::Span<const std::string> references, bool lowercase) {
   const std::vector<std::string> lines(references.begin(), references.end());
-  WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, {&lines, 1}, options));
+  WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, {&lines, 1}, lowercase));
   return BleuOf(Sum(counts));
 }
 
 absl::StatusOr<LineCounts> BleuCounts(absl::Span<const std::string> translations, References references,
-                                      const BleuOptions& options) {
+                                      bool lowercase) {
   WEFT_RETURN_IF_ERROR(CheckReferences(translations.size(), references));
   LineCounts counts;
   for (size_t i = 0; i < translations.size(); ++i) {
     std::vector<UnitLine> lines;
-    for (const std::vector<std::string>& reference : references) lines.push_back(ReadLine(reference[i], options));
-    counts.push_back(CountLine(ReadLine(translations[i], options), lines));
+    for (const std::vector<std::string>& reference : references) lines.push_back(ReadLine(reference[i], lowercase));
+    counts.push_back(CountLine(ReadLine(translations[i], lowercase), lines));
   }
   return counts;
 }
@@ -156,12 +132,26 @@ BleuScore BleuOf(absl::Span<const int64_t> sums) {
     absl::c_copy(sums.subspan(2, kOrders), bleu.matches.begin());
     absl::c_copy(sums.subspan(2 + kOrders, kOrders), bleu.totals.begin());
   }
-  Finish(&bleu);
+  const double ratio = static_cast<double>(bleu.reference_length) / static_cast<double>(bleu.translation_length);
+  bleu.brevity_penalty = bleu.translation_length >= bleu.reference_length ? 1
+                         : bleu.translation_length > 0                    ? std::exp(1 - ratio)
+                                                                          : 0;
+  if (bleu.matches[0] == 0) return bleu;
+  double smooth = 1, logarithms = 0;
+  for (size_t n = 0; n < kOrders && bleu.totals[n] > 0; ++n) {
+    if (bleu.matches[n] == 0) smooth *= 2;
+    const double matches = bleu.matches[n] == 0 ? 1 / smooth : static_cast<double>(bleu.matches[n]);
+    bleu.precisions[n] = 100 * matches / static_cast<double>(bleu.totals[n]);
+    logarithms += std::log(bleu.precisions[n]);
+  }
+  // The score is the brevity penalty times the geometric mean of the precisions. If no translation has four words,
+  // there is no 4-gram precision, and the score stays 0.
+  if (bleu.totals.back() > 0) bleu.score = bleu.brevity_penalty * std::exp(logarithms / kOrders);
   return bleu;
 }
 
-std::string BleuSignature(const BleuOptions& options, size_t references) {
-  return absl::StrCat("nrefs:", references, "|case:", options.lowercase ? "lc" : "mixed",
+std::string BleuSignature(bool lowercase, size_t references) {
+  return absl::StrCat("nrefs:", references, "|case:", lowercase ? "lc" : "mixed",
                       "|eff:no|tok:13a|smooth:exp|version:2.6.0");
 }
 

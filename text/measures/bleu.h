@@ -19,13 +19,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/text/measures/line_counts.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
-
-struct BleuOptions {
-  bool lowercase = false;
-};
 
 struct BleuScore {
   double score = 0;                                      // 0 .. 100
@@ -37,20 +33,20 @@ struct BleuScore {
   std::string ToString() const;
 };
 
-// Returns InvalidArgument if the numbers of translations and references differ.
+// Ignores case if `lowercase` is set. Returns InvalidArgument if the numbers of translations and references differ.
 absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
-                                     absl::Span<const std::string> references, const BleuOptions& options = {});
+                                     absl::Span<const std::string> references, bool lowercase = false);
 
 // Returns for each line its words, the words of its reference, its matches and its n-grams of 1 to 4 words. Returns
 // InvalidArgument if CheckReferences does.
 absl::StatusOr<LineCounts> BleuCounts(absl::Span<const std::string> translations, References references,
-                                      const BleuOptions& options = {});
+                                      bool lowercase = false);
 // Returns the score of sums of such counts. No counts are those of no lines.
 BleuScore BleuOf(absl::Span<const int64_t> sums);
 
-// Returns sacreBLEU's signature of the settings, which papers quote. The default options give
+// Returns sacreBLEU's signature of the settings, which papers quote. The default settings give
 // "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
-std::string BleuSignature(const BleuOptions& options = {}, size_t references = 1);
+std::string BleuSignature(bool lowercase = false, size_t references = 1);
 
 // Splits a line into words as mteval-v13a does, and joins them with spaces.
 std::string TokenizeForBleu(absl::string_view line);

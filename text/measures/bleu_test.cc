@@ -124,7 +124,7 @@ TEST(BleuTest, SmallCorpora) {
 
 TEST(BleuTest, NamesItsSettings) {
   EXPECT_EQ(BleuSignature(), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0");
-  EXPECT_EQ(BleuSignature({.lowercase = true}), "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.6.0");
+  EXPECT_EQ(BleuSignature(/*lowercase=*/true), "nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|version:2.6.0");
 }
 
 Lines ReadGzip(const std::string& path) {
@@ -197,7 +197,7 @@ TEST(BleuTest, AThousandLinesChangedInFiveWays) {
     for (size_t i = 0; i < references.size(); ++i) {
       translations.push_back(row.change(i, absl::StrSplit(references[i], ' ', absl::SkipEmpty())));
     }
-    const auto bleu = CorpusBleu(translations, references, {.lowercase = row.lowercase});
+    const auto bleu = CorpusBleu(translations, references, row.lowercase);
     ASSERT_TRUE(bleu.ok()) << bleu.status();
     EXPECT_NEAR(bleu->score, row.score, 1e-9);
     EXPECT_EQ(bleu->ToString(), row.summary);

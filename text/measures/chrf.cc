@@ -1,7 +1,6 @@
 // ChrfCounts counts n-grams line by line, and ChrfOf computes one score from the sums.
 #include "weft/text/measures/chrf.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "weft/base/status.h"
-#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 namespace {
@@ -53,16 +51,9 @@ struct CountedLine {
 std::vector<int64_t> CountMatches(const CountedLine& translation, const CountedLine& reference) {
   std::vector<int64_t> counts;
   for (size_t i = 0; i < translation.ngrams.size(); ++i) {
-    const NGramCounts& wanted = reference.ngrams[i];
-    int64_t in_translation = 0, in_reference = 0, matches = 0;
-    for (const auto& [ngram, count] : wanted) in_reference += count;
-    for (const auto& [ngram, count] : translation.ngrams[i]) {
-      const auto found = wanted.find(ngram);
-      if (found != wanted.end()) matches += std::min(count, found->second);
-      in_translation += count;
-    }
+    const NGramCounts &ngrams = translation.ngrams[i], &wanted = reference.ngrams[i];
     // If the reference is too short for such an n-gram, those of the translation do not count.
-    counts.insert(counts.end(), {in_reference == 0 ? 0 : in_translation, in_reference, matches});
+    counts.insert(counts.end(), {wanted.empty() ? 0 : Total(ngrams), Total(wanted), Matches(ngrams, wanted)});
   }
   return counts;
 }

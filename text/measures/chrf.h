@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/text/measures/line_counts.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 

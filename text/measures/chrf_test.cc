@@ -29,7 +29,7 @@ void ExpectScores(const Lines& translations, const std::vector<Lines>& reference
   SCOPED_TRACE(translations[0]);
   const auto chrf = CorpusChrf(translations, references, {.lowercase = lowercase});
   const auto chrf_plus_plus = CorpusChrf(translations, references, {.words = 2, .lowercase = lowercase});
-  const auto bleu = BleuCounts(translations, references, {.lowercase = lowercase});
+  const auto bleu = BleuCounts(translations, references, lowercase);
   ASSERT_TRUE(chrf.ok() && chrf_plus_plus.ok() && bleu.ok());
   EXPECT_NEAR(*chrf, wanted.chrf, 1e-9);
   EXPECT_NEAR(*chrf_plus_plus, wanted.chrf_plus_plus, 1e-9);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "weft/base/status.h"
 #include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 
@@ -103,6 +104,38 @@ NGramCounts CountNGrams(const UnitLine& line, size_t n) {
   NGramCounts counts;
   for (size_t first = 0; first + n <= line.units.size(); ++first) ++counts[line.NGram(first, n)];
   return counts;
+}
+
+int64_t Total(const NGramCounts& counts) {
+  int64_t total = 0;
+  for (const auto& [ngram, count] : counts) total += count;
+  return total;
+}
+
+int64_t Matches(const NGramCounts& counts, const NGramCounts& wanted) {
+  int64_t matches = 0;
+  for (const auto& [ngram, count] : counts) {
+    const auto found = wanted.find(ngram);
+    if (found != wanted.end()) matches += std::min(count, found->second);
+  }
+  return matches;
+}
+
+std::vector<int64_t> Sum(const LineCounts& counts) {
+  std::vector<int64_t> sums(counts.empty() ? 0 : counts[0].size(), 0);
+  for (const std::vector<int64_t>& line : counts) {
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
+  }
+  return sums;
+}
+
+absl::Status CheckReferences(size_t translations, References references) {
+  if (references.empty()) return InvalidArgument("there are no references");
+  for (const std::vector<std::string>& lines : references) {
+    if (lines.size() == translations) continue;
+    return InvalidArgument("there are ", translations, " translations, but ", lines.size(), " references");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

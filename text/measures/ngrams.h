@@ -4,6 +4,12 @@
 //   line.NGram(0, 2)   // "the cat"
 //
 // Bytes that are not UTF-8 are characters, each of its own, and part of words.
+//
+// A measure computes the score of any set of lines from the sums of their counts, so that other sets need no new
+// counting.
+//
+//   WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, references));   // bleu.h
+//   const BleuScore bleu = BleuOf(Sum(counts));
 #ifndef WEFT_TEXT_MEASURES_NGRAMS_H_
 #define WEFT_TEXT_MEASURES_NGRAMS_H_
 
@@ -14,6 +20,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -41,6 +48,20 @@ UnitLine JoinCharacters(absl::string_view text);
 using NGramCounts = absl::flat_hash_map<absl::string_view, int64_t>;
 // Returns the counts of the n-grams of `n` units. `line` must outlive them.
 NGramCounts CountNGrams(const UnitLine& line, size_t n);
+// Returns the number of all n-grams.
+int64_t Total(const NGramCounts& counts);
+// Returns how many of the n-grams `counts` are in `wanted`. An n-gram matches at most as often as it is in `wanted`.
+int64_t Matches(const NGramCounts& counts, const NGramCounts& wanted);
+
+// What a measure counts in each line, such as matching n-grams. All rows have the same length.
+using LineCounts = std::vector<std::vector<int64_t>>;
+// Returns the sums over all lines, which are no counts if there are no lines.
+std::vector<int64_t> Sum(const LineCounts& counts);
+
+// One or more reference translations of each line: references[r][i] is reference `r` of line `i`.
+using References = absl::Span<const std::vector<std::string>>;
+// Returns InvalidArgument if there is no reference, or if the numbers of lines differ.
+absl::Status CheckReferences(size_t translations, References references);
 
 }  // namespace weft
 

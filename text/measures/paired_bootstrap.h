@@ -15,7 +15,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "weft/text/measures/line_counts.h"
+#include "weft/text/measures/ngrams.h"
 
 namespace weft {
 

@@ -6,16 +6,11 @@
 namespace weft {
 namespace {
 
-using Translations = absl::Span<const std::string>;
-
-absl::StatusOr<LineCounts> CountBleu(Translations translations, References references, bool lowercase) {
-  return BleuCounts(translations, references, {.lowercase = lowercase});
-}
 double ScoreBleu(absl::Span<const int64_t> sums) { return BleuOf(sums).score; }
-std::string SignBleu(bool lowercase, size_t references) { return BleuSignature({.lowercase = lowercase}, references); }
 
 template <size_t kWords>
-absl::StatusOr<LineCounts> CountChrf(Translations translations, References references, bool lowercase) {
+absl::StatusOr<LineCounts> CountChrf(absl::Span<const std::string> translations, References references,
+                                     bool lowercase) {
   return ChrfCounts(translations, references, {.words = kWords, .lowercase = lowercase});
 }
 template <size_t kWords>
@@ -24,7 +19,7 @@ std::string SignChrf(bool lowercase, size_t references) {
 }
 
 constexpr TranslationMeasure kMeasures[] = {
-    {"bleu", "bleu", "signature", CountBleu, ScoreBleu, SignBleu},
+    {"bleu", "bleu", "signature", BleuCounts, ScoreBleu, BleuSignature},
     {"chrf", "chrf", "chrf_signature", CountChrf<0>, ChrfOf, SignChrf<0>},
     {"chrf++", "chrf_plus_plus", "chrf_plus_plus_signature", CountChrf<2>, ChrfOf, SignChrf<2>},
 };

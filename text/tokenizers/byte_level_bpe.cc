@@ -5,8 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
-#include "weft/text/tokenizers/gpt2_words.h"
+#include "weft/text/tokenizers/words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

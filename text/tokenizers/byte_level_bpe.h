@@ -15,13 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "weft/text/tokenizers/bpe_files.h"
 #include "weft/text/tokenizers/bpe_merges.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
-
-using TokenPair = std::pair<std::string, std::string>;
 
 struct BpeModel {
   Vocabulary vocabulary;            // tokens as bytes: " the", not "Ġthe"

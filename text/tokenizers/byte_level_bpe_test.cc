@@ -4,7 +4,6 @@
 
 #include <random>
 
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

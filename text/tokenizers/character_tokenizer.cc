@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
@@ -29,14 +28,13 @@ absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromText(absl::string_vie
   return CharacterTokenizer(std::move(characters));
 }
 
-absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromJson(absl::string_view json) {
-  const nlohmann::json parsed = ParseJson(json);
-  if (!parsed.is_object() || parsed.value("type", nlohmann::json()) != "character" || !parsed.contains("characters") ||
-      !parsed["characters"].is_array() || parsed["characters"].empty()) {
+absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromJson(const nlohmann::json& json) {
+  if (!json.is_object() || json.value("type", nlohmann::json()) != "character" || !json.contains("characters") ||
+      !json["characters"].is_array() || json["characters"].empty()) {
     return InvalidArgument("not a tokenizer of type \"character\" with a list of \"characters\"");
   }
   std::vector<int32_t> characters;
-  for (const nlohmann::json& entry : parsed["characters"]) {
+  for (const nlohmann::json& entry : json["characters"]) {
     const std::string text = entry.is_string() ? entry.get<std::string>() : "";
     const Utf8Character c = CharacterAt(text, 0);
     if (c.bytes == 0 || c.bytes != text.size()) {

@@ -7,6 +7,7 @@
 #define WEFT_TEXT_TOKENIZERS_CHARACTER_TOKENIZER_H_
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ class CharacterTokenizer final : public Tokenizer {
   // Makes a vocabulary of the characters in `text`. Returns InvalidArgument if the text is empty or not UTF-8.
   static absl::StatusOr<CharacterTokenizer> FromText(absl::string_view text);
   // Reads a tokenizer.json: {"type":"character","characters":["\n"," ","a"]}. A character's id is its index.
-  static absl::StatusOr<CharacterTokenizer> FromJson(absl::string_view json);
+  static absl::StatusOr<CharacterTokenizer> FromJson(const nlohmann::json& json);
   std::string ToJson() const;
 
   int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }

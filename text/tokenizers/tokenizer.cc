@@ -4,19 +4,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/bert_words.h"
+#include "weft/text/tokenizers/words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
 
-using Role = std::optional<int32_t> SpecialTokens::*;
-
 constexpr struct {
   absl::string_view text;
-  Role role;
+  TokenRole role;
 } kUsualNames[] = {
     {"<s>", &SpecialTokens::begin},
     {"<bos>", &SpecialTokens::begin},
@@ -199,6 +198,32 @@ std::string CleanUpSpaces(std::string text) {
       {" n't", "n't"}, {" 'm", "'m"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& each : kInOrder) absl::StrReplaceAll({each}, &text);
   return text;
+}
+
+std::vector<int32_t> TokenBytes(const Tokenizer& tokenizer) {
+  const int64_t size = tokenizer.vocabulary_size();
+  // Tokens are decoded behind another token, because decoding drops the space at the beginning of a text.
+  const auto decode = [&](std::vector<int32_t> ids) { return tokenizer.Decode(ids).value_or(""); };
+  int32_t first = 0;  // an ordinary token: one that ends with a letter
+  for (int32_t id = 0; id < size; ++id) {
+    const std::string text = decode({id});
+    if (text.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(text.back()))) continue;
+    if (id == tokenizer.special_tokens().unknown) continue;
+    first = id;
+    break;
+  }
+  const auto before = static_cast<int64_t>(decode({first}).size());
+  std::vector<int32_t> bytes(static_cast<size_t>(size));
+  for (int32_t id = 0; id < size; ++id) {
+    const auto both = static_cast<int64_t>(decode({first, id}).size());
+    bytes[static_cast<size_t>(id)] = static_cast<int32_t>(std::max<int64_t>(both - before, 0));
+  }
+  const SpecialTokens& special = tokenizer.special_tokens();
+  // Byte-level BPE knows all bytes, and often names its end token as the unknown one, too.
+  if (const auto unknown = special.unknown; unknown && *unknown >= 0 && *unknown < size && unknown != special.end) {
+    bytes[static_cast<size_t>(*unknown)] = kUnknownBytes;
+  }
+  return bytes;
 }
 
 WrapFormat BertSingle(int32_t classification, int32_t separator) {

@@ -29,14 +29,16 @@ namespace weft {
 struct SpecialTokens {
   std::optional<int32_t> begin, end, padding, unknown, mask, classification, separator;
 };
+using TokenRole = std::optional<int32_t> SpecialTokens::*;
+// The text of each role's token. A role without a text has no token, whatever the tokens' names are.
+using RoleTexts = std::vector<std::pair<TokenRole, std::optional<std::string>>>;
 
 // Holds the added tokens and roles that the files beside a tokenizer name. A token's id is that of its text in the
 // vocabulary.
 struct TokenizerSettings {
   std::vector<AddedToken> tokens;   // replace added tokens of the same text
   std::vector<AddedToken> special;  // are added if no added token has their text
-  // The text of each role's token. A role without a text has no token, whatever the tokens' names are.
-  std::vector<std::pair<std::optional<int32_t> SpecialTokens::*, std::optional<std::string>>> roles;
+  RoleTexts roles;
   bool clean_up = false;       // Decode calls CleanUpSpaces, unless the tokenizer is BPE
   bool split_special = false;  // ReadSpecial(false)
   std::optional<bool> prefix_space;
@@ -149,6 +151,13 @@ std::vector<AddedToken> UsualSpecialTokens(const Vocabulary& vocabulary);
 // Returns `text` without the spaces before the marks and contractions of English, as transformers'
 // clean_up_tokenization does it.
 std::string CleanUpSpaces(std::string text);
+
+// Returns, by id, how many bytes a token adds to a text after an ordinary token, so that the loss of tokens can be
+// stated for bytes, which compares models with different tokenizers. Special tokens add none; the unknown token has
+// kUnknownBytes, because it stands for any text. A tokenizer that changes texts, for example to lower case, has the
+// bytes of the changed text.
+inline constexpr int32_t kUnknownBytes = -1;
+std::vector<int32_t> TokenBytes(const Tokenizer& tokenizer);
 
 // The usual input formats.
 WrapFormat BertSingle(int32_t classification, int32_t separator);  // [CLS] a [SEP]

@@ -1,4 +1,5 @@
-// Each function reads one section of tokenizer.json. Errors begin with the section's name. CheckOff rejects settings
+// tokenizer.json has Hugging Face's byte-level BPE or WordPiece, or Weft's own tokenizer of bytes or characters. Each
+// function reads one section of Hugging Face's file. Errors begin with the section's name. CheckOff rejects settings
 // that Weft doesn't support and that would change the ids.
 #include "weft/text/tokenizers/tokenizer_json.h"
 
@@ -12,7 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/bpe_files.h"
+#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -112,7 +116,7 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Ad
     if (is_added && special->second != id) {
       return InvalidArgument("token ", Quoted(token), " has id ", id, ", but in added_tokens ", special->second);
     }
-    absl::StatusOr<std::string> text = as_bytes ? TokenBytes(token) : token;
+    absl::StatusOr<std::string> text = as_bytes ? ReadToken(token) : token;
     if (!text.ok() && !is_added) return text.status();
     if (!text.ok()) continue;
     if (is_added) only_added.erase(special);
@@ -135,10 +139,6 @@ absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {
   }
   return merges;
 }
-
-struct Formats {
-  WrapFormat single = {{WrapItem::kFirst}}, pair;
-};
 
 absl::StatusOr<WrapFormat> ReadTemplate(const Json& list, const Json& special) {
   WrapFormat format;
@@ -177,16 +177,17 @@ absl::StatusOr<const Json*> OneOf(const Json& json, const char* items, const cha
   return found;
 }
 
-absl::StatusOr<Formats> ReadPostProcessor(const Json& sequence) {
+// Sets the formats that `sequence` has. They stay as they are if it has none.
+absl::Status ReadPostProcessor(const Json& sequence, WrapFormat* single, WrapFormat* pair) {
   WEFT_ASSIGN_OR_RETURN(const Json* const item, OneOf(sequence, "processors", "ByteLevel"));
   const Json& json = *item;
   const std::string type = TypeOf(json);
-  if (json.is_null() || type == "ByteLevel") return Formats();
+  if (json.is_null() || type == "ByteLevel") return absl::OkStatus();
   if (type == "TemplateProcessing") {
     const Json& special = Member(json, "special_tokens");
-    WEFT_ASSIGN_OR_RETURN(WrapFormat single, ReadTemplate(Member(json, "single"), special));
-    WEFT_ASSIGN_OR_RETURN(WrapFormat pair, ReadTemplate(Member(json, "pair"), special));
-    return Formats{std::move(single), std::move(pair)};
+    WEFT_ASSIGN_OR_RETURN(*single, ReadTemplate(Member(json, "single"), special));
+    WEFT_ASSIGN_OR_RETURN(*pair, ReadTemplate(Member(json, "pair"), special));
+    return absl::OkStatus();
   }
   if (type != "BertProcessing" && type != "RobertaProcessing") {
     return UnknownType(json, "TemplateProcessing, BertProcessing, RobertaProcessing or ByteLevel");
@@ -199,23 +200,23 @@ absl::StatusOr<Formats> ReadPostProcessor(const Json& sequence) {
     }
     ids[i] = token[1].get<int32_t>();
   }
-  if (type == "BertProcessing") return Formats{BertSingle(ids[0], ids[1]), BertPair(ids[0], ids[1])};
-  return Formats{BertSingle(ids[0], ids[1]), RobertaPair(ids[0], ids[1])};
+  *single = BertSingle(ids[0], ids[1]);
+  *pair = type == "BertProcessing" ? BertPair(ids[0], ids[1]) : RobertaPair(ids[0], ids[1]);
+  return absl::OkStatus();
 }
 
 // Sets the formats and special tokens of `model`. The model's vocabulary must be set already.
 template <class Model>
 absl::Status SetFormats(const Json& json, std::vector<AddedToken> added, Model* model) {
-  WEFT_ASSIGN_OR_RETURN(Formats formats, Annotate(ReadPostProcessor(Member(json, "post_processor")), "post_processor"));
-  for (const WrapFormat* format : {&formats.single, &formats.pair}) {
+  WEFT_RETURN_IF_ERROR(
+      Annotate(ReadPostProcessor(Member(json, "post_processor"), &model->single, &model->pair), "post_processor"));
+  for (const WrapFormat* format : {&model->single, &model->pair}) {
     for (const WrapItem& item : *format) {
       if (item.id >= 0 && item.id < model->vocabulary.size()) continue;
       return InvalidArgument("post_processor: id ", item.id, " is not in 0 .. ", model->vocabulary.size() - 1);
     }
   }
   model->special = std::move(added);
-  model->single = std::move(formats.single);
-  model->pair = std::move(formats.pair);
   return absl::OkStatus();
 }
 
@@ -296,11 +297,23 @@ constexpr struct {
   absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<AddedToken> added);
 } kModels[] = {{"BPE", ReadBpe}, {"WordPiece", ReadWordPiece}};
 
-constexpr std::pair<const char*, std::optional<int32_t> SpecialTokens::*> kRoles[] = {
+constexpr std::pair<const char*, TokenRole> kRoles[] = {
     {"bos_token", &SpecialTokens::begin},    {"eos_token", &SpecialTokens::end},
     {"pad_token", &SpecialTokens::padding},  {"unk_token", &SpecialTokens::unknown},
     {"mask_token", &SpecialTokens::mask},    {"cls_token", &SpecialTokens::classification},
     {"sep_token", &SpecialTokens::separator}};
+
+Loaded Create(absl::string_view contents) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, ParseLargeJsonObject(contents));
+  if (!json.contains("type")) {
+    if (json.contains("model")) return ReadTokenizerJson(json);
+    return InvalidArgument("it has neither the \"type\" nor the \"model\" of a tokenizer");
+  }
+  if (json["type"] == "byte") return std::make_unique<ByteTokenizer>();
+  if (json["type"] != "character") return InvalidArgument("not a tokenizer of type \"byte\" or \"character\"");
+  WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromJson(json));
+  return std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+}
 
 }  // namespace
 
@@ -351,19 +364,7 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const 
 
 absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadTokenizerSettings(json, {}));
-  BertNames names;
-  constexpr std::pair<std::optional<int32_t> SpecialTokens::*, std::string BertNames::*> kNames[] = {
-      {&SpecialTokens::padding, &BertNames::padding},
-      {&SpecialTokens::unknown, &BertNames::unknown},
-      {&SpecialTokens::classification, &BertNames::classification},
-      {&SpecialTokens::separator, &BertNames::separator},
-      {&SpecialTokens::mask, &BertNames::mask}};
-  for (const auto& [role, text] : settings.roles) {
-    for (const auto& [of_role, name] : kNames) {
-      if (role == of_role) names.*name = text.value_or("");
-    }
-  }
-  WordPieceModel model = BertModel(std::move(vocabulary), names);
+  WordPieceModel model = BertModel(std::move(vocabulary), settings.roles);
   BertNormalizer& normalizer = model.normalizer;
   WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, Get(json, "do_lower_case", true));
   WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, Get(json, "strip_accents", normalizer.lowercase));
@@ -387,5 +388,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
   }
   return Unknown("model", model, "BPE or WordPiece");
 }
+
+constexpr TokenizerKind kTokenizerJson = {
+    .file = "tokenizer.json",
+    .extension = ".json",
+    .load = FromOneFile<Create>,
+};
 
 }  // namespace weft

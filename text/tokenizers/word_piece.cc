@@ -111,17 +111,26 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::strin
   return vocabulary;
 }
 
-WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names) {
-  WordPieceModel model = {.unknown = names.unknown};
-  for (const auto* name : {&names.padding, &names.unknown, &names.classification, &names.separator, &names.mask}) {
-    const std::optional<int32_t> id = vocabulary.Find(*name);
-    if (id.has_value() && !name->empty()) model.special.push_back({*name, *id});
+WordPieceModel BertModel(Vocabulary vocabulary, const RoleTexts& roles) {
+  constexpr std::pair<TokenRole, const char*> kUsualTexts[] = {{&SpecialTokens::padding, "[PAD]"},
+                                                               {&SpecialTokens::unknown, "[UNK]"},
+                                                               {&SpecialTokens::classification, "[CLS]"},
+                                                               {&SpecialTokens::separator, "[SEP]"},
+                                                               {&SpecialTokens::mask, "[MASK]"}};
+  WordPieceModel model;
+  SpecialTokens ids;
+  for (const auto& [role, usual] : kUsualTexts) {
+    std::string text = usual;
+    for (const auto& [of_role, other] : roles) {
+      if (of_role == role) text = other.value_or("");
+    }
+    ids.*role = vocabulary.Find(text);
+    if (role == &SpecialTokens::unknown) model.unknown = text;
+    if ((ids.*role).has_value() && !text.empty()) model.special.push_back({text, *(ids.*role)});
   }
-  const std::optional<int32_t> classification = vocabulary.Find(names.classification),
-                               separator = vocabulary.Find(names.separator);
-  if (classification.has_value() && separator.has_value()) {
-    model.single = BertSingle(*classification, *separator);
-    model.pair = BertPair(*classification, *separator);
+  if (ids.classification.has_value() && ids.separator.has_value()) {
+    model.single = BertSingle(*ids.classification, *ids.separator);
+    model.pair = BertPair(*ids.classification, *ids.separator);
   }
   model.vocabulary = std::move(vocabulary);
   return model;

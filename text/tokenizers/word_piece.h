@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "weft/text/tokenizers/bert_words.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
+#include "weft/text/tokenizers/words.h"
 
 namespace weft {
 
@@ -63,13 +63,10 @@ class WordPiece final : public Tokenizer {
 // token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
 // lines at the end count for nothing.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
-// The texts of BERT's special tokens.
-struct BertNames {
-  std::string padding = "[PAD]", unknown = "[UNK]", classification = "[CLS]", separator = "[SEP]", mask = "[MASK]";
-};
-// Returns the model of a lowercasing BERT. Its special tokens are those of `names` that the vocabulary has. If these
-// include the tokens for classification and separator, the model has BERT's input formats.
-WordPieceModel BertModel(Vocabulary vocabulary, const BertNames& names = {});
+// Returns the model of a lowercasing BERT. Its special tokens are those of "[PAD]", "[UNK]", "[CLS]", "[SEP]" and
+// "[MASK]" that the vocabulary has; `roles` has other texts. If these include the tokens for classification and
+// separator, the model has BERT's input formats.
+WordPieceModel BertModel(Vocabulary vocabulary, const RoleTexts& roles = {});
 
 }  // namespace weft
 

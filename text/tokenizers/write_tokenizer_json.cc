@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {

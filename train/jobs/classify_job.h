@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "weft/core/tensor.h"
 #include "weft/inference/measure/metrics.h"
-#include "weft/text/data/padded_rows.h"
+#include "weft/text/data/buckets.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/classify_data.h"
 #include "weft/train/jobs/model_source.h"

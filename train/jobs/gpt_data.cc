@@ -15,7 +15,6 @@
 #include "weft/text/data/corpus.h"
 #include "weft/text/data/text_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
-#include "weft/text/tokenizers/token_bytes.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/utf8.h"
 

@@ -17,8 +17,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "weft/options/hyperparameters.h"
+#include "weft/text/data/corpus.h"
 #include "weft/text/data/token_files.h"
-#include "weft/text/data/token_source.h"
 #include "weft/text/data/token_sources.h"
 #include "weft/train/jobs/training_tokenizer.h"
 

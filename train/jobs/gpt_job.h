@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/distributed/index_range.h"
-#include "weft/text/data/token_source.h"
+#include "weft/text/data/corpus.h"
 #include "weft/train/jobs/gpt_data.h"
 #include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"

@@ -39,7 +39,7 @@ class GptJobTest : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
     TokenFileWriter writer = *TokenFileWriter::Create(
-        folder_ + "/corpus", {{"tokenizer.json", ByteTokenizer::ToJson()}}, {.shard_tokens = 100});
+        folder_ + "/corpus", {{"tokenizer.json", ByteTokenizer::ToJson()}}, /*shard_tokens=*/100);
     for (int32_t i = 0; i < 3000; ++i) EXPECT_TRUE(writer.Add({i * 7 % 251}).ok());
     EXPECT_TRUE(writer.Finish().ok());
   }

@@ -1,11 +1,14 @@
-// BertNormalize works in the order of Hugging Face's BertNormalizer: clean, separate CJK, strip accents, lowercase.
-#include "weft/text/tokenizers/bert_words.h"
+// GPT-2's regular expression is matched by hand. Apart from contractions, the first character of a word, after at most
+// one space, decides which alternative can match. BertNormalize works in the order of Hugging Face's BertNormalizer:
+// clean, separate CJK, strip accents, lowercase.
+#include "weft/text/tokenizers/words.h"
 
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/unicode.h"
@@ -13,6 +16,25 @@
 
 namespace weft {
 namespace {
+
+enum class Kind : uint8_t { kLetter, kNumber, kSpace, kOther, kEnd };
+
+Kind KindOf(int32_t code_point) {
+  if (IsLetter(code_point)) return Kind::kLetter;
+  if (IsNumber(code_point)) return Kind::kNumber;
+  return IsSpace(code_point) ? Kind::kSpace : Kind::kOther;
+}
+
+struct Classified {
+  Kind kind;
+  size_t end;
+};
+
+Classified ClassifyAt(absl::string_view text, size_t begin) {
+  if (begin == text.size()) return {Kind::kEnd, begin};
+  const Utf8Character c = CharacterAt(text, begin);
+  return {KindOf(c.code_point), begin + c.bytes};
+}
 
 // Reports whether `c` is a word of its own: Unicode punctuation, or an ASCII symbol such as '$', which BERT treats as
 // punctuation.
@@ -47,6 +69,26 @@ void ForEachCodePoint(absl::string_view text, bool decompose, const Function& ta
 }
 
 }  // namespace
+
+size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
+  for (const absl::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
+    if (absl::StartsWith(text.substr(begin), contraction)) return begin + contraction.size();
+  }
+  // ` ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+`
+  Classified c = ClassifyAt(text, begin + (text[begin] == ' '));
+  if (c.kind != Kind::kSpace && c.kind != Kind::kEnd) {
+    for (Classified next = c; next.kind == c.kind; next = ClassifyAt(text, next.end)) c.end = next.end;
+    return c.end;
+  }
+  // `\s+(?!\S)|\s+` matches white space. If other text follows several white-space characters, the last of them is left
+  // for the next word.
+  size_t last = begin, end = begin;
+  for (c = ClassifyAt(text, begin); c.kind == Kind::kSpace; c = ClassifyAt(text, end)) {
+    last = end;
+    end = c.end;
+  }
+  return c.kind == Kind::kEnd || last == begin ? end : last;
+}
 
 std::string BertNormalize(absl::string_view text, const BertNormalizer& normalizer) {
   std::string normalized;

@@ -1,4 +1,4 @@
-#include "weft/text/tokenizers/gpt2_words.h"
+#include "weft/text/tokenizers/words.h"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,27 @@
-// These functions normalize a text, and split it into the words that BERT's tokenizer encodes separately.
+// These functions split a text into the words that GPT-2's and BERT's tokenizers encode separately.
 //
+//   for (size_t begin = 0; begin < text.size();) {
+//     const size_t end = Gpt2WordEnd(text, begin);
+//     ... text.substr(begin, end - begin) ...
+//     begin = end;
+//   }
 //   BertWords(BertNormalize("Élan,\tvital", {}))   // "elan" "," "vital"
-#ifndef WEFT_TEXT_TOKENIZERS_BERT_WORDS_H_
-#define WEFT_TEXT_TOKENIZERS_BERT_WORDS_H_
+#ifndef WEFT_TEXT_TOKENIZERS_WORDS_H_
+#define WEFT_TEXT_TOKENIZERS_WORDS_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 
 namespace weft {
+
+// Returns the end of the word that begins at byte `begin`. The first matching alternative of this expression gives the
+// word:
+//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+      (GPT-2's encoder.py)
+// `text` must be UTF-8, and `begin` less than text.size().
+size_t Gpt2WordEnd(absl::string_view text, size_t begin);
 
 struct BertNormalizer {
   bool clean_text = true;     // removes control characters and U+FFFD; replaces white space by ' '
@@ -26,4 +38,4 @@ std::vector<absl::string_view> BertWords(absl::string_view text);
 
 }  // namespace weft
 
-#endif  // WEFT_TEXT_TOKENIZERS_BERT_WORDS_H_
+#endif  // WEFT_TEXT_TOKENIZERS_WORDS_H_

@@ -1,4 +1,4 @@
-#include "weft/text/tokenizers/token_bytes.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
