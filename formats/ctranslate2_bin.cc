@@ -1,7 +1,6 @@
 // model.bin holds the weights with CTranslate2's names, and a number for each property of the model that no shape
 // tells. Tables that are one in this project are aliases there.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/formats/ctranslate2_file.h"
+#include "weft/formats/published.h"
 
 namespace weft {
 namespace {
@@ -82,16 +82,7 @@ absl::Status AddPositions(const TransformerConfig& config, Weights* weights, CTr
   }
   file->aliases[kSourcePositions] = kTargetPositions;
   const int64_t rows = std::max(config.context, kMinPositions);
-  WEFT_ASSIGN_OR_RETURN(const Tensor table, weights->Add(kTargetPositions, {kF32, {rows, config.width}}));
-  const SinusoidLayout layout =
-      config.positions == Positions::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves;
-  float* to = table.as<float>();
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t feature = 0; feature < config.width; ++feature) {
-      *to++ = static_cast<float>(Sinusoid(row + config.first_position, feature, config.width, layout));
-    }
-  }
-  return absl::OkStatus();
+  return AddSinusoids(kTargetPositions, rows, config, weights);
 }
 
 // Sets what the file's numbers tell.
@@ -143,17 +134,6 @@ absl::Status ResolveAliases(const CTranslate2File& file, TransformerConfig* conf
   return weights->Apply(dropped);
 }
 
-// Reports whether `table` has the sinusoids of `layout` from the position `first` on.
-bool AreSinusoids(const Tensor& table, SinusoidLayout layout, int64_t first) {
-  constexpr double kTolerance = 1e-4;  // tables are computed in f32
-  const int64_t width = table.type.shape.dim(1);
-  for (int64_t i = 0; i < table.type.shape.elements(); ++i) {
-    const double wanted = Sinusoid(i / width + first, i % width, width, layout);
-    if (!(std::abs(static_cast<double>(table.as<const float>()[i]) - wanted) <= kTolerance)) return false;
-  }
-  return true;
-}
-
 // Sets the kind of positions by the tables of position embeddings. Without tables, CTranslate2 computes sinusoids in
 // halves from position 1 on.
 absl::Status ReadPositions(TransformerConfig* config, Weights* weights) {
@@ -169,7 +149,10 @@ absl::Status ReadPositions(TransformerConfig* config, Weights* weights) {
   for (const auto& [positions, layout] : {std::pair{Positions::kSinusoidal, SinusoidLayout::kInterleaved},
                                           {Positions::kSinusoidalHalves, SinusoidLayout::kHalves}}) {
     for (const int64_t first : {0, 1}) {
-      if (!AreSinusoids(*source, layout, first) || !AreSinusoids(*target, layout, first)) continue;
+      const auto sinusoid = [&, layout = layout](int64_t row, int64_t feature) {
+        return Sinusoid(row + first, feature, source->type.shape.dim(1), layout);
+      };
+      if (!HasValues(*source, sinusoid) || !HasValues(*target, sinusoid)) continue;
       config->positions = positions;
       config->first_position = first;
       return weights->Apply({{kSourcePositions, {}}, {kTargetPositions, {}}});

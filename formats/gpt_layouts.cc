@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "weft/base/status.h"
+#include "weft/formats/published.h"
 
 namespace weft {
 
@@ -44,11 +45,7 @@ absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout la
 absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
   PublishedGpt result = gpt;
   result.config.bias = true;
-  for (const ParameterSpec& spec : ParametersOf(result)) {
-    if (absl::EndsWith(spec.name, ".bias") && gpt.weights.Find(spec.name) == nullptr) {
-      WEFT_RETURN_IF_ERROR(result.weights.Add(spec.name, spec.type).status());
-    }
-  }
+  WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(result), &result.weights));
   return result;
 }
 

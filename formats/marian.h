@@ -18,7 +18,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
@@ -40,7 +39,6 @@ void ListTranslator(Keys& keys, Config& config) {
 
 // Reports whether the model_type of `config` is one of the three.
 bool IsMarian(const nlohmann::ordered_json& config);
-absl::StatusOr<TransformerConfig> MarianConfigFromJson(const nlohmann::ordered_json& json);
 // Reads model.safetensors of a folder with the config.json `json`. Sinusoids are read as PositionKind::kSinusoidal. A
 // table of positions that is not the class's sinusoids is read as PositionKind::kLearned.
 absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const nlohmann::ordered_json& json);
@@ -50,9 +48,6 @@ absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,
 // which names the option that each class lacks, with its value.
 absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config);
-// Returns the config.json of this class.
-nlohmann::ordered_json MarianToJson(const std::string& model_type, const TransformerConfig& config,
-                                    const TranslationTokens& tokens);
 
 }  // namespace weft
 

@@ -80,12 +80,8 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
       Weights weights,
       ReadFolderWeights(folder, {{{"_orig_mod.#", {"#"}}}, {{"transformer.#", {"#"}}}, GptTensorsToDrop()}));
   WEFT_RETURN_IF_ERROR(Annotate(weights.Tie("wte.weight", "lm_head.weight"), weights.path()));
-  if (!config.bias) {
-    for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config})) {
-      const bool norm = spec.type.shape.rank() == 1 && absl::EndsWith(spec.name, ".bias");
-      if (norm && weights.Find(spec.name) == nullptr) WEFT_RETURN_IF_ERROR(weights.Add(spec.name, spec.type).status());
-    }
-  }
+  // Without biases, those of the norms are missing.
+  if (!config.bias) WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(PublishedGpt{config}), &weights));
   WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{config})));
   return PublishedModel(PublishedGpt{config, std::move(weights)});
 }

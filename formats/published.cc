@@ -1,6 +1,7 @@
 // These helpers name the files of a model's folder, and read and write them.
 #include "weft/formats/published.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -142,6 +143,35 @@ std::vector<Weights::Rule> PrefixRules(const ModelFamily& family) {
   }
   rules.push_back({"#", {absl::StrCat(family.prefix, "#")}});
   return rules;
+}
+
+absl::Status AddZeroBiases(absl::Span<const ParameterSpec> wanted, Weights* weights) {
+  for (const ParameterSpec& spec : wanted) {
+    if (!absl::EndsWith(spec.name, ".bias") || weights->Find(spec.name) != nullptr) continue;
+    WEFT_RETURN_IF_ERROR(weights->Add(spec.name, spec.type).status());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddSinusoids(const std::string& name, int64_t rows, const TransformerConfig& config, Weights* weights) {
+  const SinusoidLayout layout =
+      config.positions == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves;
+  WEFT_ASSIGN_OR_RETURN(const Tensor table, weights->Add(name, {kF32, {rows, config.width}}));
+  for (int64_t i = 0; i < table.type.shape.elements(); ++i) {
+    const int64_t position = i / config.width + config.first_position;
+    table.as<float>()[i] = static_cast<float>(Sinusoid(position, i % config.width, config.width, layout));
+  }
+  return absl::OkStatus();
+}
+
+bool HasValues(const Tensor& table, absl::FunctionRef<double(int64_t, int64_t)> value) {
+  constexpr double kTolerance = 1e-4;
+  const int64_t columns = table.type.shape.dim(1);
+  for (int64_t i = 0; i < table.type.shape.elements(); ++i) {
+    const double wanted = value(i / columns, i % columns);
+    if (!(std::abs(static_cast<double>(table.as<const float>()[i]) - wanted) <= kTolerance)) return false;
+  }
+  return true;
 }
 
 Var TokensInput(Tape* tape, const char* name, int64_t length, int64_t vocabulary) {

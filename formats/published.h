@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/utility/utility.h"
 #include "weft/base/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
@@ -106,6 +106,13 @@ template <class Published>
 int64_t VocabularyOf(const Published& model) {
   return model.config.vocabulary;
 }
+
+// Adds a bias of zeros for each bias among `wanted` that the weights lack.
+absl::Status AddZeroBiases(absl::Span<const ParameterSpec> wanted, Weights* weights);
+// Adds the table `name` of `rows` positions: the sinusoids of `config`, from its first position on.
+absl::Status AddSinusoids(const std::string& name, int64_t rows, const TransformerConfig& config, Weights* weights);
+// Reports whether the matrix `table` has the values value(row, column). The tolerance is for tables computed in f32.
+bool HasValues(const Tensor& table, absl::FunctionRef<double(int64_t, int64_t)> value);
 
 // Records an input of one sequence of tokens, i32 [1, length].
 Var TokensInput(Tape* tape, const char* name, int64_t length, int64_t vocabulary);
