@@ -40,14 +40,23 @@ void ListCTranslate2(Keys& keys, Config& config) {
   keys.Choice("activation", kActivations, config.activation);
 }
 
-// A part of a layer has one name in CTranslate2, and one or more in this project. If it has several here, CTranslate2's
-// tensor has the rows of all of this project's tensors, in this order.
-struct LayerName {
-  const char* theirs;
-  std::vector<const char*> ours;
-};
-const std::vector<LayerName>& LayerNames() {
-  static const auto* const names = new std::vector<LayerName>{
+// The names of layers and of the tensors outside them, in CTranslate2 and in this project.
+std::vector<Weights::Rule> OuterNames() {
+  std::vector<Weights::Rule> rules;
+  for (const char* const side : {"encoder", "decoder"}) {
+    rules.push_back({absl::StrCat(side, "/embeddings/weight"), {absl::StrCat(side, ".embed_tokens.weight")}});
+    rules.push_back({absl::StrCat(side, "/layer_norm/gamma"), {absl::StrCat(side, ".layer_norm.weight")}});
+    rules.push_back({absl::StrCat(side, "/layer_norm/beta"), {absl::StrCat(side, ".layer_norm.bias")}});
+    rules.push_back({absl::StrCat(side, "/layer_#"), {absl::StrCat(side, ".layers.#")}});
+  }
+  rules.push_back({"decoder/projection/#", {"lm_head.#"}});
+  return rules;
+}
+
+// The names of tensors after that of the layer. If this project has several tensors, CTranslate2's tensor has the rows
+// of all of them, in this order. In a norm, CTranslate2 calls the weight "gamma" and the bias "beta".
+std::vector<Weights::Rule> InnerNames() {
+  const std::pair<const char*, std::vector<const char*>> kParts[] = {
       {"self_attention/layer_norm", {"self_attn_layer_norm"}},
       {"self_attention/linear_0", {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"}},
       {"self_attention/linear_1", {"self_attn.out_proj"}},
@@ -58,28 +67,16 @@ const std::vector<LayerName>& LayerNames() {
       {"ffn/layer_norm", {"final_layer_norm"}},
       {"ffn/linear_0", {"fc1"}},
       {"ffn/linear_1", {"fc2"}}};
-  return *names;
-}
-
-// Returns CTranslate2's name for the array `ours`, "weight" or "bias", of the part `theirs`. In a norm, this is "gamma"
-// or "beta"; elsewhere it is `ours`.
-std::string Array(absl::string_view theirs, const char* ours) {
-  if (!absl::EndsWith(theirs, "layer_norm")) return ours;
-  return ours == absl::string_view("weight") ? "gamma" : "beta";
-}
-
-// Calls visit(theirs, ours) for each tensor outside the layers, with its names in CTranslate2 and in this project.
-template <class Visit>
-void VisitOthers(Visit visit) {
-  for (const char* side : {"encoder", "decoder"}) {
-    visit(absl::StrCat(side, "/embeddings/weight"), absl::StrCat(side, ".embed_tokens.weight"));
-    for (const char* array : {"weight", "bias"}) {
-      visit(absl::StrCat(side, "/layer_norm/", Array("layer_norm", array)), absl::StrCat(side, ".layer_norm.", array));
+  std::vector<Weights::Rule> rules;
+  for (const auto& [theirs, ours] : kParts) {
+    const bool norm = absl::EndsWith(theirs, "layer_norm");
+    for (const auto& [array, of_norm] : {std::pair{"weight", "gamma"}, {"bias", "beta"}}) {
+      Weights::Rule& rule = rules.emplace_back();
+      rule.from = absl::StrCat("#/", theirs, "/", norm ? of_norm : array);
+      for (const char* const name : ours) rule.to.push_back(absl::StrCat("#.", name, ".", array));
     }
   }
-  for (const char* array : {"weight", "bias"}) {
-    visit(absl::StrCat("decoder/projection/", array), absl::StrCat("lm_head.", array));
-  }
+  return rules;
 }
 
 }  // namespace
@@ -134,49 +131,14 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
       TransformerConfig config,
       Annotate(safetensors ? CTranslate2ConfigFromJson(json) : ConfigOfModelBin(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
-  std::vector<Weights::Rule> others, layers;
-  VisitOthers([&](std::string theirs, std::string ours) { others.push_back({std::move(theirs), {std::move(ours)}}); });
-  for (const char* side : {"encoder", "decoder"}) {
-    others.push_back({absl::StrCat(side, "/layer_#"), {absl::StrCat(side, ".layers.#")}});
-  }
-  for (const auto& [theirs, ours] : LayerNames()) {
-    for (const char* array : {"weight", "bias"}) {
-      Weights::Rule rule = {absl::StrCat("#/", theirs, "/", Array(theirs, array))};
-      for (const char* name : ours) rule.to.push_back(absl::StrCat("#.", name, ".", array));
-      layers.push_back(std::move(rule));
-    }
-  }
   WEFT_ASSIGN_OR_RETURN(Weights weights, safetensors ? ReadFolderWeights(folder, {}) : ReadModelBin(bin, &config));
   const std::string path = safetensors ? weights.path() : bin;
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), path));
-  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(others), path));
-  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(layers), path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(OuterNames()), path));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(InnerNames()), path));
   const absl::Status fits = weights.Fit(ParametersOf(PublishedTransformer{config}));
   if (!fits.ok()) return safetensors ? fits : Annotate(fits, bin);
   return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
-}
-
-// Gives each tensor its name in CTranslate2, and joins the tensors that are one tensor there. Missing biases stay
-// missing.
-absl::Status RenameForCTranslate2(const TransformerConfig& config, Weights* weights) {
-  for (const char* side : {"encoder", "decoder"}) {
-    const bool decoder = absl::string_view(side) == "decoder";
-    for (int64_t i = 0; i < (decoder ? config.decoder_layers : config.encoder_layers); ++i) {
-      for (const auto& [theirs, ours] : LayerNames()) {
-        if (!decoder && absl::StartsWith(theirs, "attention/")) continue;
-        for (const char* array : {"weight", "bias"}) {
-          std::vector<std::string> from;
-          for (const char* name : ours) from.push_back(absl::StrCat(side, ".layers.", i, ".", name, ".", array));
-          if (array == absl::string_view("bias") && weights->Find(from[0]) == nullptr) continue;
-          const std::string to = absl::StrCat(side, "/layer_", i, "/", theirs, "/", Array(theirs, array));
-          WEFT_RETURN_IF_ERROR(Annotate(weights->Join(from, to), "the model"));
-        }
-      }
-    }
-  }
-  std::vector<Weights::Rule> others;
-  VisitOthers([&](std::string theirs, std::string ours) { others.push_back({std::move(ours), {std::move(theirs)}}); });
-  return weights->Apply(others);
 }
 
 // Adds the keys of CTranslate2's own config.json. If `folder` has a tokenizer and no vocabularies, writes the
@@ -225,7 +187,8 @@ absl::Status Write(const PublishedTransformer& given, const std::string& folder,
   WEFT_RETURN_IF_ERROR(CheckExpressible("CTranslate2's Transformer", {{!unusual.empty(), unusual.c_str()},
                                                                       {model.config.dtype != kF32, "dtype is f64"}}));
   Weights weights = model.weights;
-  WEFT_RETURN_IF_ERROR(RenameForCTranslate2(model.config, &weights));
+  WEFT_RETURN_IF_ERROR(Annotate(weights.Revert(InnerNames()), "the model"));
+  WEFT_RETURN_IF_ERROR(weights.Revert(OuterNames()));
   WEFT_RETURN_IF_ERROR(WriteModelBin(folder + "/model.bin", model.config, weights));
   const absl::StatusOr<Json> open_nmt = ToCTranslate2Json(model.config);
   Json json = open_nmt.ok() ? *open_nmt : Json::object();

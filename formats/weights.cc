@@ -322,6 +322,26 @@ absl::Status Weights::Tie(const std::string& name, const std::string& copy) {
   return InvalidArgument("'", name, "' and '", copy, "' differ, but are one weight of the model");
 }
 
+absl::Status Weights::Revert(const std::vector<Rule>& rules) {
+  std::vector<Rule> renames;
+  for (const Rule& rule : rules) {
+    if (rule.to.size() == 1) {
+      renames.push_back({rule.to[0], {rule.from}, rule.transpose});
+      continue;
+    }
+    std::vector<std::string> texts;  // for which # stands
+    for (const NamedTensor& named : tensors_) {
+      if (const std::optional<std::string> text = Match(rule.to[0], named.name)) texts.push_back(*text);
+    }
+    for (const std::string& text : texts) {
+      std::vector<std::string> from = rule.to;
+      for (std::string& name : from) name = absl::StrReplaceAll(name, {{"#", text}});
+      WEFT_RETURN_IF_ERROR(Join(from, absl::StrReplaceAll(rule.from, {{"#", text}})));
+    }
+  }
+  return Apply(renames);
+}
+
 absl::Status Weights::Join(const std::vector<std::string>& from, const std::string& to) {
   std::vector<Tensor> parts;
   Shape shape;

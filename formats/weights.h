@@ -79,14 +79,17 @@ class Weights {
   // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is. Returns
   // InvalidArgument if two tensors would get the same name, or if a tensor can't be split or transposed.
   absl::Status Apply(const std::vector<Rule>& rules);
-  // Replaces the f32 tensors `from` by one tensor `to` with all their rows, in this order. Join reverses a rule with
-  // several names.
-  absl::Status Join(const std::vector<std::string>& from, const std::string& to);
+  // Applies the rules backwards: gives tensors with the new names the old ones. For a rule with several names, the f32
+  // tensors of these names become one tensor with all their rows, in this order.
+  absl::Status Revert(const std::vector<Rule>& rules);
   // Makes one tensor of `name` and `copy`, for which the model has one parameter: takes the tensor that is there, and
   // drops `copy` if both are there and equal. Otherwise both stay, and the error is InvalidArgument.
   absl::Status Tie(const std::string& name, const std::string& copy);
 
  private:
+  // Replaces the tensors `from` by one tensor `to` with all their rows.
+  absl::Status Join(const std::vector<std::string>& from, const std::string& to);
+
   std::string path_;  // WeightFiles::path
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
   std::vector<std::shared_ptr<const void>> files_;  // TensorFile::bytes of each file
