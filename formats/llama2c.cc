@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/file.h"
 #include "weft/base/mapped_file.h"
@@ -44,62 +44,48 @@ GptConfig ModelOf(const GptConfig& sizes) {
           .names = GptConfig::Names::kLlama};
 }
 
-int64_t KeysWidth(const GptConfig& config) {
-  return config.width / config.heads *
-         (config.attention.key_value_heads > 0 ? config.attention.key_value_heads : config.heads);
-}
 // Returns the number of rotary cosines and sines in a file. Version 0 has those of all positions, which are not read;
 // version 1 has none.
-double TableSize(const GptConfig& config, int version) {
-  return version == 0 ? static_cast<double>(config.context) * static_cast<double>(config.width / config.heads) : 0;
+int64_t TableSize(const GptConfig& config, int version) {
+  return version == 0 ? config.context * (config.width / config.heads) : 0;
 }
 
-struct Array {
-  const char* name;  // # is the layer
-  Shape shape;
-  bool layered() const { return absl::StrContains(name, '#'); }
-};
-// Returns the arrays in the order of the file, except the head. If the head is not tied, its weight follows the cosines
-// and sines.
-std::vector<Array> ArraysOf(const GptConfig& config, int version) {
-  const int64_t width = config.width, hidden = config.feed_forward, keys = KeysWidth(config);
-  const Array table = {"model.embed_tokens.weight", {config.vocabulary, width}},
-              attention_norm = {"model.layers.#.input_layernorm.weight", {width}},
-              query = {"model.layers.#.self_attn.q_proj.weight", {width, width}},
-              key = {"model.layers.#.self_attn.k_proj.weight", {keys, width}},
-              value = {"model.layers.#.self_attn.v_proj.weight", {keys, width}},
-              output = {"model.layers.#.self_attn.o_proj.weight", {width, width}},
-              norm = {"model.layers.#.post_attention_layernorm.weight", {width}},
-              gate = {"model.layers.#.mlp.gate_proj.weight", {hidden, width}},
-              down = {"model.layers.#.mlp.down_proj.weight", {width, hidden}},
-              up = {"model.layers.#.mlp.up_proj.weight", {hidden, width}}, last = {"model.norm.weight", {width}};
-  if (version == 0) return {table, attention_norm, query, key, value, output, norm, gate, down, up, last};
-  return {attention_norm, norm, last, table, query, key, value, output, gate, down, up};
-}
+// The names of the tensors of each array, where # is the layer.
+constexpr absl::string_view kTable = "model.embed_tokens.weight",
+                            kAttentionNorm = "model.layers.#.input_layernorm.weight",
+                            kQuery = "model.layers.#.self_attn.q_proj.weight",
+                            kKey = "model.layers.#.self_attn.k_proj.weight",
+                            kValue = "model.layers.#.self_attn.v_proj.weight",
+                            kOutput = "model.layers.#.self_attn.o_proj.weight",
+                            kNorm = "model.layers.#.post_attention_layernorm.weight",
+                            kGate = "model.layers.#.mlp.gate_proj.weight",
+                            kDown = "model.layers.#.mlp.down_proj.weight", kUp = "model.layers.#.mlp.up_proj.weight",
+                            kLastNorm = "model.norm.weight", kHead = "lm_head.weight";
+// The arrays of both versions in the order of the file, except the head. If the head is not tied, its weight follows
+// the cosines and sines.
+constexpr absl::string_view kArrays[][11] = {
+    {kTable, kAttentionNorm, kQuery, kKey, kValue, kOutput, kNorm, kGate, kDown, kUp, kLastNorm},
+    {kAttentionNorm, kNorm, kLastNorm, kTable, kQuery, kKey, kValue, kOutput, kGate, kDown, kUp}};
 
-// Returns the size in bytes of a file for `config`, as a double, because large sizes would overflow an integer.
-double FileSize(const GptConfig& config, int version) {
-  double numbers = TableSize(config, version);
-  const auto add = [&](const Array& array) {
-    double size = array.layered() ? static_cast<double>(config.layers) : 1;
-    for (int64_t dim : array.shape.dims()) size *= static_cast<double>(dim);
-    numbers += size;
-  };
-  for (const Array& array : ArraysOf(config, version)) add(array);
-  if (!config.tied_head) add({"lm_head.weight", {config.vocabulary, config.width}});
-  return static_cast<double>(kHeaderBytes[version]) + 4 * numbers;
-}
-
-// Calls visit(name, shape) for each tensor except an untied head, in the order of the file. Stops at the first error
-// and returns it.
-template <class Visit>
-absl::Status VisitTensors(const GptConfig& config, int version, Visit visit) {
-  for (const Array& array : ArraysOf(config, version)) {
-    for (int64_t i = 0; i < (array.layered() ? config.layers : 1); ++i) {
-      WEFT_RETURN_IF_ERROR(visit(absl::StrReplaceAll(array.name, {{"#", absl::StrCat(i)}}), array.shape));
+// Returns the names of all tensors except an untied head, in the order of the file.
+std::vector<std::string> NamesOf(const GptConfig& config, int version) {
+  std::vector<std::string> names;
+  for (const absl::string_view array : kArrays[version]) {
+    for (int64_t i = 0; i < (absl::StrContains(array, '#') ? config.layers : 1); ++i) {
+      names.push_back(absl::StrReplaceAll(array, {{"#", absl::StrCat(i)}}));
     }
   }
-  return absl::OkStatus();
+  return names;
+}
+
+// Returns the size in bytes of a file for `config`, which is valid, without recording all of its layers.
+uint64_t FileSize(GptConfig config, int version) {
+  const int64_t layers = std::exchange(config.layers, 1);
+  int64_t numbers = TableSize(config, version);
+  for (const ParameterSpec& spec : ParametersOf(PublishedGpt{config})) {
+    numbers += spec.type.shape.elements() * (absl::StrContains(spec.name, ".layers.") ? layers : 1);
+  }
+  return kHeaderBytes[version] + sizeof(float) * static_cast<uint64_t>(numbers);
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ordered_json&) {
@@ -126,20 +112,21 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ord
   if (valid.ok()) valid = CheckSizes({{"feed_forward", config.feed_forward, 1, 16 * kMaxFeatures}});
   const std::string none = absl::StrCat(path, " is not a checkpoint of llama2.c");
   if (!valid.ok()) return Annotate(valid, none);
-  if (const double wanted = FileSize(config, version); wanted != static_cast<double>(bytes.size())) {
-    return InvalidArgument(
-        absl::StrFormat("%s: it has %d bytes, but its header asks for %.0f", none, bytes.size(), wanted));
+  if (const uint64_t wanted = FileSize(config, version); wanted != bytes.size()) {
+    return InvalidArgument(none, ": it has ", bytes.size(), " bytes, but its header asks for ", wanted);
   }
+  absl::flat_hash_map<std::string, TensorType> types;
+  for (const ParameterSpec& spec : ParametersOf(gpt)) types[spec.name] = spec.type;
   size_t at = kHeaderBytes[version];
-  const auto read = [&](const std::string& name, const Shape& shape) -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, gpt.weights.Add(name, {kF32, shape}));
+  const auto read = [&](absl::string_view name) -> absl::Status {
+    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, gpt.weights.Add(std::string(name), types.at(name)));
     std::memcpy(tensor.data, bytes.data() + at, tensor.type.bytes());
     at += tensor.type.bytes();
     return absl::OkStatus();
   };
-  WEFT_RETURN_IF_ERROR(VisitTensors(config, version, read));
-  at += 4 * static_cast<size_t>(TableSize(config, version));
-  if (!config.tied_head) WEFT_RETURN_IF_ERROR(read("lm_head.weight", {config.vocabulary, config.width}));
+  for (const std::string& name : NamesOf(config, version)) WEFT_RETURN_IF_ERROR(read(name));
+  at += sizeof(float) * static_cast<size_t>(TableSize(config, version));
+  if (!config.tied_head) WEFT_RETURN_IF_ERROR(read(kHead));
   return PublishedModel(std::move(gpt));
 }
 
@@ -179,12 +166,11 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
   absl::flat_hash_map<absl::string_view, Tensor> tensors;
   for (const auto& [name, tensor] : pairs.weights.tensors()) tensors[name] = tensor;
   std::vector<absl::string_view> parts = {header};
-  const auto write = [&](const std::string& name, const Shape&) {
+  const auto write = [&](absl::string_view name) {
     const Tensor& tensor = tensors.at(name);
     parts.emplace_back(reinterpret_cast<const char*>(tensor.data), tensor.type.bytes());
-    return absl::OkStatus();
   };
-  WEFT_RETURN_IF_ERROR(VisitTensors(pairs.config, version, write));
+  for (const std::string& name : NamesOf(config, version)) write(name);
   std::vector<float> tables(static_cast<size_t>(TableSize(config, version)));
   const size_t half = static_cast<size_t>(config.width / config.heads / 2), cosines = tables.size() / 2;
   for (size_t i = 0; i < cosines; ++i) {
@@ -194,7 +180,7 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
     tables[cosines + i] = std::sin(angle);
   }
   parts.emplace_back(reinterpret_cast<const char*>(tables.data()), tables.size() * sizeof(float));
-  if (!config.tied_head) WEFT_RETURN_IF_ERROR(write("lm_head.weight", {}));
+  if (!config.tied_head) write(kHead);
   return WriteFile(absl::StrCat(folder, "/", kFiles[0]), parts);
 }
 
