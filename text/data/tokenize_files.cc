@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
+#include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
