@@ -33,7 +33,7 @@
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/train/run/agreement.h"
+#include "weft/distributed/agreement.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {
