@@ -29,11 +29,11 @@
 #include "weft/apps/printable.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
+#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/distributed/agreement.h"
 #include "weft/train/run/build_info.h"
 
 namespace weft {
