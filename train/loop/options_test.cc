@@ -102,14 +102,14 @@ TEST(OptionsTest, Errors) {
 TEST(OptionsTest, TheScheduleHasAName) {
   TrainingOptions options = Options();
   EXPECT_EQ(ToTrainerOptions(options, 0).learning_rate(30), 0.25 + 0.25 * 0.5);  // the middle of a cosine
-  EXPECT_FALSE(PlateauOf(options).has_value());
+  EXPECT_FALSE(ToTrainerOptions(options, 0).plateau.has_value());
   ASSERT_TRUE(Set(R"({"schedule": "constant:20,linear", "warmup_steps": 0})", &options).ok());
   EXPECT_EQ(ToTrainerOptions(options, 0).learning_rate(0), 0.5);
   EXPECT_EQ(ToTrainerOptions(options, 0).learning_rate(35), 0.375);
   ASSERT_TRUE(Set(R"({"schedule": "plateau", "plateau_patience": 3})", &options).ok());
-  ASSERT_TRUE(PlateauOf(options).has_value());
-  EXPECT_EQ(PlateauOf(options)->patience, 3);
-  EXPECT_EQ(PlateauOf(options)->min_scale, 0.5);
+  ASSERT_TRUE(ToTrainerOptions(options, 0).plateau.has_value());
+  EXPECT_EQ(ToTrainerOptions(options, 0).plateau->patience, 3);
+  EXPECT_EQ(ToTrainerOptions(options, 0).plateau->min_scale, 0.5);
 }
 
 TEST(OptionsTest, AGivenWarmupMustFitTheTraining) {
