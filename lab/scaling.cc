@@ -88,29 +88,20 @@ SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers) {
   if (sharing.empty()) return machine;
   const SharingRow row = SharingOf(sharing, workers);
   machine.wake_seconds = workers > 1 ? row.wake_seconds : 0;
+  machine.moved_byte_seconds = row.moved_byte_seconds;
+  for (int n = 1; n <= workers && row.flops > 0; ++n) {
+    machine.slowdowns.push_back(std::max(1.0, SharingOf(sharing, 1).flops * n / SharingOf(sharing, n).flops));
+  }
   if (row.bytes == 0) return machine;
   machine.worker_bandwidth = SharingOf(sharing, 1).bytes;
   machine.bandwidth = std::max(row.bytes, machine.worker_bandwidth);
   return machine;
 }
 
-std::vector<TaskCost> CostsOn(absl::Span<const SharingRow> sharing, int workers, std::vector<TaskCost> costs) {
-  if (sharing.empty()) return costs;
-  const SharingRow one = SharingOf(sharing, 1), all = SharingOf(sharing, workers);
-  const double slowdown = all.flops > 0 ? std::max(1.0, one.flops * workers / all.flops) : 1;
-  const double moved = all.moved_byte_seconds * (workers - 1) / workers;
-  for (TaskCost& cost : costs) {
-    const double memory = one.bytes > 0 ? std::min(cost.seconds, cost.bytes / one.bytes) : 0;
-    cost.seconds += (slowdown - 1) * (cost.seconds - memory) + moved * cost.cached;
-  }
-  return costs;
-}
-
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, absl::Span<const SharingRow> sharing) {
   const Policy& policy = *scaling_case.policy;
   const bool by_times = policy.measured || policy.learns;
-  return Simulate(by_times ? workload.measured_schedule : workload.schedule,
-                  CostsOn(sharing, scaling_case.workers, workload.costs), policy,
+  return Simulate(by_times ? workload.measured_schedule : workload.schedule, workload.costs, policy,
                   MachineOf(sharing, scaling_case.workers));
 }
 
@@ -120,9 +111,7 @@ std::vector<Prediction> PredictAll(const Workload& workload, absl::Span<const Sc
   std::map<int, double> bounds;  // by number of workers
   for (const ScalingCase& each : cases) {
     double& bound = bounds[each.workers];
-    if (bound > 0) continue;
-    bound = MakespanBound(workload.schedule, CostsOn(sharing, each.workers, workload.costs),
-                          MachineOf(sharing, each.workers));
+    if (bound == 0) bound = MakespanBound(workload.schedule, workload.costs, MachineOf(sharing, each.workers));
   }
   std::vector<Prediction> predictions;
   bool saturated = false;  // whether an earlier prediction for the policy is saturated

@@ -47,9 +47,6 @@ absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::S
 
 // Returns the machine whose workers share it as `sharing` says. Empty: they lose nothing.
 SimulatedMachine MachineOf(absl::Span<const SharingRow> sharing, int workers);
-// Returns the costs on that machine. Computing takes longer, because cores share their clock. Bytes of operands that
-// lie in caches take longer, too: of n workers, n-1 of n did not write them.
-std::vector<TaskCost> CostsOn(absl::Span<const SharingRow> sharing, int workers, std::vector<TaskCost> costs);
 
 Simulation Predict(const Workload& workload, const ScalingCase& scaling_case, absl::Span<const SharingRow> sharing);
 

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/base/status.h"
 #include "weft/graph/run/queue_executor.h"
 
@@ -64,7 +65,8 @@ struct Running {
   double memory = 0;  // fraction of a worker's time in which it waits for memory
   uint32_t sharers = 1;
 
-  double Stretch(double longer) const { return 1 + memory * (longer - 1); }
+  // Returns the factor on its time. `longer`, `slower`: those on waiting for memory and on computing.
+  double Stretch(double longer, double slower) const { return memory * longer + (1 - memory) * slower; }
 };
 
 // The workers of one rank.
@@ -95,8 +97,10 @@ class Workers {
       Running& own = began_[w];
       if (runs_[w] == kIdle && (w == 0 || asleep_ <= 0) && (own.task = queue_.Pop(static_cast<int>(w)))) {
         const TaskCost& cost = costs_[*own.task];
+        const double others = static_cast<double>(absl::c_count_if(runs_, [](size_t run) { return run != kIdle; }));
         runs_[w] = w;
-        own.left = cost.seconds + machine_.task_seconds;
+        own.left =
+            cost.seconds + machine_.task_seconds + cost.cached * machine_.moved_byte_seconds * others / (others + 1);
         own.memory = std::min(1.0, cost.bytes / (machine_.worker_bandwidth * own.left));
         own.sharers = 1;
       }
@@ -105,6 +109,9 @@ class Workers {
     for (size_t w = 0; shares_ && asleep_ <= 0 && w < runs_.size(); ++w) {
       if (runs_[w] == kIdle) runs_[w] = Share();
     }
+    const size_t busy = static_cast<size_t>(absl::c_count_if(runs_, [](size_t run) { return run != kIdle; }));
+    const std::vector<double>& slowdowns = machine_.slowdowns;
+    slower_ = slowdowns.empty() || busy == 0 ? 1 : slowdowns[std::min(busy, slowdowns.size()) - 1];
     longer_ = Waiting();
   }
 
@@ -112,7 +119,7 @@ class Workers {
   double UntilNextEnd() const {
     double interval = asleep_ > 0 && running_ ? asleep_ : kNever;
     for (const Running& each : began_) {
-      if (each.task) interval = std::min(interval, each.left * each.Stretch(longer_) / each.sharers);
+      if (each.task) interval = std::min(interval, each.left * each.Stretch(longer_, slower_) / each.sharers);
     }
     return interval;
   }
@@ -124,7 +131,7 @@ class Workers {
       Running& each = began_[w];
       if (!each.task) continue;
       busy_ += seconds * each.sharers;
-      each.left -= seconds * each.sharers / each.Stretch(longer_);
+      each.left -= seconds * each.sharers / each.Stretch(longer_, slower_);
       if (each.left > 1e-12) continue;
       const uint32_t task = *each.task;
       each.task.reset();
@@ -154,7 +161,7 @@ class Workers {
       double wanted = 0, slope = 0;
       for (const Running& each : began_) {
         if (!each.task || each.memory == 0) continue;
-        const double stretch = each.Stretch(longer);
+        const double stretch = each.Stretch(longer, slower_);
         const double bytes = each.sharers * each.memory * machine_.worker_bandwidth / stretch;
         wanted += bytes;
         slope += bytes * each.memory / stretch;
@@ -185,11 +192,11 @@ class Workers {
   const SimulatedMachine& machine_;
   Queue queue_;
   ReadyCounts counts_;
-  double asleep_;               // seconds until workers other than the first one take tasks
-  std::vector<Running> began_;  // by worker: the task that it began
-  std::vector<size_t> runs_;    // by worker: the worker that began the task that it runs, or kIdle
-  const bool shares_;           // whether idle workers share tasks
-  double longer_ = 1;           // the factor of Waiting, for the tasks that run
+  double asleep_;                   // seconds until workers other than the first one take tasks
+  std::vector<Running> began_;      // by worker: the task that it began
+  std::vector<size_t> runs_;        // by worker: the worker that began the task that it runs, or kIdle
+  const bool shares_;               // whether idle workers share tasks
+  double longer_ = 1, slower_ = 1;  // factors of Stretch, for the tasks that run
   double busy_ = 0;
   bool done_, running_ = false;
 };

@@ -23,7 +23,7 @@ namespace weft {
 struct TaskCost {
   double seconds = 0;  // duration if no other task used the memory
   double bytes = 0;    // bytes read from memory or written to it
-  double cached = 0;   // bytes of operands that lie in caches
+  double cached = 0;   // bytes of operands that lie in caches, those that other workers wrote among them
 };
 // Returns the seconds of each cost.
 std::vector<double> SecondsOf(absl::Span<const TaskCost> costs);
@@ -36,6 +36,12 @@ struct SimulatedMachine {
   double worker_bandwidth = std::numeric_limits<double>::infinity();
   double bandwidth = std::numeric_limits<double>::infinity();
   double wake_seconds = 0;  // until workers other than the first one take tasks
+  // Factors on the time of computing, for 1, 2, ... running workers, since cores share their clock. The last one holds
+  // for more workers. Empty: 1.
+  std::vector<double> slowdowns = {};
+  // Additional time of a task for each byte of TaskCost::cached that another worker wrote. If a task begins beside n
+  // others, n of n + 1 bytes are such bytes.
+  double moved_byte_seconds = 0;
 };
 
 struct RankMessage {

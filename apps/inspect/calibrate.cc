@@ -11,7 +11,6 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
-#include "weft/base/cores.h"
 #include "weft/base/status.h"
 #include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
@@ -25,6 +24,8 @@
 
 namespace weft {
 namespace {
+
+constexpr int kMaxThreads = 1024;
 
 struct CalibrateFlags {
   ChoiceFlags choice;  // the step whose measured costs are compared with the estimates
@@ -121,7 +122,7 @@ absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger)
   }
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
   if (!flags.network) {
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int> threads, ParseCounts("threads", flags.threads, Cores()));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int> threads, ParseCounts("threads", flags.threads, kMaxThreads));
     calibration.set_sharing(MeasureSharing(threads));
     WEFT_RETURN_IF_ERROR(WriteOut(flags.out, /*overwrite=*/true, calibration.ToJson()));
     PrintSharing(calibration.sharing(), SummaryStream(flags.out));
@@ -169,8 +170,8 @@ Command CalibrateCommand(CLI::App* weft) {
           {
               {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
               {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
-              {"Measures what threads lose by sharing the machine, for --costs of weft simulate.",
-               "weft calibrate --threads=1,2,4 --out=machine.json"},
+              {"Measures what threads lose by sharing the machine, for simulations.",
+               "weft calibrate --threads=1,2 --out=machine.json"},
               {"Measures an imitated network; mpirun -np 2 measures a real one.",
                "weft calibrate --network --imitate=25us,10Gbit --out=network.json"},
           },
