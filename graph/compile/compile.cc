@@ -97,6 +97,8 @@ absl::StatusOr<Graph> Compile(const Tape& tape, const CompileOptions& options) {
   MakeKernelCalls(options.tile_seconds, !options.without.contains(Pass::kFuse), graph.get());
   FindWorkspaceAndUpdates(graph.get());
   graph->memory.budget = options.memory_budget;
+  // Parts are chosen before the memory plan, which needs the length of paths, and again when it is known which parts
+  // share bytes.
   const bool divides = !options.without.contains(Pass::kFuse);
   if (divides) DivideTasks(options.tile_seconds, graph.get());
   const Reuses reuses = PlanMemory(graph.get(), rewrite.roots, options.reuse_messages);

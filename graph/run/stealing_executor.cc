@@ -19,7 +19,7 @@ constexpr size_t kMinCapacity = 256, kMaxCapacity = 1 << 16;
 // An entry of a deque is a ready task or, with this bit set, a slice of successors whose counts must still be lowered.
 constexpr uint64_t kSlice = uint64_t{1} << 63;
 constexpr uint64_t SliceEntry(uint32_t begin, uint32_t end) { return kSlice | uint64_t{begin} << 32 | end; }
-// This bit marks an entry of a worker that owns only some parts of the task, its share. It is never put into a deque.
+// With this bit, an entry means: run the parts in this worker's `share`, not the whole task. It is never in a deque.
 constexpr uint64_t kShare = uint64_t{1} << 62;
 
 // While no worker is idle, a worker takes parts of about this duration, since larger products are more efficient.

@@ -1,5 +1,5 @@
-// Defines the updates of a weight by AdamW and SGD, which have kernels. ops.h has the formulas. AdamW's kernel rounds
-// as PyTorch's fused kernel does:
+// These are the updates of a weight by AdamW and SGD, which have kernels. ops/ops.h has all formulas. AdamW's kernel
+// rounds as PyTorch's fused kernel does:
 //   g = grad · grad_scale;  m ← m + (1-β1)·(g - m);  v ← β2·v + (1-β2)·g²
 //   w ← (1 - rate·decay)·w - rate / (1-β1^step) · m / (sqrt(v) / sqrt(1-β2^step) + ε)
 //

@@ -188,10 +188,11 @@ TEST(OptionValuesTest, EveryOptionOfEveryModelHasAValue) {
       for (const OptionValue& each : OptionValues()) {
         if (each.flag == row.flag && each.IsFor(training)) values.insert(each.value);
       }
-      EXPECT_FALSE(values.empty()) << "tests/option_values.cc: add a value for --" << row.flag << " of " << training;
+      EXPECT_FALSE(values.empty()) << "tests/options/option_values.cc: add a value for --" << row.flag << " of "
+                                   << training;
       for (const std::string& choice : row.rules.choices) {
         EXPECT_TRUE(choice == row.text() || values.contains(choice))
-            << "tests/option_values.cc: add " << choice << " for --" << row.flag << " of " << training;
+            << "tests/options/option_values.cc: add " << choice << " for --" << row.flag << " of " << training;
       }
     }
   }

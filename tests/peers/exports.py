@@ -1,4 +1,4 @@
-"""Writes what other programs compute from exported models, for formats/exports_test.cc.
+"""Writes what other programs compute from exported models, for formats/exported_models_test.cc.
 
     python3 -m venv venv && venv/bin/pip install numpy torch transformers ctranslate2 safetensors
     venv/bin/python tests/peers/exports.py bazel-bin/apps/weft tests/peers/exports

@@ -77,7 +77,8 @@ class WholeStep final : public TrainingStep {
 absl::StatusOr<size_t> TrainingStep::AddGraph(const Tape& tape, CompileOptions compile, double runs) {
   compile.precision = options_.precision;
   compile.memory_budget = options_.memory_budget;
-  // Otherwise sent gradients and gathered weights would stay until the end.
+  // If ranks divide gradients or weights, kernels may overwrite the bytes of messages. Sent gradients and gathered
+  // weights would otherwise stay in memory until the step ends.
   compile.reuse_messages = options_.sharding == Sharding::kGradients || options_.sharding == Sharding::kWeights;
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, compile));
   planned_bytes_ += graph.compiled().memory.planned;
@@ -90,7 +91,7 @@ absl::Status TrainingStep::Allocate(Parameters* parameters) {
   parameters_ = parameters;
   WEFT_RETURN_IF_ERROR(parameters->Create(buffers_));
   for (const DividedWeight& weight : divided_) {
-    std::vector<ParameterPiece> mine;  // with their initial values
+    std::vector<ParameterPiece> mine;  // that this rank owns
     for (const WeightPiece& piece : weight.pieces) {
       if (piece.owner != options_.ranks.rank()) continue;
       mine.push_back({PieceName(weight.name, piece.rows), piece.rows.begin, piece.rows.end});

@@ -1,6 +1,7 @@
 // This pass moves updates up. Optimizers are recorded after all gradients, and the memory plan follows the order of
 // nodes, so all gradients would be live at once. If an update directly follows its gradient, the gradient's bytes can
 // be reused. For the same reason, messages and nodes that depend on updates or messages move up.
+// With a maximum norm, and if all weights change or none, each update waits for all gradients, and cannot move.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"

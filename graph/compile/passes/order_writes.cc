@@ -1,6 +1,7 @@
 // This pass orders reads and writes of state. A write overwrites the bytes of the previous version. Edges of the
 // schedule make readers that were recorded before the write run before it. Readers that were recorded after the write
-// read a copy, which this pass records. The pass runs last, because it depends on the order of all nodes.
+// read a copy, which this pass records. It is the last pass that changes the program, because it depends on the order
+// of all nodes.
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
