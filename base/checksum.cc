@@ -32,7 +32,7 @@ std::string Checksum(absl::string_view bytes) {
 
 absl::StatusOr<std::string> ChecksumOfFile(const std::string& path) {
   constexpr int64_t kPiece = 1 << 20;  // bytes
-  WEFT_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path));
+  WEFT_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path, /*in_order=*/true));
   Checksummer sum;
   std::string piece;
   for (int64_t begin = 0; begin < file.size(); begin += kPiece) {

@@ -133,8 +133,9 @@ absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* siz
   if (stat(path.c_str(), &about) != 0) return LastError("open", path);
   if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
   if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // another file may have taken its place
   if (file.get() < 0 || fstat(file.get(), &about) != 0) return LastError("open", path);
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
   *size = about.st_size;
   return file;
 }

@@ -10,10 +10,10 @@
 
 namespace weft {
 
-absl::StatusOr<RandomAccessFile> RandomAccessFile::Open(const std::string& path) {
+absl::StatusOr<RandomAccessFile> RandomAccessFile::Open(const std::string& path, bool in_order) {
   int64_t size = 0;
   WEFT_ASSIGN_OR_RETURN(Descriptor file, OpenRegularFile(path, &size));
-  posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);  // no reading ahead: what follows is hardly ever read next
+  posix_fadvise(file.get(), 0, 0, in_order ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
   return RandomAccessFile(path, std::move(file), size);
 }
 

@@ -23,7 +23,8 @@ class RandomAccessFile {
  public:
   // Errors: NotFound if the file is missing, InvalidArgument if it is a folder or not a regular file, otherwise the
   // reason that the system gives.
-  static absl::StatusOr<RandomAccessFile> Open(const std::string& path);
+  // `in_order`: whether reads follow each other, so that the system should read ahead.
+  static absl::StatusOr<RandomAccessFile> Open(const std::string& path, bool in_order = false);
   RandomAccessFile() : descriptor_(-1) {}  // has no bytes
 
   // Copies `size` bytes from position `begin` to `out`. Threads may call this at the same time. Returns DataLoss if the

@@ -112,15 +112,17 @@ absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) 
     const double threads = Number(entry, "threads", kMaxThreads);
     valid = valid && threads >= 1 && threads == std::floor(threads);
     if (!valid) break;
-    valid = rows.empty() || threads > rows.back().threads;
+    valid = rows.empty() ? threads == 1 : threads > rows.back().threads;
     SharingRow& row = rows.emplace_back(SharingRow{.threads = static_cast<int>(threads)});
-    for (const auto& [name, field] : kSharingFields)
+    for (const auto& [name, field] : kSharingFields) {
       valid = (row.*field = Number(entry, name, kMaxFigure)) >= 0 && valid;
+    }
+    valid = valid && (row.flops > 0) == (rows[0].flops > 0) && (row.bytes > 0) == (rows[0].bytes > 0);
   }
   if (valid) return rows;
   return InvalidArgument(
-      "\"sharing\" is not an array of objects in ascending order of threads, each with threads, flops, bytes, "
-      "wake_seconds and moved_byte_seconds");
+      "\"sharing\" is not an array of objects in ascending order of threads, which begin with 1, each with threads, "
+      "flops, bytes, wake_seconds and moved_byte_seconds; flops and bytes are 0 in all or in none");
 }
 
 }  // namespace

@@ -114,6 +114,9 @@ TEST(CalibrationTest, AFileMaySayWhatThreadsLoseBySharing) {
   EXPECT_FALSE(with(R"([{"threads": 1.5, )" + figures + "]"));
   EXPECT_FALSE(with(R"([{"threads": 2, )" + figures + R"(, {"threads": 2, )" + figures + "]"));
   EXPECT_FALSE(with(R"([{"threads": 1, "flops": 1, "bytes": 1, "wake_seconds": 0}])"));
+  EXPECT_FALSE(with(R"([{"threads": 2, )" + figures + "]"));
+  EXPECT_FALSE(with(R"([{"threads": 1, )" + figures +
+                    R"(, {"threads": 2, "flops": 0, "bytes": 1, "wake_seconds": 0, "moved_byte_seconds": 0}])"));
   EXPECT_FALSE(with("[]"));
   EXPECT_FALSE(with("[3]"));
   EXPECT_FALSE(with("{}"));

@@ -70,16 +70,17 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     const size_t i = list.costs.size();
     if (!task.is_object()) return wrong("task ", i, " is ", Shown(task), ", not an object");
     const TaskCost cost = {.seconds = Number(task, "seconds", kMaxSeconds, /*needed=*/true),
-                           .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false)};
-    if (cost.seconds < 0 || cost.bytes < 0) {
-      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds, ", and \"bytes\", if given, from 0 to ",
-                   kMaxBytes, ", but is ", Shown(task));
+                           .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false),
+                           .cached = Number(task, "cached", kMaxBytes, /*needed=*/false)};
+    if (cost.seconds < 0 || cost.bytes < 0 || cost.cached < 0) {
+      return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds,
+                   ", and \"bytes\" and \"cached\", if given, from 0 to ", kMaxBytes, ", but is ", Shown(task));
     }
     const nlohmann::json parts = task.value("parts", nlohmann::json(1u));
     if (!parts.is_number_unsigned() || parts < 1 || parts > kMaxParts) {
       return wrong("the parts of task ", i, " are ", Shown(parts), ", not a whole number from 1 to ", kMaxParts);
     }
-    if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes", "parts"}); !key.empty()) {
+    if (const std::string key = UnknownKey(task, {"name", "seconds", "bytes", "cached", "parts"}); !key.empty()) {
       return wrong("task ", i, " has an unknown key '", key, "'");
     }
     const auto name = task.find("name");
@@ -108,6 +109,7 @@ std::string PrintTasks(const TaskList& list) {
   nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
   for (size_t t = 0; t < list.costs.size(); ++t) {
     tasks.push_back({{"name", list.names[t]}, {"seconds", list.costs[t].seconds}, {"bytes", list.costs[t].bytes}});
+    if (list.costs[t].cached > 0) tasks.back()["cached"] = list.costs[t].cached;
     if (!list.parts.empty() && list.parts[t] > 1) tasks.back()["parts"] = list.parts[t];
   }
   const nlohmann::ordered_json json = {{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}};

@@ -29,7 +29,7 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
   std::vector<TaskCost> costs;
   for (int t = 0; t < 200; ++t) {
     names.push_back(std::to_string(t));
-    costs.push_back({.seconds = 1.0 + t % 7, .bytes = 100.0 * t});
+    costs.push_back({.seconds = 1.0 + t % 7, .bytes = 100.0 * t, .cached = 3.0 * t});
     builder.AddTask(costs.back().seconds, /*ends_later=*/false, static_cast<uint16_t>(1 + t % 3));
   }
   for (uint32_t before = 0; before < 100; ++before) {
@@ -40,9 +40,13 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
       ParseTasks(PrintTasks(ToTaskList({.schedule = schedule, .costs = costs, .names = names})), "written");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_DOUBLE_EQ(WorkloadOf(*read).critical_path(), FindCriticalPath(schedule, SecondsOf(costs)).seconds);
-  double bytes = 0;
-  for (const TaskCost& cost : read->costs) bytes += cost.bytes;
+  double bytes = 0, cached = 0;
+  for (const TaskCost& cost : read->costs) {
+    bytes += cost.bytes;
+    cached += cost.cached;
+  }
   EXPECT_DOUBLE_EQ(bytes, 100.0 * 199 * 200 / 2);
+  EXPECT_DOUBLE_EQ(cached, 3.0 * 199 * 200 / 2);
 }
 
 TEST(TaskFileTest, SaysWhatIsWrongAndWhere) {

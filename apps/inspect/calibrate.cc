@@ -122,7 +122,8 @@ absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger)
   }
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
   if (!flags.network) {
-    WEFT_ASSIGN_OR_RETURN(const std::vector<int> threads, ParseCounts("threads", flags.threads, kMaxThreads));
+    WEFT_ASSIGN_OR_RETURN(std::vector<int> threads, ParseCounts("threads", flags.threads, kMaxThreads));
+    if (threads.front() > 1) threads.insert(threads.begin(), 1);  // what the others are compared with
     calibration.set_sharing(MeasureSharing(threads));
     WEFT_RETURN_IF_ERROR(WriteOut(flags.out, /*overwrite=*/true, calibration.ToJson()));
     PrintSharing(calibration.sharing(), SummaryStream(flags.out));

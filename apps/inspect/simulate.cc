@@ -77,11 +77,13 @@ Hyperparameters Table(SimulateFlags* flags) {
 // Returns what workers lose by sharing: as --bandwidth or the file of --costs says, or as measured now.
 absl::StatusOr<std::vector<SharingRow>> SharingBy(const SimulateFlags& flags) {
   const double bandwidth = flags.bandwidth * 1e9;
-  if (bandwidth > 0)
+  if (bandwidth > 0 && flags.ranks.costs.empty())
     return std::vector<SharingRow>{{.threads = 1, .bytes = bandwidth}, {.threads = kMaxWorkers, .bytes = bandwidth}};
   if (!flags.ranks.costs.empty()) {
     WEFT_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(flags.ranks.costs));
-    if (!calibration.sharing().empty()) return calibration.sharing();
+    std::vector<SharingRow> rows = calibration.sharing();
+    for (SharingRow& row : rows) row.bytes = bandwidth > 0 ? bandwidth : row.bytes;
+    if (!rows.empty()) return rows;
     if (flags.ranks.ranks.empty()) {
       return InvalidArgument(
           flags.ranks.costs,

@@ -296,6 +296,9 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   if (options.length == 0) return continuations;
   for (size_t i = 0; options_.search.beam > 0 && i < prompts.size(); ++i) {
     WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, Search(prompts[i], options));
+    if (best.empty()) {
+      return absl::FailedPreconditionError("there is no best text: the model's probabilities are not numbers");
+    }
     for (const int32_t token : best[0].tokens) {
       continuations[i].push_back(token);
       if (!sink({.prompt = i, .token = token})) break;

@@ -24,7 +24,7 @@ struct SharingRow {
 std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads);
 
 // Returns the row for any number of threads. `rows`: at least one, in ascending order of threads. Between two rows,
-// figures are interpolated. Beyond the last row, each thread reaches what it reaches there.
+// figures are interpolated. Beyond the last row and below the first one, each thread reaches what it reaches there.
 SharingRow SharingOf(absl::Span<const SharingRow> rows, int threads);
 
 }  // namespace weft

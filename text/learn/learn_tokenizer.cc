@@ -199,16 +199,23 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const Paths& paths, size_t ma
   for (const std::string& path : paths) {
     WEFT_ASSIGN_OR_RETURN(FileStream stream, FileStream::Open(path));
     std::string text;
+    size_t number = 0;
     for (size_t read = 1; read > 0;) {
       WEFT_ASSIGN_OR_RETURN(read, stream.Append(kReadAtOnce, &text));
-    }
-    learnt->bytes += static_cast<int64_t>(text.size());
-    size_t number = 0;
-    for (absl::string_view line : absl::StrSplit(text, '\n')) {
-      absl::ConsumeSuffix(&line, "\r");
-      WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), absl::StrCat(stream.name(), ", line ", ++number)));
-      learnt->skipped_lines += line.size() > max_bytes;
-      if (!line.empty() && line.size() <= max_bytes) lines.emplace_back(line);
+      learnt->bytes += static_cast<int64_t>(read);
+      size_t begin = 0;
+      while (begin < text.size()) {
+        const size_t end = text.find('\n', begin);
+        if (end == text.npos && read > 0) break;  // the rest of the line is not read yet
+        const absl::string_view line =
+            absl::StripSuffix(absl::string_view(text).substr(begin, end == text.npos ? text.npos : end - begin), "\r");
+        begin = end == text.npos ? text.size() : end + 1;
+        ++number;
+        WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(line), absl::StrCat(stream.name(), ", line ", number)));
+        learnt->skipped_lines += line.size() > max_bytes;
+        if (!line.empty() && line.size() <= max_bytes) lines.emplace_back(line);
+      }
+      text.erase(0, begin);
     }
   }
   return lines;

@@ -111,18 +111,20 @@ absl::StatusOr<RunLog> RunLog::Open(const std::string& folder, int64_t step, con
     const double seconds = json.contains("seconds") && json["seconds"].is_number() ? json["seconds"].get<double>() : -1;
     if (seconds >= 0 && seconds <= kMaxSeconds) log.seconds_ = seconds;
   };
-  const std::string path = folder + "/metrics.jsonl";
-  int64_t damaged = 0, unused = 0;
-  WEFT_ASSIGN_OR_RETURN(log.metrics_, Lines::Open(path, step, kept, &damaged));
-  if (damaged > 0) log.warnings_.push_back(absl::StrCat("removed damaged lines from ", path, ": ", damaged));
   if (options.tensorboard) {
     WEFT_ASSIGN_OR_RETURN(log.events_, EventFile::Open(folder, step));
     if (!log.events_->warning().empty()) log.warnings_.push_back(log.events_->warning());
   }
   if (options.insights) {
+    int64_t unused = 0;
     const auto ignore = [](const nlohmann::json&) {};
     WEFT_ASSIGN_OR_RETURN(log.insights_, Lines::Open(folder + "/insights.jsonl", step, ignore, &unused));
   }
+  // Last, so that no error hides the warning after the damaged lines have been removed.
+  const std::string path = folder + "/metrics.jsonl";
+  int64_t damaged = 0;
+  WEFT_ASSIGN_OR_RETURN(log.metrics_, Lines::Open(path, step, kept, &damaged));
+  if (damaged > 0) log.warnings_.push_back(absl::StrCat("removed damaged lines from ", path, ": ", damaged));
   return log;
 }
 
@@ -148,10 +150,11 @@ absl::Status RunLog::AppendInsights(int64_t step, const absl::StatusOr<std::stri
   if (!sample.ok()) return Kept(sample.status());
   Json weights = Json::array();
   for (const std::string& name : parameters.Names(Parameters::kTrained)) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor weight, parameters.Find(name));
-    if (!IsFloat(weight.type.dtype)) continue;
+    const absl::StatusOr<Tensor> weight = parameters.Find(name);
+    if (!weight.ok()) return Kept(weight.status());
+    if (!IsFloat(weight->type.dtype)) continue;
     const auto before = remembered_.find(name);
-    weights.push_back(Describe(name, TakeValues(weight), before == remembered_.end() ? nullptr : &before->second));
+    weights.push_back(Describe(name, TakeValues(*weight), before == remembered_.end() ? nullptr : &before->second));
   }
   remembered_.clear();
   Json line = {{"step", step}};
