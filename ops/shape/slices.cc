@@ -2,7 +2,7 @@
 // split: equal parts of x along one axis, one output for each part.
 // concat: the inputs, joined along one axis.
 //
-// The gradient of slice is a Pad, which joins x and elements of one value. The gradient of split is concat. The
+// The gradient of slice is a pad. The gradient of split is concat. The
 // gradient of concat is split or, for one input or for different shapes, slices.
 #include <algorithm>
 
@@ -238,28 +238,6 @@ constexpr OpDef kSlice = {.name = "slice",
                           .examples = kSliceExamples};
 Var Slice(Var x, int axis, int64_t begin, int64_t end) {
   return Record(kSlice, {x}, Attrs::Of(SliceAttrs{FrontAxis(x.shape(), axis), begin, end}));
-}
-
-Var Pad(Var x, int axis, int64_t before, int64_t after, double value) {
-  return Composite("pad", {x}, [&]() -> absl::StatusOr<Var> {
-    constexpr int64_t kMaxPadding = int64_t{1} << 48;
-    const TensorType type = x.type();
-    const int front = FrontAxis(type.shape, axis);
-    WEFT_RETURN_IF_ERROR(CheckAxis("pad", front, {type}));
-    WEFT_RETURN_IF_ERROR(CheckNumber("pad", value, type.dtype, {type}));
-    if (before < 0 || after < 0 || before > kMaxPadding || after > kMaxPadding) {
-      return ShapeError("pad", absl::StrCat("can't pad by ", before, " and ", after), {type});
-    }
-    const auto filled = [&](int64_t n) {
-      TensorType padding = type;
-      padding.shape.set_dim(front, n);
-      return Fill(x.tape, padding, value);
-    };
-    VarList parts = {x};
-    if (before > 0) parts.insert(parts.begin(), filled(before));
-    if (after > 0) parts.push_back(filled(after));
-    return parts.size() == 1 ? x : Concat(parts, front);
-  });
 }
 
 constexpr OpDef kSplit = {.name = "split",
