@@ -1,8 +1,8 @@
 // Parameters are the weights, optimizer moments and other state of a model, by name.
 //
 // A runner creates the parameters that its graph needs, unless another runner has created them before. Initial values
-// depend only on seed, name and initializer. Several runners, on several threads, can share one Parameters, but only
-// one runner at a time can run. While Runner::Run runs, other code must not read or write the tensors of Find.
+// depend only on seed, name, type and initializer. Several runners, on several threads, can share one Parameters, but
+// only one runner at a time can run. While Runner::Run runs, other code must not read or write the tensors of Find.
 //
 //   Parameters parameters({.seed = 1});
 //   Runner runner(graph, &parameters);                              // creates what the graph needs
@@ -88,7 +88,8 @@ class Parameters {
                             absl::Span<const ParameterSpec> wanted, Others others = kNothingElse);
 
   uint64_t seed() const { return options_.seed; }
-  // Returns the number of executions that updated these parameters. Random ops draw other numbers in each step.
+  // Returns the step, by which random ops draw. An execution that updates parameters adds 1, and training sets the
+  // step.
   uint32_t step() const { return step_; }
   void set_step(uint32_t step) { step_ = step; }
 
@@ -111,7 +112,7 @@ class Parameters {
   Options options_;
   Arena arena_;
   Arena caches_{Arena::Pages::kSmall};  // a cache fills up bit by bit
-  mutable std::mutex mutex_;            // guards entries_ and divided_, which only grow; names and types never change
+  mutable std::mutex mutex_;            // guards the maps below; entries are only added, with fixed names and types
   std::map<std::string, Entry, std::less<>> entries_;
   std::map<std::string, ParameterSpec, std::less<>>
       divided_;  // types of the whole weights whose pieces are in entries_

@@ -54,9 +54,9 @@ class Tape {
   // input may have, which Run checks. It is an error if another input has this name.
   Var Input(absl::string_view name, TensorType type, InputBounds bounds = {});
   // Records a weight. Its full name has the scopes around it: "h.0.mlp.c_fc.weight". Initial values depend on
-  // `initializer`, the full name, and the seed of Parameters. It is an error if another parameter has this name.
-  // `least`: the least precise dtype in which inference holds the weight; CompileOptions::weights has no effect below
-  // it. Use f32 for a small table on which all results depend, such as positions.
+  // `initializer`, the full name, the type, and the seed of Parameters. It is an error if another parameter has this
+  // name. `least`: the least precise dtype in which inference holds the weight; CompileOptions::weights has no effect
+  // below it. Use f32 for a small table on which all results depend, such as positions.
   Var Parameter(absl::string_view name, TensorType type, Initializer initializer, DType least = kQ4_0);
   // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);

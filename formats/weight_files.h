@@ -2,7 +2,8 @@
 // them, find the files of a model's weights, and divide weights into several files. No other folder includes this
 // header.
 //
-// To add a container, write one file that defines its row: `constexpr Container kNpz = {...};`. The build lists it.
+// To add a container, write one file that defines its row: `constexpr Container kNpz = {...};`. Name it in the
+// table of weight_files.cc.
 #ifndef WEFT_FORMATS_WEIGHT_FILES_H_
 #define WEFT_FORMATS_WEIGHT_FILES_H_
 

@@ -165,12 +165,13 @@ struct ReadModelOptions {
   const ModelFamily* family = nullptr;
 };
 // Reads a model in any format of model_formats.h. `path` is a file of llama2.c (a header of 7 numbers, or of 256 bytes
-// in version 1, then the weights in f32), or a folder with the config.json of a training run, of weft quantize, or of
-//   Hugging Face  (ReadHuggingFace)
-//   nanoGPT       its model_args, with the model's state as model.safetensors. Norms without biases get biases of
-//   zeros. CTranslate2   as its converters write it, with a model.bin of version 6. If there is a model.safetensors
-//   with
-//                 CTranslate2's names, reads that, and config.json has the sizes (d_model, num_heads, ffn_dim, ...).
+// in version 1, then the weights in f32), or a folder with the config.json of a training run, of weft quantize, or
+// of one of these programs:
+//
+// - Hugging Face's transformers (ReadHuggingFace).
+// - nanoGPT: its model_args, and its state as model.safetensors. Norms without biases get biases of zeros.
+// - CTranslate2, as its converters write it, with a model.bin of version 6. If there is a model.safetensors with
+//   CTranslate2's names, reads that; config.json then has the sizes (d_model, num_heads, ffn_dim, ...).
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
 // The same for a model that must be of one family: ReadModelOf<PublishedGpt>("gpt2").
 template <class Model>

@@ -63,8 +63,8 @@ struct CompileOptions {
   // unless FastWithManyRows() is true for the weight's dtype.
   int64_t few_rows = kFewRows;
   PassSet without;  // passes to leave out, such as {Pass::kRaise, Pass::kFuse}
-  // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration may cut products
-  // into other tiles, and so change the rounding of their sums.
+  // The target duration of a tile, in seconds by the cost model; finite and above 0. Another duration gives another
+  // number of tasks. It changes no bit of a product.
   double tile_seconds = kTileSeconds;
   // Maximum size in bytes of the arena, which holds the values that kernels compute, fetched ones included; 0: no
   // limit. If the values need more, some are computed twice, which changes no bit. If that is not enough, Compile

@@ -9,8 +9,8 @@
 
 namespace weft {
 
-// These rates are constants, not measurements, so that tiles are the same on all machines. Tiles decide in which order
-// products add.
+// These rates are constants, not measurements, so that a graph has the same tiles, tasks and memory plan on all
+// machines.
 inline constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 5e9;
 inline constexpr double kTaskSeconds = 0.2e-6;  // 0.2 µs to start a task
 // Default of the target duration of a tile: 150 µs. This is long enough to amortise starting a task and packing a

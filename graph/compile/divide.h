@@ -18,7 +18,8 @@ void DivideTasks(double tile_seconds, CompiledGraph* graph);
 
 // Returns the number of parts of a tile of `group`.
 uint32_t PartCount(const Group& group, const Rect& tile);
-// Calls f(rect) for rectangles of `tile` that together hold parts `begin` .. `end` - 1. Parts are numbered by columns.
+// Calls f(rect) for rectangles of `tile` that together hold parts `begin` .. `end` - 1. Parts are numbered column by
+// column.
 void ForEachRect(const Group& group, const Rect& tile, uint32_t begin, uint32_t end, absl::FunctionRef<void(Rect)> f);
 
 }  // namespace weft

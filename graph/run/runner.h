@@ -98,7 +98,8 @@ class Runner {
   // still exist, because the Vars in `feeds` belong to it. Types and declared bounds are checked before anything runs.
   //
   // Random ops depend on the parameters' seed and step. The step counts the executions that updated parameters other
-  // than caches, so two executions without such an update between them draw the same numbers.
+  // than caches, unless Parameters::set_step sets it. So two executions without such an update between them draw the
+  // same numbers.
   //
   // Errors: InvalidArgument or OutOfRange if a feed does not fit; the message names the input. Cancelled or
   // DeadlineExceeded if `options` stopped the execution; no parameter was changed then. A graph with messages ignores

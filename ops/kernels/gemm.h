@@ -27,7 +27,7 @@ struct GemmShape {
   int64_t a_stride = 0, b_stride = 0, c_stride = 0;                    // elements between stored rows
   int64_t a_batch_stride = 0, b_batch_stride = 0, c_batch_stride = 0;  // elements between matrices; 0: one for all
   bool transpose_a = false, transpose_b = false;  // A is stored as [inner, rows], B as [cols, inner]
-  bool packed_b = false;                          // B is bf16, in panels (kernels/pack.h); `batch` is 1
+  bool packed_b = false;                          // B is bf16, in panels (ops/kernels/pack.h); `batch` is 1
   bool accumulate = false;                        // C += A' B'; C is f32
   DType in = kF32, out = kF32;                    // dtypes of A and B, and of C; f32 operands give f32
 

@@ -4,8 +4,9 @@
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
 //   for (int64_t step = 0; step < 10 * batches.size(); ++step) {
 //     const BucketBatch batch = batches.AtStep(seed, step);
-//     rows.Fill(texts, batch.examples, {.rows = 64, .length = lengths[batch.bucket]});   // PaddedRows; texts: token
-//     ids runner.Run({{tokens, rows.tokens}, {lengths, rows.lengths}});
+//     // texts: token ids; rows: PaddedRows
+//     rows.Fill(texts, batch.examples, {.rows = 64, .length = lengths[batch.bucket]});
+//     runner.Run({{tokens, rows.tokens}, {lengths, rows.lengths}});
 //   }
 #ifndef WEFT_TEXT_DATA_BUCKETS_H_
 #define WEFT_TEXT_DATA_BUCKETS_H_

@@ -30,7 +30,7 @@ inline constexpr size_t kMaxDecompressed = size_t{4} << 30;
 absl::StatusOr<std::string> Gunzip(absl::string_view bytes, size_t max_bytes = kMaxDecompressed);
 
 // Returns a file's bytes, decompressed if the file is gzip-compressed. Errors name the path. At most ReadLimit() bytes
-// are decompressed (core/file.h). Returns InvalidArgument for a picture as PNG or JPEG, which no reader here takes.
+// are decompressed (base/file.h). Returns InvalidArgument for a picture as PNG or JPEG, which no reader here takes.
 absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path);
 
 class FileStream {

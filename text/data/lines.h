@@ -43,7 +43,7 @@ class LineReader {
 
   // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. On standard input,
   // waits for the first of these lines, but not for the others. After the last line, returns no lines. A line of
-  // standard input may have ReadLimit() bytes (core/file.h).
+  // standard input may have ReadLimit() bytes (base/file.h).
   absl::StatusOr<TextLines> Next(size_t max_lines);
 
  private:

@@ -43,7 +43,7 @@ class PatternRewriter {
  public:
   explicit PatternRewriter(Rewrite& rewrite);
 
-  // The program before the pass, and the readers of its values.
+  // Return the program before the pass, and the readers of its values.
   const Program& program() const { return rewrite_.program; }
   const Node& producer(ValueId id) const { return program().producer(id); }
   const TensorType& type(ValueId id) const { return program().value(id).type; }
