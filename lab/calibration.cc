@@ -21,12 +21,6 @@ namespace {
 constexpr int kTerms = 4;
 constexpr const char* kRateNames[kTerms] = {"tile_seconds", "flop_seconds", "byte_seconds", "memory_byte_seconds"};
 constexpr double kMaxRate = 1e6;
-constexpr std::pair<const char*, double SharingRow::*> kSharingFields[] = {
-    {"flops", &SharingRow::flops},
-    {"bytes", &SharingRow::bytes},
-    {"wake_seconds", &SharingRow::wake_seconds},
-    {"moved_byte_seconds", &SharingRow::moved_byte_seconds},
-};
 using Terms = TileRates;  // a term is what a rate is multiplied by
 
 double Dot(const Terms& a, const Terms& b) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]; }
@@ -114,10 +108,10 @@ absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) 
     if (!valid) break;
     valid = rows.empty() ? threads == 1 : threads > rows.back().threads;
     SharingRow& row = rows.emplace_back(SharingRow{.threads = static_cast<int>(threads)});
-    for (const auto& [name, field] : kSharingFields) {
-      valid = (row.*field = Number(entry, name, kMaxFigure)) >= 0 && valid;
+    for (const auto& [name, figure, is_rate] : kSharingFigures) {
+      row.*figure = Number(entry, name, kMaxFigure);
+      valid = valid && row.*figure >= 0 && (!is_rate || (row.*figure > 0) == (rows[0].*figure > 0));
     }
-    valid = valid && (row.flops > 0) == (rows[0].flops > 0) && (row.bytes > 0) == (rows[0].bytes > 0);
   }
   if (valid) return rows;
   return InvalidArgument(
@@ -181,7 +175,7 @@ std::string Calibration::ToJson() const {
   for (const SharingRow& row : sharing_) {
     nlohmann::ordered_json& entry = json["sharing"].emplace_back();
     entry["threads"] = row.threads;
-    for (const auto& [name, field] : kSharingFields) entry[name] = row.*field;
+    for (const SharingFigure& each : kSharingFigures) entry[each.name] = row.*each.figure;
   }
   return json.dump(1) + "\n";
 }

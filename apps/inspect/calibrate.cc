@@ -1,6 +1,6 @@
 // `weft calibrate` measures the costs of ops on this machine and writes them to a file. Then it compares estimates from
 // these costs with measured times of a training step. With --network, it measures messages between two ranks instead,
-// and with --threads what threads lose by sharing the machine.
+// and with --threads how much threads slow each other down.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -42,10 +42,10 @@ Hyperparameters Table(CalibrateFlags* flags) {
       {"overwrite", "replace the output file if it exists", &flags->overwrite},
       {"runs", "number of runs of each graph; the medians count", &flags->runs, {.low = 1, .high = 1000}},
       {"threads",
-       "numbers of threads, separated by commas: measure what they lose by sharing the machine, instead of ops; adds "
-       "it "
-       "to the output file",
-       &flags->threads},
+       "measure how much these numbers of threads, separated by commas, slow each other down, instead of the costs of "
+       "ops; adds the figures to the output file",
+       &flags->threads,
+       {.needs = "no network", .type = "N,N,..."}},
       {"network",
        "measure the network between two ranks instead of ops, under mpirun or with --imitate; adds it to the output "
        "file",
@@ -111,8 +111,8 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
   return MeasureNetwork(messenger);
 }
 
-// Measures the network, or the sharing of the machine. Adds it to the file of --out if the file exists; otherwise
-// writes a new file.
+// Measures the network, or how much threads slow each other down. Adds the figures to the file of --out if the file
+// exists; otherwise writes a new file.
 absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger) {
   std::error_code error;
   const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);
@@ -146,9 +146,6 @@ absl::Status Calibrate(CalibrateFlags flags) {
     status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
                              " ranks, between which --network measures");
   }
-  if (status.ok() && flags.network && !flags.threads.empty()) {
-    status = InvalidArgument("--network and --threads measure different things: give one of them");
-  }
   if (status.ok()) {
     const bool adds = flags.network || !flags.threads.empty();
     status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
@@ -160,8 +157,8 @@ absl::Status Calibrate(CalibrateFlags flags) {
 
 Command CalibrateCommand(CLI::App* weft) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* app = AddCommand(weft, "calibrate",
-                             "Measures the costs of ops on this machine, or of messages, for priorities and reports.");
+  CLI::App* app =
+      AddCommand(weft, "calibrate", "Measures what ops or messages cost, or how much threads slow each other down.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
   return {"weft calibrate",
@@ -171,7 +168,7 @@ Command CalibrateCommand(CLI::App* weft) {
           {
               {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
               {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
-              {"Measures what threads lose by sharing the machine, for simulations.",
+              {"Measures how much threads slow each other down, for simulations.",
                "weft calibrate --threads=1,2 --out=machine.json"},
               {"Measures an imitated network; mpirun -np 2 measures a real one.",
                "weft calibrate --network --imitate=25us,10Gbit --out=network.json"},

@@ -85,18 +85,15 @@ Hyperparameters RankTable(RankFlags* flags) {
   static RankFlags& names = *new RankFlags;
   RankFlags* const to = flags != nullptr ? flags : &names;
   return {
-      {"ranks", "predict a step on these numbers of ranks, separated by commas, in place of workers", &to->ranks},
+      {"ranks",
+       "predict a step on these numbers of ranks, separated by commas, in place of workers",
+       &to->ranks,
+       {.type = "N,N,..."}},
       {"network",
        "latency and bandwidth between ranks, and a topology: flat, or tree:RANKS:FACTOR for switches of RANKS ranks "
        "with uplinks of 1/FACTOR of their bandwidth; default: 25us,10Gbit,flat, or the network in the file of --costs",
        &to->network,
        {.type = "LATENCY,BANDWIDTH[,TOPOLOGY]"}},
-      {"costs",
-       "a file written by `weft calibrate`, from which what workers lose by sharing a machine is taken and, with "
-       "--ranks, "
-       "costs of ops and the network; default: they are measured",
-       &to->costs,
-       {.is_path = true}},
       {"micro-batches-per-rank",
        "micro-batches of each rank in a step, for any number of ranks",
        &to->micro_batches_per_rank,
@@ -106,7 +103,7 @@ Hyperparameters RankTable(RankFlags* flags) {
        &to->micro_batches,
        {.low = 0, .high = 1e6}},
       {"ranks-per-machine",
-       "number of ranks on each machine; this many run here while costs are measured, and with --validate all ranks do",
+       "number of ranks on each machine; as many run here while costs are measured, and with --validate all ranks",
        &to->ranks_per_machine,
        {.low = 1, .high = 1024}},
       ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),
@@ -128,7 +125,7 @@ absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std:
   return counts;
 }
 
-absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int workers) {
+absl::Status CheckPredictRanks(const RankFlags& flags, bool measures, bool validate, int workers) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> ranks, ParseCounts("ranks", flags.ranks, kMaxRanks));
   if (!flags.network.empty()) {
     const absl::StatusOr<Network> network = ParseNetwork(flags.network);
@@ -141,7 +138,7 @@ absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int worker
     return InvalidArgument("--micro-batches=", flags.micro_batches, ": ", ranks.back(),
                            " ranks need at least one each");
   }
-  if (flags.ranks_per_machine > Cores() && flags.costs.empty()) {
+  if (flags.ranks_per_machine > Cores() && measures) {
     return InvalidArgument("--ranks-per-machine=", flags.ranks_per_machine, ": this machine has ", Cores(),
                            " cores, and each rank needs one while costs are measured");
   }
@@ -156,20 +153,18 @@ absl::Status CheckPredictRanks(const RankFlags& flags, bool validate, int worker
   return absl::OkStatus();
 }
 
-absl::Status PredictRanks(const RankFlags& flags, RankScalingOptions options, bool validate, bool json) {
+absl::Status PredictRanks(const RankFlags& flags, const std::optional<Calibration>& calibration,
+                          RankScalingOptions options, bool validate, bool json) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int> ranks, ParseCounts("ranks", flags.ranks, kMaxRanks));
   if (!flags.network.empty()) {
     WEFT_ASSIGN_OR_RETURN(options.network, ParseNetwork(flags.network));
+  } else if (calibration && calibration->network()) {
+    options.network = *calibration->network();
   }
   options.sharding = flags.sharding;
   options.micro_batches_per_rank = flags.micro_batches_per_rank;
   options.micro_batches = flags.micro_batches;
   options.bucket_bytes = static_cast<int64_t>(flags.bucket);
-  std::optional<Calibration> calibration;
-  if (!flags.costs.empty()) {
-    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
-    if (flags.network.empty() && calibration->network()) options.network = *calibration->network();
-  }
   options.ranks_per_machine = static_cast<int>(flags.ranks_per_machine);
   if (validate) {
     for (const int count : ranks) {

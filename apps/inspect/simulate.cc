@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/graph/compile/speedup.h"
+#include "weft/lab/calibration.h"
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/loop/options.h"
@@ -28,7 +30,7 @@ constexpr char kAllWorkers[] = "1,2,4,8,16,32,64,128";
 
 struct SimulateFlags {
   ChoiceFlags choice;
-  std::string tasks, save, workers = kAllWorkers, policy = "critical-path";
+  std::string tasks, save, costs, workers = kAllWorkers, policy = "critical-path";
   int64_t runs = 5;
   double bandwidth = 0, cache = kCacheBytes * 1e-6;  // GB/s, MB
   double tile = 0;                                   // microseconds
@@ -45,8 +47,15 @@ Hyperparameters Table(SimulateFlags* flags) {
       {{"tasks", "a file of tasks to simulate instead (docs/scheduling.md)", &flags->tasks, {.is_path = true}},
        {"save-tasks", "write the measured tasks to this file", &flags->save, {.is_path = true}},
        {"overwrite", "replace the file of --save-tasks if it exists", &flags->overwrite, {.needs = "save-tasks"}},
-       {"workers", "numbers of workers, separated by commas; with --ranks: one number, of the workers of each rank",
-        &flags->workers},
+       {"workers",
+        "numbers of workers, separated by commas; with --ranks: one number, of the workers of each rank",
+        &flags->workers,
+        {.type = "N,N,..."}},
+       {"costs",
+        "a file of `weft calibrate` that says how much workers slow each other down and, with --ranks, what ops and "
+        "messages cost; default: the memory's bandwidth and the costs of ops are measured",
+        &flags->costs,
+        {.is_path = true}},
        {"policy", "which ready task runs next; all: compare the policies", &flags->policy, {.choices = policies}},
        {"runs", "number of measured runs on one worker", &flags->runs, {.low = 1, .high = 1000}},
        {"tile-us",
@@ -54,11 +63,12 @@ Hyperparameters Table(SimulateFlags* flags) {
         "default",
         &flags->tile,
         {.low = 0, .high = 1e9}},
-       {"no-reuse", "simulate as if no two values shared bytes: more tasks can run at once, but they need more memory",
+       {"no-reuse",
+        "simulate a plan in which each value has its own memory: more tasks can run at once, but it needs more bytes",
         &flags->no_reuse},
        {"bandwidth",
-        "memory bandwidth in GB/s, of all workers together and at most of one; 0: what --costs says or this machine's "
-        "cores reach, scaled to the number of workers",
+        "memory bandwidth in GB/s, the limit of one worker and of all together; 0: that of --costs or of this machine, "
+        "scaled to the number of workers",
         &flags->bandwidth,
         {.low = 0, .high = 1e6}},
        {"cache",
@@ -74,32 +84,27 @@ Hyperparameters Table(SimulateFlags* flags) {
   return table;
 }
 
-// Returns what workers lose by sharing: as --bandwidth or the file of --costs says, or as measured now.
-absl::StatusOr<std::vector<SharingRow>> SharingBy(const SimulateFlags& flags) {
-  const double bandwidth = flags.bandwidth * 1e9;
-  if (bandwidth > 0 && flags.ranks.costs.empty())
-    return std::vector<SharingRow>{{.threads = 1, .bytes = bandwidth}, {.threads = kMaxWorkers, .bytes = bandwidth}};
-  if (!flags.ranks.costs.empty()) {
-    WEFT_ASSIGN_OR_RETURN(const Calibration calibration, ReadCalibration(flags.ranks.costs));
-    std::vector<SharingRow> rows = calibration.sharing();
-    for (SharingRow& row : rows) row.bytes = bandwidth > 0 ? bandwidth : row.bytes;
-    if (!rows.empty()) return rows;
-    if (flags.ranks.ranks.empty()) {
-      return InvalidArgument(
-          flags.ranks.costs,
-          " does not say what threads lose by sharing the machine: weft calibrate --threads=1,2,... --out=",
-          flags.ranks.costs, " adds it");
-    }
+// Returns what workers lose by sharing a machine, as `calibration` says. If there is none, or one for ranks without
+// these figures, they share the memory's bandwidth alone. --bandwidth sets the bandwidth in either case.
+absl::StatusOr<std::vector<SharingRow>> SharingBy(const SimulateFlags& flags,
+                                                  const std::optional<Calibration>& calibration) {
+  std::vector<SharingRow> rows = calibration ? calibration->sharing() : std::vector<SharingRow>();
+  if (rows.empty() && calibration && flags.ranks.ranks.empty()) {
+    return InvalidArgument(
+        flags.costs,
+        " does not say how much threads slow each other down: weft calibrate --threads=1,2,... --out=", flags.costs,
+        " adds it");
   }
-  std::vector<SharingRow> rows = MeasureSharing(Cores() > 1 ? std::vector<int>{1, Cores()} : std::vector<int>{1});
-  for (SharingRow& row : rows) row = {.threads = row.threads, .bytes = row.bytes};  // the others need an idle machine
+  const double bandwidth = flags.bandwidth * 1e9;
+  if (rows.empty() && bandwidth > 0) rows = {{.threads = 1}, {.threads = kMaxWorkers}};
+  if (rows.empty()) rows = MeasureMemory(Cores() > 1 ? std::vector<int>{1, Cores()} : std::vector<int>{1});
+  for (SharingRow& row : rows) row.bytes = bandwidth > 0 ? bandwidth : row.bytes;
   return rows;
 }
 
 absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
   for (const Hyperparameter& row : RankTable(nullptr)) {
-    if (row.flag != "costs" && flags.given.count(row.flag) > 0)
-      return InvalidArgument("--", row.flag, " is for predictions with --ranks");
+    if (flags.given.count(row.flag) > 0) return InvalidArgument("--", row.flag, " is for predictions with --ranks");
   }
   if (!flags.tasks.empty()) {
     for (const char* other :
@@ -124,17 +129,17 @@ absl::Status CheckRankFlags(const SimulateFlags& flags, const std::vector<int>& 
     if (flags.given.count(other) > 0) return InvalidArgument("--", other, " is not for predictions with --ranks");
   }
   if (workers.size() > 1) return InvalidArgument("--workers: with --ranks, one number of workers is for each rank");
-  return CheckPredictRanks(flags.ranks, flags.validate, workers[0]);
+  return CheckPredictRanks(flags.ranks, flags.costs.empty(), flags.validate, workers[0]);
 }
 
-absl::StatusOr<RankScalingOptions> ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers) {
-  RankScalingOptions options = {.graph = choice,
-                                .workers = workers,
-                                .runs = flags.runs,
-                                .cache_bytes = flags.cache * 1e6,
-                                .reuse = !flags.no_reuse};
-  WEFT_ASSIGN_OR_RETURN(options.sharing, SharingBy(flags));
-  return options;
+RankScalingOptions ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers,
+                             std::vector<SharingRow> sharing) {
+  return {.graph = choice,
+          .workers = workers,
+          .runs = flags.runs,
+          .sharing = std::move(sharing),
+          .cache_bytes = flags.cache * 1e6,
+          .reuse = !flags.no_reuse};
 }
 
 absl::StatusOr<Workload> Load(const std::string& path) {
@@ -205,17 +210,20 @@ void PrintHeading(const Totals& totals) {
 absl::Status Simulate(SimulateFlags flags) {
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, ParseCounts("workers", flags.workers, kMaxWorkers));
-  if (!flags.ranks.ranks.empty()) {
-    if (flags.given.count("workers") == 0) workers = {Cores()};
-    WEFT_RETURN_IF_ERROR(CheckRankFlags(flags, workers));
-    WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
-    WEFT_ASSIGN_OR_RETURN(RankScalingOptions options, ScalingOf(flags, choice, workers[0]));
-    return PredictRanks(flags.ranks, std::move(options), flags.validate, flags.json);
-  }
-  WEFT_RETURN_IF_ERROR(CheckFlags(flags, workers));
-  std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
+  const bool ranks = !flags.ranks.ranks.empty();
+  if (ranks && flags.given.count("workers") == 0) workers = {Cores()};
+  WEFT_RETURN_IF_ERROR(ranks ? CheckRankFlags(flags, workers) : CheckFlags(flags, workers));
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<SharingRow> sharing, SharingBy(flags));
+  std::optional<Calibration> calibration;
+  if (!flags.costs.empty()) {
+    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
+  }
+  WEFT_ASSIGN_OR_RETURN(const std::vector<SharingRow> sharing, SharingBy(flags, calibration));
+  if (ranks) {
+    return PredictRanks(flags.ranks, calibration, ScalingOf(flags, choice, workers[0], sharing), flags.validate,
+                        flags.json);
+  }
+  std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   const bool load = !flags.tasks.empty();
   WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : UsageError(Measure(flags, choice, &cases)));
   const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
@@ -227,9 +235,8 @@ absl::Status Simulate(SimulateFlags flags) {
   }
   if (!flags.json && !load && workers.back() > kCheckedWorkers) {
     std::printf(
-        "\nOn %d workers, simulated steps of large models were within 10%% of measured ones. On 16, measured steps "
-        "took "
-        "1.5 to 2.5 times as long, since data moves between cores (docs/scheduling.md).\n",
+        "\nOn %d workers, simulated steps of large models were within 10%% of measured ones. On 16, measured "
+        "steps took 1.5 to 2.5 times as long, since data moves between cores (docs/scheduling.md).\n",
         kCheckedWorkers);
   }
   return absl::OkStatus();

@@ -10,8 +10,8 @@
 namespace weft {
 
 // Return operations per second of all threads; a multiply-add counts as two. The figure is the best of several tries,
-// which take `seconds` together. PeakBF16 uses AMX if the CPU has it, as products do. It
-// returns 0 if the CPU has no instruction for bf16 products.
+// which take `seconds` together. PeakBF16 uses AMX if the CPU has it, as products do. It returns 0 if the CPU has
+// no instruction for bf16 products.
 double PeakF32(Team* team, double seconds);
 double PeakBF16(Team* team, double seconds);
 

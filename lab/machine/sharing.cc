@@ -2,10 +2,12 @@
 #include "weft/lab/machine/sharing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/graph/run/stealing_executor.h"
 #include "weft/graph/schedule.h"
 #include "weft/lab/machine/measure.h"
@@ -16,6 +18,7 @@ namespace weft {
 namespace {
 
 constexpr int kTries = 101;
+constexpr double kSeconds = 0.2;  // of each rate
 
 // Each execution has a task for each worker. A task lasts until the other workers should have begun theirs.
 double WakeSeconds(int threads) {
@@ -64,42 +67,41 @@ double MovedByteSeconds(Team* team) {
   return std::max(0.0, Median(std::move(moved)));
 }
 
-double Between(double a, double b, double share) { return a + (b - a) * share; }
-
 }  // namespace
 
-std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads) {
+std::vector<SharingRow> MeasureMemory(absl::Span<const int> threads) {
   constexpr size_t kArrayBytes = size_t{256} << 20;  // 256 MiB: more than all caches hold
-  constexpr double kSeconds = 0.2;                   // of each rate
   std::vector<SharingRow> rows;
   for (const int count : threads) {
     Team team(count);
-    SharingRow& row = rows.emplace_back(SharingRow{.threads = count});
+    rows.push_back({.threads = count, .bytes = PeakBandwidth(&team, kArrayBytes, kSeconds).copy});
+  }
+  return rows;
+}
+
+std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads) {
+  std::vector<SharingRow> rows = MeasureMemory(threads);
+  for (SharingRow& row : rows) {
+    Team team(row.threads);
     row.flops = PeakF32(&team, kSeconds);
-    row.bytes = PeakBandwidth(&team, kArrayBytes, kSeconds).copy;
-    if (count == 1) continue;
-    row.wake_seconds = WakeSeconds(count);
+    if (row.threads == 1) continue;
+    row.wake_seconds = WakeSeconds(row.threads);
     row.moved_byte_seconds = MovedByteSeconds(&team);
   }
   return rows;
 }
 
 SharingRow SharingOf(absl::Span<const SharingRow> rows, int threads) {
-  const auto above =
-      std::find_if(rows.begin(), rows.end(), [&](const SharingRow& row) { return row.threads >= threads; });
-  SharingRow result = above == rows.end() ? rows.back() : *above;
-  if (above == rows.begin() || above == rows.end()) {
-    result.flops *= static_cast<double>(threads) / result.threads;
-    result.bytes *= static_cast<double>(threads) / result.threads;
-  } else {
-    const SharingRow& below = *(above - 1);
-    const double share = static_cast<double>(threads - below.threads) / (above->threads - below.threads);
-    result.flops = Between(below.flops, above->flops, share);
-    result.bytes = Between(below.bytes, above->bytes, share);
-    result.wake_seconds = Between(below.wake_seconds, above->wake_seconds, share);
-    result.moved_byte_seconds = Between(below.moved_byte_seconds, above->moved_byte_seconds, share);
+  const auto above = absl::c_find_if(rows, [&](const SharingRow& row) { return row.threads >= threads; });
+  const bool outside = above == rows.begin() || above == rows.end();
+  const SharingRow& high = above == rows.end() ? rows.back() : *above;
+  const SharingRow& low = outside ? high : *(above - 1);
+  const double share = outside ? 0 : static_cast<double>(threads - low.threads) / (high.threads - low.threads);
+  SharingRow result = {.threads = threads};
+  for (const auto& [name, figure, is_rate] : kSharingFigures) {
+    const double scale = outside && is_rate ? static_cast<double>(threads) / high.threads : 1;
+    result.*figure = scale * std::lerp(low.*figure, high.*figure, share);
   }
-  result.threads = threads;
   return result;
 }
 

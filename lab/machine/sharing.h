@@ -19,8 +19,21 @@ struct SharingRow {
   double wake_seconds = 0;        // from the beginning of an execution until its last helper works
   double moved_byte_seconds = 0;  // to read a byte that another core wrote, beyond the time to read an own byte
 };
+struct SharingFigure {
+  const char* name;  // in files
+  double SharingRow::*figure;
+  bool is_rate;  // of all threads together
+};
+inline constexpr SharingFigure kSharingFigures[] = {
+    {"flops", &SharingRow::flops, true},
+    {"bytes", &SharingRow::bytes, true},
+    {"wake_seconds", &SharingRow::wake_seconds, false},
+    {"moved_byte_seconds", &SharingRow::moved_byte_seconds, false},
+};
 
-// Measures a row for each number of threads, each at least 1, in about a second.
+// Measure a row for each number of threads, each at least 1. MeasureMemory sets `bytes` alone. The other figures need a
+// machine that runs nothing else. A row takes about a second.
+std::vector<SharingRow> MeasureMemory(absl::Span<const int> threads);
 std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads);
 
 // Returns the row for any number of threads. `rows`: at least one, in ascending order of threads. Between two rows,
