@@ -112,10 +112,11 @@ absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, boo
   bool any = false, same = true;
   int failed = -1;  // the first rank with an error
   absl::Status error;
+  const absl::Status first = Decode(messages[0]).status;
   for (size_t rank = 0; rank < messages.size(); ++rank) {
     const Opinion opinion = Decode(messages[rank]);
     any = any || opinion.flag;
-    if (rank > 0) same = same && opinion.status == Decode(messages[0]).status;
+    same = same && opinion.status == first;
     if (failed >= 0 || opinion.status.ok()) continue;
     failed = static_cast<int>(rank);
     error = opinion.status;

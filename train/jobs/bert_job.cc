@@ -32,9 +32,11 @@ double UnigramEntropy(absl::Span<const int32_t> tokens, int64_t vocabulary) {
 
 BertJob::BertJob()
     : TrainingJob(
-          &model_, &tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense"},
+          &tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense"},
           {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
-           .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}}) {}
+           .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}}) {
+  set_source(&model_);
+}
 
 Hyperparameters BertJob::Table() {
   Hyperparameters table = {

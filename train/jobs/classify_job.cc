@@ -24,12 +24,13 @@ int32_t Highest(absl::Span<const float> logits) {
 }  // namespace
 
 ClassifyJob::ClassifyJob()
-    : BucketJob(&model_, &tokenizer_, /*batch=*/32,
-                {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"},
+    : BucketJob(&tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"},
                 {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0.01, .clip = 1.0}),
                  .schedule = {.peak = 5e-4, .floor = 0, .warmup = 100},
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
-                 .epochs = 5}) {}
+                 .epochs = 5}) {
+  set_source(&model_);
+}
 
 nlohmann::ordered_json ClassifyJob::Model() const {
   nlohmann::ordered_json json = BucketJob::Model();

@@ -18,9 +18,11 @@
 namespace weft {
 
 GptJob::GptJob(const GptOptions& defaults)
-    : TrainingJob(&model_, &tokenizer_, defaults.batch, defaults.lora, defaults.training),
+    : TrainingJob(&tokenizer_, defaults.batch, defaults.lora, defaults.training),
       model_(defaults.model),
-      documents_(defaults.documents) {}
+      documents_(defaults.documents) {
+  set_source(&model_);
+}
 
 Hyperparameters GptJob::Table() {
   Hyperparameters table = data_.Table();

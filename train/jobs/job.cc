@@ -22,13 +22,8 @@ std::string FingerprintOfBytes(absl::string_view bytes, absl::string_view previo
   return absl::StrFormat("%016x", StableHash(absl::StrCat(previous, "\n", bytes)));
 }
 
-TrainingJob::TrainingJob(ModelSource* source, TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora,
-                         TrainingOptions training)
-    : batch_(batch),
-      lora_(std::move(lora)),
-      training_(std::move(training)),
-      model_source_(source),
-      text_tokenizer_(tokenizer) {}
+TrainingJob::TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training)
+    : batch_(batch), lora_(std::move(lora)), training_(std::move(training)), text_tokenizer_(tokenizer) {}
 
 Hyperparameters TrainingJob::AdapterRows() {
   return InGroup(

@@ -85,10 +85,11 @@ class TrainingJob : public TrainingTask {
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override;
 
  protected:
-  // Takes the defaults of the options that all jobs have. `source` and `tokenizer` are members of the derived job, so
-  // this constructor does not use them. `tokenizer` is null if WriteFiles and PrepareTokenizer have no use.
-  TrainingJob(ModelSource* source, TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora,
-              TrainingOptions training);
+  // Takes the defaults of the options that all jobs have. `tokenizer`: a member of the derived job, or null if the job
+  // has none.
+  TrainingJob(TrainingTokenizer* tokenizer, int64_t batch, LoraOptions lora, TrainingOptions training);
+  // Sets source() to a member of the derived job, whose constructor calls this: only then is the member a ModelSource.
+  void set_source(ModelSource* source) { model_source_ = source; }
 
   const Ranks& ranks() const { return ranks_; }
   int64_t micro_batches() const { return training_.trainer.micro_batches; }
@@ -108,7 +109,7 @@ class TrainingJob : public TrainingTask {
   std::vector<TrainingProgram> programs_;  // set by Prepare
 
  private:
-  ModelSource* model_source_;
+  ModelSource* model_source_ = nullptr;
   TrainingTokenizer* text_tokenizer_;
   Ranks ranks_;
 };

@@ -32,11 +32,13 @@ absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const
 }  // namespace
 
 TranslateJob::TranslateJob()
-    : BucketJob(&model_, &tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
+    : BucketJob(&tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
                 {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
                  .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
-                 .epochs = 10}) {}
+                 .epochs = 10}) {
+  set_source(&model_);
+}
 
 std::string TranslateJob::Title(const Parameters& parameters) const {
   return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(), " pairs of sentences (",

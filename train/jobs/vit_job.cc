@@ -23,12 +23,13 @@ constexpr char kClassifier[] = "classifier", kSampleFile[] = "puzzles.png";
 }  // namespace
 
 VitJob::VitJob()
-    : BucketJob(&model_, /*tokenizer=*/nullptr, /*batch=*/32,
-                {.targets = "*.query,*.value", .also_train = "classifier"},
+    : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier"},
                 {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0}),
                  .schedule = {.peak = 2e-3, .floor = 1e-5, .warmup = 50},
                  .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
-                 .epochs = 20}) {}
+                 .epochs = 20}) {
+  set_source(&model_);
+}
 
 nlohmann::ordered_json VitJob::Model() const {
   nlohmann::ordered_json json = BucketJob::Model();

@@ -1,3 +1,5 @@
+#include "weft/train/jobs/run_config.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -6,7 +8,6 @@
 
 #include "weft/base/checksum.h"
 #include "weft/train/jobs/job.h"
-#include "weft/train/jobs/run_config.h"
 
 namespace weft {
 namespace {
