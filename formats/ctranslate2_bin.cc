@@ -9,6 +9,7 @@
 #include "weft/base/status.h"
 #include "weft/formats/ctranslate2_file.h"
 #include "weft/formats/published.h"
+#include "weft/models/layers.h"
 
 namespace weft {
 namespace {

@@ -231,7 +231,7 @@ ModelSizes SizesOf(const PublishedGpt& model) {
                                 {"V", "vocabulary", c.vocabulary},
                                 {"T", "context", c.context}},
                       .context = c.context,
-                      .cache_bytes = c.layers * (keys + values) * static_cast<int64_t>(sizeof(float))};
+                      .cache_bytes = CacheBytes(c.layers, head)};
   if (keys == values && keys != c.width) sizes.sizes.push_back({"K", "width of keys and values", keys});
   return sizes;
 }

@@ -19,6 +19,7 @@
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
 #include "weft/formats/translation_tokenizer.h"
+#include "weft/models/layers.h"
 
 namespace weft {
 namespace {

@@ -184,9 +184,9 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
   WEFT_RETURN_IF_ERROR(weights.Apply({{"#", {"base_model.model.#"}}}));
   const bool transposed = renamed && !family->transposed.empty();
   Json json = {{"peft_type", "LORA"},
-               {"task_type", transposed                     ? Json("CAUSAL_LM")
-                             : saved.contains("classifier") ? Json("SEQ_CLS")
-                                                            : Json()},
+               {"task_type", renamed && family->continues_texts ? Json("CAUSAL_LM")
+                             : saved.contains("classifier")     ? Json("SEQ_CLS")
+                                                                : Json()},
                {"base_model_name_or_path", adapter.base.empty() ? Json() : Json(adapter.base)},
                {"r", adapter.lora.rank},
                {"lora_alpha", adapter.lora.alpha},

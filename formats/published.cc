@@ -13,6 +13,7 @@
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/config_json.h"
+#include "weft/models/layers.h"
 
 namespace weft {
 
@@ -134,6 +135,10 @@ std::vector<Weights::Rule> TransposeRules(const ModelFamily& family) {
     rules.push_back({std::string(name), {std::string(name)}, /*transpose=*/true});
   }
   return rules;
+}
+
+int64_t CacheBytes(int64_t layers, const AttentionVariant& head) {
+  return layers * head.key_value_heads * (head.key_width + head.value_width) * static_cast<int64_t>(sizeof(float));
 }
 
 std::vector<Weights::Rule> PrefixRules(const ModelFamily& family) {

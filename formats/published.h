@@ -84,8 +84,8 @@ absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const nlohmann::ordered
 // Adds these keys to `json`.
 void WriteTokenNames(const std::optional<TokenNames>& names, nlohmann::ordered_json* json);
 
-// OfAnyModel<f>::Call is the function `f`, which takes a model of one family, as a function of a ModelFamily or Format.
-// It takes a model of any family, which must be of this one.
+// OfAnyModel<f>::Call takes a PublishedModel and calls `f`, which takes a model of one family. The model must be of
+// that family. Rows of ModelFamily and Format need functions of this type.
 template <auto function>
 struct OfAnyModel;
 template <class Result, class Model, class... Args, Result (*function)(const Model&, Args...)>
@@ -97,11 +97,16 @@ struct OfAnyModel<function> {
   static Result Call(PublishedModel* model, Args... args) { return function(&std::get<Model>(*model), args...); }
 };
 
-// Returns rules that transpose the weights that the family's classes in Hugging Face store as [in, out], here or there.
+// Returns rules that transpose the weights that the family's classes in Hugging Face store as [in, out]. The rules
+// convert from Hugging Face's layout to Weft's, and back.
 std::vector<Weights::Rule> TransposeRules(const ModelFamily& family);
 // Returns rules that put the family's prefix before names.
 std::vector<Weights::Rule> PrefixRules(const ModelFamily& family);
 
+// Returns the bytes that the keys and values of one position take in a cache. `head`: the attention, with its widths.
+int64_t CacheBytes(int64_t layers, const AttentionVariant& head);
+
+// Returns the number of rows of the token table, for ModelFamily::vocabulary.
 template <class Published>
 int64_t VocabularyOf(const Published& model) {
   return model.config.vocabulary;

@@ -119,8 +119,7 @@ ModelSizes SizesOf(const PublishedTransformer& model) {
                                 {"F", "feed-forward width", c.feed_forward},
                                 {same ? "V" : "S", same ? "vocabulary" : "source vocabulary", c.source_vocabulary}},
                       .context = c.context,
-                      .cache_bytes = c.decoder_layers * head.key_value_heads * (head.key_width + head.value_width) *
-                                     static_cast<int64_t>(sizeof(float))};
+                      .cache_bytes = CacheBytes(c.decoder_layers, head)};
   if (!same) sizes.sizes.push_back({"V", "target vocabulary", c.target_vocabulary});
   sizes.sizes.push_back({"T", "context", c.context});
   return sizes;

@@ -182,8 +182,8 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
   return std::get<Model>(*std::move(model));
 }
 
-// Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's
-// model_type must be of the family:
+// Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's model_type must be
+// of the family:
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
 //   PublishedBert         bert, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's
