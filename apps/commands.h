@@ -2,10 +2,11 @@
 // returns a Command, whose `run` does the work. A new command is a file and a line of WEFT_COMMANDS.
 //
 //   Command TokenizeCommand(CLI::App* weft) {
-//     return MakeCommand(weft, {"tokenize", "Prints the token ids of each line of text.", "converts text to token ids",
-//     {
-//                            {"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}},
-//                        std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
+//     return MakeCommand(
+//         weft,
+//         {"tokenize", "Prints the token ids of each line of text.", "converts text to token ids",
+//          {{"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}},
+//         std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
 //   }
 //
 // Exit codes: 0 means success. 2 means that no command is named, or that a flag, a key of a configuration, or a file

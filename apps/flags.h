@@ -59,7 +59,8 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
 Hyperparameter ModelRow(std::string help, std::string* model);
 // Returns the row of the flag --truncate, for texts that are `lines` in its help.
 Hyperparameter TruncateRow(bool* truncate, absl::string_view lines = "lines");
-// Return the rows of the flags --batch, --weights, the format in which the weights are held in memory, and --threads.
+// Return the rows of the flags --batch, --weights and --threads. --weights is the format in which memory holds the
+// weights.
 Hyperparameter BatchRow(std::string help, int64_t* batch);
 Hyperparameter WeightsRow(std::optional<DType>* weights);
 Hyperparameter ThreadsRow(int64_t* threads);

@@ -32,8 +32,9 @@ void AddNames(CLI::App* app, const std::string& name, const std::string& descrip
 
 // Adds the flag --probe, which sets `wanted`.
 void AddProbe(CLI::App* app, bool* wanted);
-// Makes rounds of a measurement, which go on until `count` of them count (lab/machine/rounds.h). If `probe` is true, a
-// SpeedProbe of `threads` threads measures the machine between the rounds. Otherwise every round counts.
+// Returns the rounds of a measurement, which ends after `count` valid rounds (lab/machine/rounds.h). If `probe` is
+// true, a SpeedProbe of `threads` threads measures the machine between rounds and decides which rounds are valid.
+// Otherwise all are.
 Rounds MakeRounds(int count, bool probe, int threads);
 
 // Parses the flags, calls `run` and returns its exit code. If standard output could not be written, returns 1. Errors

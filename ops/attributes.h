@@ -1,5 +1,5 @@
-// Declares the attributes that several ops share, or that the compiler's passes read or record, and checks that several
-// ops share.
+// Declares attributes and checks. The attributes are shared by several ops, or the compiler's passes read or record
+// them. The checks are shared by several ops.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 

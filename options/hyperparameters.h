@@ -47,10 +47,11 @@ struct Hyperparameter {
     // init", which holds if it has no value; or several of these with " or " between them.
     std::string needs = "";
 
-    // The first two are for the help of a command.
+    // These are for the help of a command.
     std::string group = "";  // the heading above the option, such as "Model"
     std::string type = "";   // the kind of a text, such as "FOLDER"; if empty, the other rules give the type
-    bool required = false;   // whether a command fails without the option
+
+    bool required = false;  // whether a value must be given: SetFromFlags and TrainingJob::Check fail without one
   };
 
   // A value with its own form of text, such as the name of an enumeration's value. JSON has it as a text, too.

@@ -103,9 +103,8 @@ Command AttentionCommand(CLI::App* weft) {
   Command command = MakeCommand(
       weft,
       {"attention",
-       "Shows which tokens each token attends to, in every head of every layer: as text, as a page for a browser, or "
-       "as "
-       "JSON.",
+       "Shows which tokens each token attends to, in every head of every layer: as text, as a page for a browser, "
+       "or as JSON.",
        "shows which tokens attend to which, in each head",
        {{"Prints the measures of each head and a map of the last layer.",
          "weft attention --model=runs/gpt-1 In the beginning"},

@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-constexpr char kCompiled[] = "stage=compiled";  // what flags about the compiled graph need
+constexpr char kCompiled[] = "stage=compiled";  // Rules::needs of flags that apply only to the compiled graph
 
 struct GraphFlags {
   GptOptions options;

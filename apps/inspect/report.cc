@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kReloadSeconds = 5;              // the page is read, so it should not change too often
-constexpr std::chrono::seconds kPause(2);      // between two looks at the files
+constexpr std::chrono::seconds kPause(2);      // between two checks of the files
 constexpr int kPausePerWork = 20;              // a report on long runs takes at most a twentieth of a core
 constexpr std::chrono::milliseconds kNap(50);  // Ctrl-C ends the command within this time
 

@@ -2,7 +2,6 @@
 #include <cstdio>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"

@@ -33,8 +33,7 @@ Hyperparameters Table(ClassifyFlags* flags) {
   BertEncoderOptions& options = flags->options;
   return {
       ModelRow("a run of weft train classify or vit, or a folder of weft quantize or Hugging Face of a BERT with a "
-               "classifier "
-               "or of a ViT",
+               "classifier or of a ViT",
                &flags->model),
       {"scores",
        "print JSON, one value a line: all labels with their probabilities or, of each word, the most likely one",

@@ -37,9 +37,7 @@ Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.translate.search;
   return {
       ModelRow("a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, "
-               "Pegasus "
-               "or "
-               "Blenderbot of Hugging Face",
+               "Pegasus or Blenderbot of Hugging Face",
                &flags->model),
       {"beam",
        "number of hypotheses of beam search; 1: greedy",

@@ -43,9 +43,9 @@ class Executor {
   virtual int threads() const = 0;
   // Returns how many workers took part in the last call of Run, including the caller.
   virtual int workers_entered() const = 0;
-  // Returns how often workers stole from each other in the last call of Run. A worker steals one task, a slice of
-  // the successors of a task, or half of the parts that another worker has left. Returns nullopt if the executor does
-  // not steal.
+  // Returns how often workers stole from each other in the last call of Run. A worker steals one task, a slice of the
+  // successors of a task, or half of the parts that another worker has left. Returns nullopt if the executor does not
+  // steal.
   virtual std::optional<uint64_t> steals() const { return std::nullopt; }
 };
 

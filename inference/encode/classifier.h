@@ -90,8 +90,8 @@ class Classifier {
 //   WEFT_ASSIGN_OR_RETURN(const auto results, head->Run(examples));
 class TextHead final : public Classifier {
  public:
-  // Texts are pairs if the model or `options` say so: published models do not. Returns Unimplemented if the model has
-  // no classifier.
+  // Texts are pairs if the model's files or `options.pairs` say so. The files of published models never do. Returns
+  // Unimplemented if the model has no classifier.
   static absl::StatusOr<std::unique_ptr<TextHead>> Create(OpenedBert bert, const BertEncoderOptions& options);
 
   bool pairs() const { return pairs_; }

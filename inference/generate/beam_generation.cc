@@ -30,7 +30,7 @@ absl::StatusOr<const float*> ReadNewest(const CachedText& prompt, const BeamSear
   std::vector<PageTable> tables(live.size(), prompt.table);
   CachedGpt::Rows rows;
   for (size_t k = 0; k < live.size(); ++k) {
-    // The prompt takes the place of the position 0. The search's first token is at position 1.
+    // The search counts its tokens from position 1. The prompt's own pages come before them.
     search.AppendPages(k, /*begin=*/1, of_search.pages, &tables[k].pages);
     rows.last.push_back(static_cast<int32_t>(k));
     rows.Add(live[k].tokens.back(), tables[k].pages.size() - 1, &tables[k]);

@@ -71,8 +71,7 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
   }
   constexpr int64_t kMaxPositions = 1 << 30;
   const int64_t page_size = beam > 0 ? 1 : kCachePage;
-  const auto pages_of = [&](int64_t tokens) { return (tokens + page_size - 1) / page_size; };
-  const int64_t context = pages_of(config.context);
+  const int64_t context = CachePagesOf(config.context, page_size);
   if (options.pages != 0 && (options.pages < context || options.pages > kMaxPositions / page_size)) {
     return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ",
                            kMaxPositions / page_size, ", because a context of ", config.context, " tokens takes ",
@@ -80,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
   }
   const int64_t long_texts = std::min(batch, kMaxPositions / kCachePage / kLongText);
   const int64_t usual =
-      beam > 0 ? context * (1 + beam) : std::max(context, long_texts * pages_of(std::min(config.context, kLongText)));
+      beam > 0 ? context * (1 + beam)
+               : std::max(context, long_texts * CachePagesOf(std::min(config.context, kLongText), page_size));
   const int64_t pages = options.pages != 0 ? options.pages : usual;
   auto generator = std::unique_ptr<Generator>(new Generator(config, options, pages, page_size));
   WEFT_ASSIGN_OR_RETURN(
@@ -129,7 +129,7 @@ std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> pro
   return text;
 }
 
-// Admits a text, of which no token is in the cache. Returns false if the cache has too few pages left.
+// Admits a text that has no token in the cache yet. Returns false if the cache has too few free pages.
 bool Generator::Admit(Text* text) {
   const size_t page = pool_.page_size(), size = text->tokens.size();
   const int64_t length = std::min(text->left(), config_.context) + static_cast<int64_t>(size);
@@ -294,17 +294,19 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
   WEFT_RETURN_IF_ERROR(Check(prompts, options));
   std::vector<std::vector<int32_t>> continuations(prompts.size());
   if (options.length == 0) return continuations;
-  for (size_t i = 0; options_.search.beam > 0 && i < prompts.size(); ++i) {
-    WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, Search(prompts[i], options));
-    if (best.empty()) {
-      return absl::FailedPreconditionError("there is no best text: the model's probabilities are not numbers");
+  if (options_.search.beam > 0) {
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, Search(prompts[i], options));
+      if (best.empty()) {
+        return absl::FailedPreconditionError("there is no best text: the model's probabilities are not numbers");
+      }
+      for (const int32_t token : best[0].tokens) {
+        continuations[i].push_back(token);
+        if (!sink({.prompt = i, .token = token})) break;
+      }
     }
-    for (const int32_t token : best[0].tokens) {
-      continuations[i].push_back(token);
-      if (!sink({.prompt = i, .token = token})) break;
-    }
+    return continuations;
   }
-  if (options_.search.beam > 0) return continuations;
   if (!options_.keep) pool_.Forget();         // the weights may have changed
   std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
   size_t next = 0;                            // the next prompt

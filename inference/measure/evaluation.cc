@@ -130,8 +130,10 @@ absl::StatusOr<ClassScore> EvaluateTexts(TextHead* head, const std::vector<std::
     for (size_t word = 0; word < ids[i].size(); ++word) {
       std::vector<float>& row = results[i].values[word];
       if (row.empty()) continue;  // the word was cut
-      right.push_back(examples.examples[i].labels[word]);
-      predicted.push_back(labels[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
+      if (words) {
+        right.push_back(examples.examples[i].labels[word]);
+        predicted.push_back(labels[static_cast<size_t>(std::max_element(row.begin(), row.end()) - row.begin())]);
+      }
       logits.push_back(std::move(row));
       classes.push_back(ids[i][word]);
     }

@@ -22,14 +22,14 @@
 
 namespace weft {
 
-// The score of a model that chooses among classes, or predicts a number.
+// The score of a classifier, of a model that guesses masked tokens, or of a regression.
 struct ClassScore {
   int64_t count = 0;                 // of examples or, for the task tokens, of words that the model read
   double loss = 0;                   // mean, in nats; of a regression, the mean squared error
   double accuracy = 0;               // fraction of examples whose most likely class is the right one
   ConfusionMatrix confusion = {};    // empty where classes are tokens
   TaggingScore tags = {};            // for the task tokens
-  double pearson = 0, spearman = 0;  // of a regression: correlations of the right and the predicted numbers
+  double pearson = 0, spearman = 0;  // of a regression: correlations of right and predicted numbers; NaN if undefined
 };
 
 // Measures the classifier on files of labelled texts (text/data/labelled_examples.h), whose format is `data`; its task

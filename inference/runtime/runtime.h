@@ -79,10 +79,10 @@ class EvalGraph {
 };
 
 // Rounds `n` up to 1, 2, 4, 8, ... times `step`, so that few graphs serve all sizes. `finer`: also to 3, 6, 12, ...
-// times `step`, where rows of padding would cost more than further graphs.
+// times `step`, for graphs whose padding costs more than compiling more graphs.
 int64_t GraphSize(int64_t n, int64_t step = 1, bool finer = false);
 
-// The graphs of one model, each for other sizes. A graph is compiled when it is first needed.
+// The compiled graphs of one model, by their sizes. A graph is compiled when it is first needed.
 template <class Sizes, class Graph>
 class GraphCache {
  public:

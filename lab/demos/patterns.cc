@@ -1,7 +1,6 @@
 // The demo of sparse patterns: which sources a target sees, how many scores that are, and how many layers a token's
 // content needs to reach every later token. It also counts the work of both score functions.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>

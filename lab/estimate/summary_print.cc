@@ -1,5 +1,4 @@
 // Prints a model's summary as text and as JSON.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

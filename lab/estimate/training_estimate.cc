@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"

@@ -59,11 +59,11 @@ function drawChosenMap() {
 function drawLines() {
   const m = maps(), svg = $('lines'), gap = 22, far = 200, left = 190;
   const create = (tag, attributes, text) => {
-    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = text;
-    svg.append(element);
-    return element;
+    const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    if (text !== undefined) made.textContent = text;
+    svg.append(made);
+    return made;
   };
   svg.replaceChildren();
   svg.setAttribute('width', left * 2 + far);
@@ -177,13 +177,13 @@ function chooseKind(kind) {
   state.kind = kind;
   state.target = state.source = 0;
   for (const [i, button] of [...$('kinds').children].entries()) button.setAttribute('aria-pressed', i === kind);
-  const m = maps(), fill = (select, count, extra) => {
+  const m = maps(), fillSelect = (select, count, extra) => {
     select.replaceChildren();
     if (extra) add(select, 'option', extra, {value: MEAN});
     for (let i = 0; i < count; ++i) add(select, 'option', i + 1, {value: i});
   };
-  fill($('layer'), m.layers);
-  fill($('head'), m.heads, 'mean');
+  fillSelect($('layer'), m.layers);
+  fillSelect($('head'), m.heads, 'mean');
   const cut = m.targets.length < m.allTargets || m.sources.length < m.allSources;
   $('left').textContent = cut ? `The maps show the first ${m.targets.length} of ${m.allTargets} targets and the ` +
       `first ${m.sources.length} of ${m.allSources} sources. The measures are of all.` : '';

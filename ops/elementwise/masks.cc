@@ -2,9 +2,8 @@
 //   mask_fill: y = value where mask is true, else x. The mask broadcasts to x.
 //   band_mask, for x [..., T, S]: y = x in columns p - left to p + right, else value. p is row + S - T, or the row's
 //     element of a second input, positions i32 [B, T].
-//   where: y = a where mask is true, else b. Inputs are a, b and mask, in this order, of one shape; a and b have any
-//   dtype.
-//     The function Where(mask, a, b) first broadcasts its arguments.
+//   where: y = a where mask is true, else b. The inputs are a, b and mask, in this order and of one shape; a and b
+//     have any dtype. The function Where(mask, a, b) first broadcasts its arguments.
 // Triu and Tril are composed of mask_fill and other ops.
 #include <algorithm>
 #include <cmath>

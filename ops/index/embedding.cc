@@ -1,13 +1,11 @@
 // These ops look up rows of a table by ids, and add up gradients of rows. table, dtable and x are [V, C], ids are i32
 // [...], and y of embedding and dy are [..., C]:
 //
-// - embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1. If `widened`, y of a table in
-// bf16
-//   or a block format is f32.
+// - embedding: y[..., :] = table[ids[...], :], and 0 where an id is outside 0 .. V-1. If `widened`, the table may be
+//   in bf16 or a block format, and y is then f32.
 // - embedding_gradient: dtable[v, :] = Σ dy[i, :] over all i with ids[i] = v.
-// - embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v. With a fourth input, rows i32
-// [R],
-//   x and y are [R, C], and hold these rows of the table only: the condition is then ids[i] = rows[v].
+// - embedding_gradient_add: y[v, :] = x[v, :] + Σ dy[i, :] over all i with ids[i] = v. With a fourth input, rows
+//   i32 [R], x and y are [R, C] and hold only these rows of the table. The condition is then ids[i] = rows[v].
 //
 // embedding_gradient_add may overwrite x. If a table has another gradient x, this op adds the rows of dy to x without a
 // second array [V, C]. Both gradient ops ignore an id outside 0 .. V-1. Every tile of a gradient op scans all ids in

@@ -113,7 +113,8 @@ HWY_INLINE __m512i BothOf(const std::byte* first, const std::byte* second, const
   return _mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1);
 }
 
-// A format's struct: `Bytes` returns the elements of two blocks, plus kOffset, which makes them unsigned.
+// Each format is a struct. Its function `Bytes` returns the elements of two blocks plus kOffset, which makes them
+// unsigned.
 struct Q8 {
   static constexpr DType kDType = kQ8_0;
   static constexpr int kOffset = 128;
@@ -227,7 +228,7 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 
 using D16 = hn::CappedTag<int16_t, 16>;
 
-// A format's struct: `Integers` returns the integers of elements i, i + 1, ...
+// Each format is a struct. Its function `Integers` returns the integers of elements i, i + 1, ... of a block.
 struct Q8 {
   static constexpr DType kDType = kQ8_0;
   static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {

@@ -186,7 +186,9 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const 
   return kRows;
 }
 
-size_t PanelWorkspace(int64_t inner) { return static_cast<size_t>((inner + kBlock - 1) / kBlock) * sizeof(PanelBlock); }
+size_t PanelWorkspace(DType dtype, int64_t inner) {
+  return static_cast<size_t>(BlocksOf(dtype, inner)) * sizeof(PanelBlock);
+}
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch
 // the next panel.
@@ -212,7 +214,7 @@ void MultiplyPanels(const WeightRows& w, int64_t first, int64_t last, const Quan
 
 #else
 
-size_t PanelWorkspace(int64_t) { return 0; }
+size_t PanelWorkspace(DType, int64_t) { return 0; }
 
 #endif
 

@@ -227,7 +227,7 @@ size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
   WithFormat(dtype, [&](auto format) {
     using Format = decltype(format);
     if (dtype != kF32) bytes = PreparedBytes<Format>(rows, inner);
-    if (IsBlockFormat(dtype)) bytes += PanelWorkspace(inner);
+    if (IsBlockFormat(dtype)) bytes += PanelWorkspace(dtype, inner);
   });
   return bytes;
 }

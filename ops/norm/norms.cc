@@ -4,7 +4,7 @@
 //   rms_norm:   y = gain · x · rstd, where rstd = 1 / sqrt(mean(x²) + epsilon)
 //
 // The statistics rstd and, for layer norm, mean are outputs [..., 1], too. x, y and their gradients may be bf16; all
-// other operands are then f32.
+// other operands are then f32. batch_norm, at the end of the file, normalises each feature over all rows.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -75,8 +75,9 @@ Var AddPart(Var dx, Var part, Var x) {
   return dx ? dx + part : part;
 }
 
-// dx is the sum of these terms: through y, that of the gradient op; through the mean, dmean / C; and through rstd,
-// -rstd³ · (x - mean) / C · drstd, where RMS norm has no mean.
+// dx is the sum of three terms. The term through y is the result of the gradient op, the term through the mean is
+// dmean / C, and the term through rstd is -rstd³ · (x - mean) / C · drstd. RMS norm lacks the second term, and the mean
+// in the third.
 template <bool centred>
 VarList Gradient(const GradientArgs& a) {
   const int rstd_output = centred ? 2 : 1;

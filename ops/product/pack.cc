@@ -66,8 +66,8 @@ void PackKernel(const KernelArgs& a, Rect tile) {
              tile.row_begin / rows, tile.row_end / rows, a.outputs[0].data);
 }
 
-constexpr int64_t kSlice =
-    256;  // elements of a column that are decoded at once: a multiple of the blocks of all formats
+// Elements of a column that are decoded at once: a multiple of the block size of every format.
+constexpr int64_t kSlice = 256;
 
 // Reports whether pairs of elements of a stored weight are already words of its panels.
 bool StoresWords(DType stored, const PanelShape& panels) {

@@ -2,8 +2,8 @@
 // split: equal parts of x along one axis, one output for each part.
 // concat: the inputs, joined along one axis.
 //
-// The gradient of slice is a pad. The gradient of split is concat. The
-// gradient of concat is split or, for one input or for different shapes, slices.
+// The gradient of slice is a pad, and that of split is concat. The gradient of concat is split or, for one input or for
+// different shapes, slices.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -77,8 +77,9 @@ TEST(TokenizerCasesTest, AreAsInTheTokenizersLibrary) {
     for (const auto& [name, id] : {std::pair("bos", special.begin), std::pair("eos", special.end),
                                    std::pair("pad", special.padding), std::pair("unk", special.unknown),
                                    std::pair("mask", special.mask), std::pair("cls", special.classification)}) {
-      if (roles.is_object() && roles.contains(name))
+      if (roles.is_object() && roles.contains(name)) {
         EXPECT_EQ(id.has_value() ? Json(*id) : Json(), roles[name]) << name;
+      }
     }
     for (const Json& row : one_case["rows"]) CheckRow(**tokenizer, row);
   }

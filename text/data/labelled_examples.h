@@ -54,9 +54,8 @@ struct LabelledExamples {
 
 // Reads files. The formats are:
 //   lines     a text, a tab and its label; the label follows the last tab
-//   tsv, csv  tables (text/data/table.h); by default, the first column is the text, the second the second text of a
-//   pair,
-//             and the last the label; a column that is given by its name implies `header`
+//   tsv, csv  tables (text/data/table.h); by default, the first column is the text, the second the second text of
+//             a pair, and the last the label; a column that is given by its name implies `header`
 //   jsonl     JSON lines; by default with the keys text, text_pair and label, or tokens and tags, two lists
 //   columns   a word a line and an empty line after each sentence, as in CoNLL; tabs or spaces separate columns, of
 //             which the first is the word and the last its label; lines that begin with -DOCSTART- are skipped

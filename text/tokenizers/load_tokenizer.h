@@ -2,7 +2,8 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer("bert-base-uncased"));
 //
-// Each kind of file is defined in text/tokenizers/, and is a row of the table in load_tokenizer.cc.
+// Each kind of file is defined in a source file of its own (tokenizer_kind.h), and is a row of the table in
+// load_tokenizer.cc.
 #ifndef WEFT_TEXT_TOKENIZERS_LOAD_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZERS_LOAD_TOKENIZER_H_
 

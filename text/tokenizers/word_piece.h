@@ -63,9 +63,9 @@ class WordPiece final : public Tokenizer {
 // token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
 // lines at the end count for nothing.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
-// Returns the model of a lowercasing BERT. Its special tokens are those of "[PAD]", "[UNK]", "[CLS]", "[SEP]" and
-// "[MASK]" that the vocabulary has; `roles` has other texts. If these include the tokens for classification and
-// separator, the model has BERT's input formats.
+// Returns the model of a lowercasing BERT. Its special tokens are [PAD], [UNK], [CLS], [SEP] and [MASK], or the texts
+// that `roles` gives for their roles, as far as the vocabulary has them. If the vocabulary has the tokens for
+// classification and separator, the model has BERT's input formats.
 WordPieceModel BertModel(Vocabulary vocabulary, const RoleTexts& roles = {});
 
 }  // namespace weft

@@ -97,7 +97,7 @@ std::string TrainingHistory::ToJson() const {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   TrainingHistory copy = *this;
   for (const Field& field : copy.Fields()) {
-    if (!field.empty) std::visit([&](const auto* number) { json[field.group][field.key] = *number; }, field.number);
+    if (!field.left_out) std::visit([&](const auto* number) { json[field.group][field.key] = *number; }, field.number);
   }
   return json.dump();
 }

@@ -21,7 +21,8 @@
 
 namespace weft {
 
-// Returns the figure called `metric` (TrainerOptions::metric) of an evaluation, or nullopt if it was not measured.
+// Returns the figure called `metric` (TrainerOptions::metric) of the evaluations in `line`, or nullopt if it was not
+// measured.
 std::optional<double> MetricValue(const Metrics& line, absl::string_view metric);
 // Reports whether larger values of the metric are better, as for accuracies.
 bool LargerIsBetter(absl::string_view metric);
@@ -61,7 +62,7 @@ class TrainingHistory {
   struct Field {
     const char *group, *key;
     std::variant<double*, int64_t*> number;
-    bool empty = false;
+    bool left_out = false;  // whether ToJson leaves the number out
   };
   std::vector<Field> Fields();
 

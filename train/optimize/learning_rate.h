@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

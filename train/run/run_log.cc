@@ -65,8 +65,7 @@ Json Describe(const std::string& name, const std::vector<double>& now, const std
 }  // namespace
 
 absl::StatusOr<RunLog::Lines> RunLog::Lines::Open(const std::string& path, int64_t step,
-                                                  absl::FunctionRef<void(const nlohmann::json&)> kept,
-                                                  int64_t* damaged) {
+                                                  absl::FunctionRef<void(const nlohmann::json&)> kept) {
   Lines lines;
   lines.path_ = path;
   const absl::StatusOr<std::string> found = ReadFile(path);
@@ -78,7 +77,7 @@ absl::StatusOr<RunLog::Lines> RunLog::Lines::Open(const std::string& path, int64
     const std::optional<int64_t> of_step = NaturalNumber(json, "step");
     if (!of_step.has_value()) {
       const bool cut_off = line.data() + line.size() == contents.data() + contents.size();
-      if (!cut_off) ++*damaged;
+      if (!cut_off) ++lines.damaged_;
       continue;
     }
     if (*of_step > step) continue;
@@ -116,14 +115,13 @@ absl::StatusOr<RunLog> RunLog::Open(const std::string& folder, int64_t step, con
     if (!log.events_->warning().empty()) log.warnings_.push_back(log.events_->warning());
   }
   if (options.insights) {
-    int64_t unused = 0;
     const auto ignore = [](const nlohmann::json&) {};
-    WEFT_ASSIGN_OR_RETURN(log.insights_, Lines::Open(folder + "/insights.jsonl", step, ignore, &unused));
+    WEFT_ASSIGN_OR_RETURN(log.insights_, Lines::Open(folder + "/insights.jsonl", step, ignore));
   }
   // Last, so that no error hides the warning after the damaged lines have been removed.
   const std::string path = folder + "/metrics.jsonl";
-  int64_t damaged = 0;
-  WEFT_ASSIGN_OR_RETURN(log.metrics_, Lines::Open(path, step, kept, &damaged));
+  WEFT_ASSIGN_OR_RETURN(log.metrics_, Lines::Open(path, step, kept));
+  const int64_t damaged = log.metrics_->damaged();
   if (damaged > 0) log.warnings_.push_back(absl::StrCat("removed damaged lines from ", path, ": ", damaged));
   return log;
 }

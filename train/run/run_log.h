@@ -36,8 +36,8 @@ inline constexpr size_t kInsightValues = 16'384;
 
 struct RunLogOptions {
   bool insights = false, tensorboard = false;  // whether to write insights.jsonl and the event file
-  // If true, functions that append return OK, and error() returns the first error. So one of several ranks goes on
-  // until all ranks know its error.
+  // If true, functions that append return OK, and error() returns the first error. With several
+  // ranks, a rank whose writing failed must go on until the next exchange tells the others.
   bool keeps_errors = false;
 };
 
@@ -51,8 +51,8 @@ class RunLog {
   // Return the figures of the last line of metrics.jsonl that Open kept.
   double seconds() const { return seconds_; }
   int64_t tokens() const { return tokens_; }
-  // Returns a text for each damaged part of a file that Open removed. A last line without its end, which a killed
-  // program leaves, does not count.
+  // Returns a warning for each file from which Open removed damaged parts. An incomplete last line, which a killed
+  // program leaves, is no damage.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Appends a line to metrics.jsonl, and its figures to the event file. If the line has an evaluation, the event file
@@ -75,9 +75,10 @@ class RunLog {
   // A file of JSON objects, one a line, each with the number of a step under "step".
   class Lines {
    public:
-    // Opens the file, and calls `kept` with each line that it keeps. Counts removed lines that have no step.
+    // Opens the file, and calls `kept` with each line that it keeps.
     static absl::StatusOr<Lines> Open(const std::string& path, int64_t step,
-                                      absl::FunctionRef<void(const nlohmann::json&)> kept, int64_t* damaged);
+                                      absl::FunctionRef<void(const nlohmann::json&)> kept);
+    int64_t damaged() const { return damaged_; }  // number of lines without a step that Open removed
     absl::Status Append(absl::string_view line);
     absl::Status Sync();
 
@@ -87,6 +88,7 @@ class RunLog {
     };
     std::string path_;
     std::unique_ptr<std::FILE, Close> file_;
+    int64_t damaged_ = 0;
   };
 
   absl::Status Kept(const absl::Status& status);

@@ -143,15 +143,17 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
     return InvalidArgument("micro_batches is ", options.micro_batches, ", but ", options.ranks.size(),
                            " ranks need at least one each");
   }
-  for (const TrainingProgram& program : programs) {
-    for (const Tape::NamedValue& probe : program.tape->probes()) {
-      absl::string_view statistic = probe.name;
-      if (options.micro_batches == 1 || !absl::ConsumeSuffix(&statistic, kNextState)) continue;
-      return InvalidArgument("micro_batches is ", options.micro_batches, ", but '", statistic,
-                             "' is a statistic of a whole batch; wanted 1, on one rank");
+  if (options.micro_batches > 1) {
+    for (const TrainingProgram& program : programs) {
+      for (const Tape::NamedValue& probe : program.tape->probes()) {
+        absl::string_view statistic = probe.name;
+        if (!absl::ConsumeSuffix(&statistic, kNextState)) continue;
+        return InvalidArgument("micro_batches is ", options.micro_batches, ", but '", statistic,
+                               "' is a statistic of a whole batch; wanted 1, on one rank");
+      }
     }
+    return PlanAccumulated(programs, optimizer, options);
   }
-  if (options.micro_batches > 1) return PlanAccumulated(programs, optimizer, options);
   auto step = std::make_unique<WholeStep>(options);
   for (const TrainingProgram& program : programs) WEFT_RETURN_IF_ERROR(step->Add(program, optimizer));
   return step;

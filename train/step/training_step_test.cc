@@ -193,7 +193,9 @@ TEST(TaskTest, RowsAreDividedEvenly) {
       EXPECT_EQ(range.begin, end);
       end = range.end;
       all.push_back(range.size());
-      if (rows >= count) EXPECT_EQ(MicroBatchSizes(rows, count)[SizeIndex({i, count}, rows)], range.size());
+      if (rows >= count) {
+        EXPECT_EQ(MicroBatchSizes(rows, count)[SizeIndex({i, count}, rows)], range.size());
+      }
     }
     EXPECT_EQ(end, rows);
     return all;

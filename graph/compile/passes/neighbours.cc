@@ -58,7 +58,7 @@ absl::Status ScatterRows(Rewrite& rewrite) {
 }
 
 // Rewrite cast(cast(x)) to x, from bf16 to f32 and back or from f32 to bf16 and back
-// Rewrite cast(matmul(a, b)), from bf16 to f32, to an f32 matmul(a, b), where nothing else reads the product
+// Rewrite cast(matmul(a, b)), from bf16 to f32, to an f32 matmul(a, b), if only the cast reads the product
 // Autocast and gradients insert casts between an op's output and the next op's input. Most pairs of casts come from
 // gradients, so the pass runs after they are expanded.
 absl::Status FoldCasts(Rewrite& rewrite) {

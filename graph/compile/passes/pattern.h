@@ -1,8 +1,8 @@
 // RewritePatterns rewrites patterns of nodes by rules.
 //
 // A rule is a function of the last node of its pattern. From this node it walks towards the inputs, in the program
-// before the pass. The rule records a replacement of the last node. The other nodes of the pattern are dropped if
-// nothing else reads them.
+// before the pass. The rule records a replacement of the last node. A later pass removes the other nodes of the
+// pattern, except those with other readers.
 //
 //   // Rewrite exp(log(x)) to x
 //   VarList RaiseExpLog(PatternRewriter& r, const Node& exp) {

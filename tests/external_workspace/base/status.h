@@ -1,6 +1,6 @@
 // This header belongs to this workspace; Weft's is "weft/base/status.h".
-#ifndef CORE_STATUS_H_
-#define CORE_STATUS_H_
+#ifndef BASE_STATUS_H_
+#define BASE_STATUS_H_
 
 #include <cstdio>
 
@@ -13,4 +13,4 @@ inline int ExitCode(const absl::Status& status) {
   return 1;
 }
 
-#endif  // CORE_STATUS_H_
+#endif  // BASE_STATUS_H_
