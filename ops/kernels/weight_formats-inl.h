@@ -2,8 +2,7 @@
 // that the products need. `Step` multiplies StepElements() elements of kCols rows of W by those of kRows rows of a, and
 // adds the products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a
 // step takes. kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of
-// bytes by which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast; Intel's CPUs have their
-// own.
+// bytes by which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -34,9 +33,6 @@ constexpr int kRegisters = 16;
 HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
 
 constexpr int64_t kDefaultPrefetchDistance = 8 << 10;  // on Zen 5, 1 or 2 KB gain nothing, and 16 KB is no faster
-// For long rows on Intel. A Xeon with AMX reads f32 a sixth faster than without prefetching, and 8 KB gains nothing.
-// For the short rows of block formats, 8 KB is faster.
-constexpr int64_t kShortPrefetchDistance = 3 << 10;
 
 // Begins to read [rows, cols] elements, whose rows are `stride` elements apart, so that writing them does not wait. Any
 // address is allowed.
@@ -70,7 +66,7 @@ HWY_INLINE void Unrolled(const Function& function) {
 template <DType kFormat>
 struct AnyFormat {
   static constexpr DType kDType = kFormat;
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance, kPrefetchDistanceOnIntel = kPrefetchDistance;
+  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
   static int64_t RowBytes(int64_t inner) { return static_cast<int64_t>(BytesOf(kFormat, inner)); }
   template <int kCols, int kRows, class... Arguments>
   static HWY_INLINE void Rest(const Arguments&...) {}
@@ -79,7 +75,7 @@ struct AnyFormat {
 // f32. A row of a is used as it is. A step has one vector of elements.
 struct F32Format : AnyFormat<kF32> {
   static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
-  static constexpr int64_t kPrefetchDistance = 0, kPrefetchDistanceOnIntel = kShortPrefetchDistance;
+  static constexpr int64_t kPrefetchDistance = 0;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Stride(int64_t inner) { return inner; }
@@ -114,7 +110,6 @@ struct F32Format : AnyFormat<kF32> {
 // with even index of a step, then all with odd index.
 struct BF16Format : AnyFormat<kBF16> {
   static constexpr int kMaxRows = kRegisters == 32 ? 4 : 2;
-  static constexpr int64_t kPrefetchDistanceOnIntel = kShortPrefetchDistance;
   using Prepared = float;
   using Sum = V<float>;
   static int64_t Lanes() { return static_cast<int64_t>(hn::Lanes(D<float>())); }
@@ -122,11 +117,15 @@ struct BF16Format : AnyFormat<kBF16> {
   static int64_t Stride(int64_t inner) { return (inner + StepElements() - 1) / StepElements() * StepElements(); }
 
   static void Prepare(const float* a, int64_t inner, float* to) {
-    for (int64_t k = 0; k < Stride(inner); k += StepElements()) {
-      for (int64_t i = 0; i < StepElements(); ++i) {
-        to[k + i % 2 * Lanes() + i / 2] = k + i < inner ? a[k + i] : 0;
-      }
+    const D<float> d;
+    V<float> even, odd;
+    for (; inner >= StepElements(); inner -= StepElements(), a += StepElements(), to += StepElements()) {
+      hn::LoadInterleaved2(d, a, even, odd);
+      hn::StoreU(even, d, to);
+      hn::StoreU(odd, d, to + Lanes());
     }
+    if (inner == 0) return;
+    for (int64_t i = 0; i < StepElements(); ++i) to[i % 2 * Lanes() + i / 2] = i < inner ? a[i] : 0;
   }
   // Multiplies a step that begins with the last elements of the rows, and ends with zeros.
   template <int kCols, int kRows>

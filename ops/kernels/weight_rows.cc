@@ -141,19 +141,23 @@ size_t PreparedBytes(int64_t rows, int64_t inner) {
   return AlignUp(static_cast<size_t>(rows * Format::Stride(inner)) * sizeof(typename Format::Prepared));
 }
 
-// Returns the number of bytes by which a single row of a prefetches W; 0: not at all.
+// Reports whether a single row of a reads W fastest if it reads kColumns rows at once. A Xeon with AMX then reads f32
+// and bf16 10% to 24% faster than one row after the other, which is the fastest order on Zen 5. The arithmetic of block
+// formats gains nothing.
 template <class Format>
-int64_t PrefetchDistance() {
+bool ReadsRowsAtOnce() {
 #if HWY_ARCH_X86
   static const bool intel = __builtin_cpu_is("intel");
-  if (intel) return Format::kPrefetchDistanceOnIntel;
+  return intel && !IsBlockFormat(Format::kDType);
+#else
+  return false;
 #endif
-  return Format::kPrefetchDistance;
 }
 
-// A single row of a reads one row of W after the other, which is the order in which the memory is fastest. With several
-// rows, the first of them prefetch the next panel of W while they multiply this one, and the others find the panel in
-// the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits the speed.
+// A single row of a reads one row of W after the other, or kColumns rows at once while it prefetches the next. With
+// several rows, the first of them prefetch the next panel of W while they multiply this one, and the others find the
+// panel in the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits
+// the speed.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {
@@ -161,12 +165,12 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
   const int64_t stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
   const int64_t fit = kCachedBytes / std::max<int64_t>(bytes, 1);
   const int64_t panel = std::max<int64_t>(kColumns, fit / kColumns * kColumns);
-  const int64_t distance = PrefetchDistance<Format>();
   for (int64_t col = first; col < last; col += panel) {
     const int64_t end = std::min(col + panel, last);
     if (rows == 1) {
-      distance > 0 ? Rows<Format, 1, 1, true>(w, col, end, a, y, distance)
-                   : Rows<Format, 1, 1, false>(w, col, end, a, y, 0);
+      constexpr int64_t kDistance = Format::kPrefetchDistance;
+      ReadsRowsAtOnce<Format>() ? Rows<Format, kColumns, 1, true>(w, col, end, a, y, kColumns * bytes)
+                                : Rows<Format, 1, 1, (kDistance > 0)>(w, col, end, a, y, kDistance);
       continue;
     }
     const int64_t ahead = panel * bytes;
