@@ -123,7 +123,7 @@ absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) 
 
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds) {
   const CompiledGraph& compiled = graph.compiled();
-  const std::vector<double> memory_bytes = MemoryBytes(graph, kCacheBytes);
+  const std::vector<CallBytes> bytes = BytesOfCalls(graph, kCacheBytes);
   std::map<std::string, double> count;
   std::vector<TileSample> samples;
   for (size_t s = 0; s < compiled.calls.size(); ++s) {
@@ -137,7 +137,7 @@ std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> cal
     samples.push_back({.kind = absl::StrCat(node.op->name, " ", Name(dtype)),
                        .flops = cost.flops / tiles,
                        .bytes = cost.bytes / tiles,
-                       .memory_bytes = memory_bytes[s] / tiles,
+                       .memory_bytes = bytes[s].memory / tiles,
                        .model_seconds = compiled.calls[s].seconds / tiles,
                        .seconds = timed ? call_seconds[s] / tiles : 0,
                        .tiles = tiles});

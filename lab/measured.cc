@@ -3,6 +3,7 @@
 #include "weft/lab/measured.h"
 
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -110,42 +111,50 @@ std::vector<double> TileShares(const Graph& graph) {
   return shares;
 }
 
-std::vector<double> MemoryBytes(const Graph& graph, double cache) {
+std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
-  std::vector<double> bytes(compiled.calls.size(), 0);
-  absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, double>
-      touched;  // by address: the bytes touched up to its last use
+  constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  struct Touched {
+    double until = 0;        // the bytes touched up to the last use
+    uint32_t group = kNone;  // that wrote the value, if it is none of the program's inputs
+  };
+  absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, Touched> touched;  // by address
+  std::vector<CallBytes> bytes;
   double now = 0;
-  for (size_t s = 0; s < bytes.size(); ++s) {
-    const Node& node = compiled.program.node(compiled.calls[s].node);
-    const auto touch = [&](ValueId id) {
+  for (const KernelCall& call : compiled.calls) {
+    CallBytes& of_call = bytes.emplace_back();
+    const auto touch = [&](ValueId id, bool reads) {
       const Address& address = compiled.addresses[static_cast<size_t>(id)];
       const double size = static_cast<double>(compiled.program.value(id).type.bytes());
-      const auto [last, first] = touched.try_emplace({address.kind, address.index, address.offset}, now);
-      if (first || now - last->second > cache) bytes[s] += size;
+      const auto [it, first] = touched.try_emplace({address.kind, address.index, address.offset}, Touched{now});
+      Touched& last = it->second;
+      if (first || now - last.until > cache) {
+        of_call.memory += size;
+      } else if (reads && last.group != kNone && last.group != call.group) {
+        of_call.moved += size;
+      }
       now += size;
-      last->second = now;
+      last.until = now;
+      if (!reads) last.group = call.group;
     };
-    for (ValueId in : node.inputs) touch(in);
-    for (uint32_t i = 0; i < node.output_count; ++i) touch(node.output(i));
+    const Node& node = compiled.program.node(call.node);
+    for (ValueId in : node.inputs) touch(in, /*reads=*/true);
+    for (uint32_t i = 0; i < node.output_count; ++i) touch(node.output(i), /*reads=*/false);
   }
   return bytes;
 }
 
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache) {
   const CompiledGraph& compiled = graph.compiled();
-  const std::vector<double> bytes = MemoryBytes(graph, cache), touched = MemoryBytes(graph, /*cache=*/-1);
+  const std::vector<CallBytes> bytes = BytesOfCalls(graph, cache);
   std::vector<TaskCost> costs;
   for (double seconds : task_seconds) costs.push_back({.seconds = seconds});
   for (const Group& group : compiled.groups) {
-    double sum = 0, all = 0;
     for (uint32_t s = group.first_call; s < group.end_call(); ++s) {
-      sum += bytes[s];
-      all += touched[s];
-    }
-    for (uint32_t t = 0; t < group.tile_count; ++t) {
-      costs[group.first_task + t].bytes = sum / group.tile_count;
-      costs[group.first_task + t].cached = (all - sum) / group.tile_count;
+      for (uint32_t t = 0; t < group.tile_count; ++t) {
+        costs[group.first_task + t].bytes += bytes[s].memory / group.tile_count;
+        costs[group.first_task + t].cached += bytes[s].moved / group.tile_count;
+      }
     }
   }
   return costs;

@@ -43,11 +43,14 @@ std::vector<RankMessage> MessagesOf(const CompiledGraph& graph);
 // Returns for each tile its number of elements, divided by that of all tiles of the same kernel call.
 std::vector<double> TileShares(const Graph& graph);
 inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cache, used by this process alone
-// Estimates for each kernel call the bytes of inputs and outputs that are not in the cache. An operand is in the cache
-// if at most `cache` other bytes were touched since its last use, in the order of the program.
-std::vector<double> MemoryBytes(const Graph& graph, double cache);
-// Returns the cost of each task: its entry of `task_seconds`, and equal shares of the MemoryBytes of its group's calls
-// and of the other bytes of their operands.
+// Estimates of a kernel call. An operand is in the cache if at most `cache` other bytes were touched since its last
+// use, in the order of the program.
+struct CallBytes {
+  double memory = 0;  // bytes of inputs and outputs that are not in the cache
+  double moved = 0;   // bytes of inputs in the cache that a call of another group wrote
+};
+std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache);
+// Returns the cost of each task: its entry of `task_seconds`, and equal shares of the bytes of its group's calls.
 std::vector<TaskCost> TaskCosts(const Graph& graph, absl::Span<const double> task_seconds, double cache);
 
 // Returns the graph with priorities computed from `task_seconds`. Tasks and edges stay the same.

@@ -69,6 +69,25 @@ TEST(MeasuredTest, MediansAreOfEachTileAndSumUpToTasksAndKernelCalls) {
   EXPECT_NEAR(calls, tasks, 1e-12);
 }
 
+TEST(MeasuredTest, OnlyWhatAnotherGroupWroteIsMoved) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {512, 512}});
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {Sum(MatMul(MatMul(x, x), x))}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  constexpr double kMatrix = 512 * 512 * sizeof(float);
+  double memory = 0, moved = 0;
+  for (const CallBytes& bytes : BytesOfCalls(*graph, kCacheBytes)) memory += bytes.memory, moved += bytes.moved;
+  EXPECT_GE(memory, 3 * kMatrix);  // x, and the two products
+  EXPECT_LT(memory, 3.1 * kMatrix);
+  EXPECT_GE(moved, kMatrix);  // the first product; the sum reads the second one in the same group or another
+  EXPECT_LE(moved, 2.1 * kMatrix);
+  double of_tasks = 0;
+  const std::vector<double> seconds(graph->compiled().tasks.size(), 1.0);
+  for (const TaskCost& cost : TaskCosts(*graph, seconds, kCacheBytes)) of_tasks += cost.cached;
+  EXPECT_DOUBLE_EQ(of_tasks, moved);
+  for (const CallBytes& bytes : BytesOfCalls(*graph, /*cache=*/-1)) EXPECT_EQ(bytes.moved, 0);
+}
+
 TEST(MeasuredTest, SharesOfTilesFollowTheirSizes) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {1100, 700}});

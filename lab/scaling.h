@@ -38,7 +38,7 @@ struct WorkloadOptions {
   GraphChoice graph;
   int64_t runs = 5;                  // number of executions on one worker; the result has their medians
   double tile_seconds = 0;           // minimum duration of a tile; 0: the compiler's default
-  double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
+  double cache_bytes = kCacheBytes;  // size of the cache that BytesOfCalls models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
 // Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also

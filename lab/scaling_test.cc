@@ -61,7 +61,7 @@ TEST(ScalingTest, WorkersThatShareAMachineAreSlower) {
   // Worker 0 runs one of the first three tasks alone, and the others wait for 0.25 s.
   EXPECT_NEAR(Predict(work, three, {{.threads = 3, .wake_seconds = 0.25}}).makespan, 2.25, 1e-3);
   TaskList tasks = Join();
-  for (TaskCost& cost : tasks.costs) cost.cached = 3e6;  // other workers wrote two thirds, beside two other tasks
+  for (TaskCost& cost : tasks.costs) cost.cached = 3e6;  // other workers wrote two thirds of what the last task reads
   EXPECT_NEAR(Predict(WorkloadOf(tasks), three, {{.threads = 3, .moved_byte_seconds = 1e-6}}).makespan, 4, 1e-3);
   EXPECT_NEAR(Predict(WorkloadOf(tasks), {.policy = &kCriticalPath}, {{.threads = 1, .flops = 1}}).makespan, 4, 1e-3);
 }

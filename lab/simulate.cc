@@ -78,11 +78,19 @@ class Workers {
         machine_(machine),
         queue_(schedule_, policy, machine.workers),
         counts_(rank.schedule),
+        before_(schedule_.size()),
+        ran_(schedule_.size(), kIdle),
         asleep_(machine.wake_seconds),
         began_(static_cast<size_t>(machine.workers)),
         runs_(began_.size(), kIdle),
         shares_(policy.shares && !schedule_.parts.empty()),
-        done_(counts_.Finish(schedule_.start(), 0, &queue_)) {}
+        done_(counts_.Finish(schedule_.start(), 0, &queue_)) {
+    for (uint32_t task = 0; task < schedule_.size() && machine.moved_byte_seconds > 0; ++task) {
+      for (uint32_t i = schedule_.first_successor[task]; i < schedule_.first_successor[task + 1]; ++i) {
+        before_[schedule_.successors[i] & ~Schedule::kAlone].push_back(task);
+      }
+    }
+  }
 
   bool done() const { return done_; }        // whether all tasks have ended
   bool running() const { return running_; }  // whether any worker runs a task
@@ -97,10 +105,9 @@ class Workers {
       Running& own = began_[w];
       if (runs_[w] == kIdle && (w == 0 || asleep_ <= 0) && (own.task = queue_.Pop(static_cast<int>(w)))) {
         const TaskCost& cost = costs_[*own.task];
-        const double others = static_cast<double>(absl::c_count_if(runs_, [](size_t run) { return run != kIdle; }));
         runs_[w] = w;
         own.left =
-            cost.seconds + machine_.task_seconds + cost.cached * machine_.moved_byte_seconds * others / (others + 1);
+            cost.seconds + machine_.task_seconds + machine_.moved_byte_seconds * cost.cached * ByOthers(*own.task, w);
         own.memory = std::min(1.0, cost.bytes / (machine_.worker_bandwidth * own.left));
         own.sharers = 1;
       }
@@ -148,7 +155,17 @@ class Workers {
   }
 
  private:
+  // Returns the share of a task's predecessors that workers other than `worker` ran. Those of a join count for it.
+  double ByOthers(uint32_t task, size_t worker) const {
+    double others = 0;
+    for (const uint32_t before : before_[task]) {
+      others += ran_[before] == kIdle ? ByOthers(before, worker) : ran_[before] != worker;
+    }
+    return before_[task].empty() ? 0 : others / static_cast<double>(before_[task].size());
+  }
+
   void Finish(uint32_t task, int worker) {
+    ran_[task] = static_cast<size_t>(worker);
     queue_.Finish(task, costs_[task].seconds);
     done_ |= counts_.Finish(task, worker, &queue_);
   }
@@ -192,11 +209,13 @@ class Workers {
   const SimulatedMachine& machine_;
   Queue queue_;
   ReadyCounts counts_;
-  double asleep_;                   // seconds until workers other than the first one take tasks
-  std::vector<Running> began_;      // by worker: the task that it began
-  std::vector<size_t> runs_;        // by worker: the worker that began the task that it runs, or kIdle
-  const bool shares_;               // whether idle workers share tasks
-  double longer_ = 1, slower_ = 1;  // factors of Stretch, for the tasks that run
+  std::vector<std::vector<uint32_t>> before_;  // by task: its predecessors
+  std::vector<size_t> ran_;                    // by task: the worker that ran it; kIdle: none has, as for joins
+  double asleep_;                              // seconds until workers other than the first one take tasks
+  std::vector<Running> began_;                 // by worker: the task that it began
+  std::vector<size_t> runs_;                   // by worker: the worker that began the task that it runs, or kIdle
+  const bool shares_;                          // whether idle workers share tasks
+  double longer_ = 1, slower_ = 1;             // factors of Stretch, for the tasks that run
   double busy_ = 0;
   bool done_, running_ = false;
 };

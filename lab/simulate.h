@@ -23,7 +23,7 @@ namespace weft {
 struct TaskCost {
   double seconds = 0;  // duration if no other task used the memory
   double bytes = 0;    // bytes read from memory or written to it
-  double cached = 0;   // bytes of operands that lie in caches, those that other workers wrote among them
+  double cached = 0;   // bytes of inputs that its predecessors wrote and that lie in a cache, of whichever worker
 };
 // Returns the seconds of each cost.
 std::vector<double> SecondsOf(absl::Span<const TaskCost> costs);
@@ -39,8 +39,8 @@ struct SimulatedMachine {
   // Factors on the time of computing, for 1, 2, ... running workers, since cores share their clock. The last one holds
   // for more workers. Empty: 1.
   std::vector<double> slowdowns = {};
-  // Additional time of a task for each byte of TaskCost::cached that another worker wrote. If a task begins beside n
-  // others, n of n + 1 bytes are such bytes.
+  // Additional time of a task for each byte of TaskCost::cached that another worker wrote. These bytes are divided
+  // evenly among the task's predecessors.
   double moved_byte_seconds = 0;
 };
 

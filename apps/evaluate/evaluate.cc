@@ -319,11 +319,9 @@ Command EvaluateCommand(CLI::App* weft) {
        "BLEU, chrF and chrF++; with --baseline also their differences from another system. Finished translations need "
        "no model. The file '-' is standard input.",
        "measures loss, perplexity, accuracy, F1 or BLEU on data",
-       {
-           {"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
-           {"Computes BLEU, chrF and chrF++ of finished translations.",
-            "weft evaluate --translations=output.txt --references=de.txt"},
-       }},
+       {{"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
+        {"Computes BLEU, chrF and chrF++ of finished translations.",
+         "weft evaluate --translations=output.txt --references=de.txt"}}},
       std::make_shared<EvaluateFlags>(), Table, Evaluate, &EvaluateFlags::files);
 }
 

@@ -165,14 +165,12 @@ Command CalibrateCommand(CLI::App* weft) {
           app,
           [flags] { return Calibrate(*flags); },
           "measures what each kind of op costs on this machine",
-          {
-              {"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
-              {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
-              {"Measures how much threads slow each other down, for simulations.",
-               "weft calibrate --threads=1,2 --out=machine.json"},
-              {"Measures an imitated network; mpirun -np 2 measures a real one.",
-               "weft calibrate --network --imitate=25us,10Gbit --out=network.json"},
-          },
+          {{"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},
+           {"Runs a step by the measured costs.", "weft profile --costs=costs.json --out=by_costs.json"},
+           {"Measures how much threads slow each other down, for simulations.",
+            "weft calibrate --threads=1,2 --out=machine.json"},
+           {"Measures an imitated network; mpirun -np 2 measures a real one.",
+            "weft calibrate --network --imitate=25us,10Gbit --out=network.json"}},
           /*on_ranks=*/true};
 }
 

@@ -234,12 +234,10 @@ Command GraphCommand(CLI::App* weft) {
           app,
           [flags] { return PrintGraph(*flags); },
           "prints the graph of a training step",
-          {
-              {"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},
-              {"Prints how much memory the training step of a run takes.",
-               "weft graph --config=runs/gpt-1/config.json --memory"},
-              {"Prints the messages of rank 1 of 4.", "weft graph --graph=charcpu --ranks=4 --rank=1"},
-          }};
+          {{"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},
+           {"Prints how much memory the training step of a run takes.",
+            "weft graph --config=runs/gpt-1/config.json --memory"},
+           {"Prints the messages of rank 1 of 4.", "weft graph --graph=charcpu --ranks=4 --rank=1"}}};
 }
 
 }  // namespace weft

@@ -145,13 +145,11 @@ Command ProfileCommand(CLI::App* weft) {
           app,
           [flags] { return Profile(*flags); },
           "writes a trace of a training step for ui.perfetto.dev",
-          {
-              {"Writes trace.json.", "weft profile --graph=gpt2"},
-              {"Writes a trace with one worker and another policy.",
-               "weft profile --graph=gpt2 --threads=1 --policy=fifo --out=fifo.json"},
-              {"Writes a trace of two ranks with their messages.",
-               "weft profile --graph=charcpu --ranks=2 --network=50us,10Gbit --out=ranks.json"},
-          },
+          {{"Writes trace.json.", "weft profile --graph=gpt2"},
+           {"Writes a trace with one worker and another policy.",
+            "weft profile --graph=gpt2 --threads=1 --policy=fifo --out=fifo.json"},
+           {"Writes a trace of two ranks with their messages.",
+            "weft profile --graph=charcpu --ranks=2 --network=50us,10Gbit --out=ranks.json"}},
           /*on_ranks=*/true};
 }
 

@@ -254,12 +254,10 @@ Command SimulateCommand(CLI::App* weft) {
           app,
           [flags] { return Simulate(*flags); },
           "predicts the time of a training step on more workers or ranks",
-          {
-              {"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
-              {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
-              {"Predicts the time on up to 64 machines.",
-               "weft simulate --graph=charcpu --ranks=1,2,8,64 --network=25us,10Gbit"},
-          }};
+          {{"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
+           {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
+           {"Predicts the time on up to 64 machines.",
+            "weft simulate --graph=charcpu --ranks=1,2,8,64 --network=25us,10Gbit"}}};
 }
 
 }  // namespace weft

@@ -105,12 +105,10 @@ Command TokenizerTrainCommand(CLI::App* weft) {
                      {"tokenizer train",
                       "Learns a tokenizer from files of text, or from standard input.",
                       "learns a tokenizer from text",
-                      {
-                          {"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
-                           "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},
-                          {"Learns BERT's kind, which Hugging Face's tokenizers can open.",
-                           "weft tokenizer train --kind=wordpiece --out=wordpiece book.txt"},
-                      }},
+                      {{"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
+                        "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},
+                       {"Learns BERT's kind, which Hugging Face's tokenizers can open.",
+                        "weft tokenizer train --kind=wordpiece --out=wordpiece book.txt"}}},
                      std::make_shared<TrainFlags>(), Table, TrainTokenizer, &TrainFlags::texts);
 }
 

@@ -126,11 +126,9 @@ Command ClassifyCommand(CLI::App* weft) {
        "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "
        "ignored.",
        "prints the most likely label of each line of text or image",
-       {
-           {"Prints all labels of one text with their probabilities.",
-            "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},
-           {"Prints the most likely label of each picture.", "weft classify --model=runs/vit-1 digits.csv"},
-       }},
+       {{"Prints all labels of one text with their probabilities.",
+         "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},
+        {"Prints the most likely label of each picture.", "weft classify --model=runs/vit-1 digits.csv"}}},
       std::make_shared<ClassifyFlags>(), Table, Classify, &ClassifyFlags::files);
 }
 

@@ -59,10 +59,8 @@ Command EmbedCommand(CLI::App* weft) {
       {"embed",
        "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.",
        "prints a sentence embedding for each line of text",
-       {
-           {"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
-           {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"},
-       }},
+       {{"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
+        {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"}}},
       std::make_shared<EmbedFlags>(), Table, Embed, &EmbedFlags::files);
 }
 

@@ -72,12 +72,9 @@ Command FillMaskCommand(CLI::App* weft) {
        "([MASK]). The output is a JSON array for each mask, of objects with score (the probability), token (its id), "
        "token_str and sequence (the line with the token in the mask's place).",
        "prints the most likely tokens for each mask in a text",
-       {
-           {"Prints the 5 most likely tokens.",
-            "echo 'In the [MASK] was the word.' | weft fill-mask --model=runs/bert-1"},
-           {"Prints the most likely token for each mask in a file.",
-            "weft fill-mask --model=runs/bert-1 --top-k=1 masked.txt"},
-       }},
+       {{"Prints the 5 most likely tokens.", "echo 'In the [MASK] was the word.' | weft fill-mask --model=runs/bert-1"},
+        {"Prints the most likely token for each mask in a file.",
+         "weft fill-mask --model=runs/bert-1 --top-k=1 masked.txt"}}},
       std::make_shared<FillMaskFlags>(), Table, FillMask, &FillMaskFlags::files);
 }
 

@@ -195,12 +195,10 @@ Command GenerateCommand(CLI::App* weft) {
        "Without any input it begins a new text. A text ends at the model's end token, at --stop or after --length "
        "tokens.",
        "continues a text with a GPT",
-       {
-           {"Continues a text, which the model writes again each time with another seed.",
-            "weft generate --model=runs/gpt-1 --prompt='In the beginning' --seed=2"},
-           {"Continues each line of a file in the most likely way.",
-            "weft generate --model=runs/gpt-1 --temperature=0 --length=40 prompts.txt"},
-       }},
+       {{"Continues a text, which the model writes again each time with another seed.",
+         "weft generate --model=runs/gpt-1 --prompt='In the beginning' --seed=2"},
+        {"Continues each line of a file in the most likely way.",
+         "weft generate --model=runs/gpt-1 --temperature=0 --length=40 prompts.txt"}}},
       std::make_shared<GenerateFlags>(), Table, Generate, &GenerateFlags::files);
 }
 

@@ -122,11 +122,9 @@ Command TokenizeCommand(CLI::App* weft) {
                      {"tokenize",
                       "Prints a JSON array of token ids for each line of text, or writes token files.",
                       "converts text to token ids, or writes token files",
-                      {
-                          {"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
-                          {"Writes token files, from which weft train gpt --data=tokens learns.",
-                           "weft tokenize --out=tokens book.txt"},
-                      }},
+                      {{"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
+                       {"Writes token files, from which weft train gpt --data=tokens learns.",
+                        "weft tokenize --out=tokens book.txt"}}},
                      std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
 }
 

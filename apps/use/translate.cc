@@ -128,11 +128,9 @@ Command TranslateCommand(CLI::App* weft) {
                       "a line. An empty line gives empty translations. The model's generation_config.json gives "
                       "the defaults of --beam, --length-penalty and --max-length.",
                       "translates each line of text",
-                      {
-                          {"Translates the lines of a file.", "weft translate --model=runs/translate-1 en.txt"},
-                          {"Translates one line and prints its 3 best translations.",
-                           "echo 'A dog runs.' | weft translate --model=runs/translate-1 --n-best=3 --scores"},
-                      }},
+                      {{"Translates the lines of a file.", "weft translate --model=runs/translate-1 en.txt"},
+                       {"Translates one line and prints its 3 best translations.",
+                        "echo 'A dog runs.' | weft translate --model=runs/translate-1 --n-best=3 --scores"}}},
                      std::make_shared<TranslateFlags>(), Table, Translate, &TranslateFlags::files);
 }
 

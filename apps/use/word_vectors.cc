@@ -114,12 +114,10 @@ Command WordVectorsCommand(CLI::App* weft) {
        "Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
        "Also prints the cosines between these vectors and the word's row in the table of token embeddings.",
        "compares the vectors of one word in different sentences",
-       {
-           {"Compares the vectors of a word in the lines of a file.",
-            "weft word-vectors --model=minilm --word=bank sentences.txt"},
-           {"Prints the vectors after the first layer, a JSON object a line.",
-            "weft word-vectors --model=minilm --word=bank --layer=1 --vectors sentences.txt"},
-       }},
+       {{"Compares the vectors of a word in the lines of a file.",
+         "weft word-vectors --model=minilm --word=bank sentences.txt"},
+        {"Prints the vectors after the first layer, a JSON object a line.",
+         "weft word-vectors --model=minilm --word=bank --layer=1 --vectors sentences.txt"}}},
       std::make_shared<WordVectorsFlags>(), Table, Run, &WordVectorsFlags::files);
 }
 

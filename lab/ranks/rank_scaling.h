@@ -51,7 +51,7 @@ struct RankScalingOptions {
   // for the machine's memory. Each needs a core of its own.
   int ranks_per_machine = 1;
   std::vector<SharingRow> sharing;   // of the workers of each rank; empty: they lose nothing
-  double cache_bytes = kCacheBytes;  // size of the cache that MemoryBytes models
+  double cache_bytes = kCacheBytes;  // size of the cache that BytesOfCalls models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
 
