@@ -55,6 +55,10 @@ Hyperparameters Table(CalibrateFlags* flags) {
        &flags->imitate,
        {.needs = "network", .type = "LATENCY,BANDWIDTH"}}};
   Append(ChoiceTable(&flags->choice), &table);
+  for (Hyperparameter& row : table) {
+    if (row.rules.needs.empty() && row.flag != "out" && row.flag != "network")
+      row.rules.needs = "no network, no threads";
+  }
   return table;
 }
 
