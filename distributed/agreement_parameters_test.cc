@@ -27,12 +27,12 @@ absl::Status Check(int size, const std::vector<int>& flipped) {
   return statuses[0];
 }
 
-TEST(SameParameters, EqualBytesAreOk) {
+TEST(AgreementParametersTest, EqualBytesAreOk) {
   EXPECT_TRUE(Check(1, {}).ok());
   EXPECT_TRUE(Check(3, {}).ok());
 }
 
-TEST(SameParameters, TheMajorityIsRight) {
+TEST(AgreementParametersTest, TheMajorityIsRight) {
   EXPECT_EQ(
       Check(3, {1}).message(),
       "after step 7 rank 1 differs from the other ranks in 'b': all ranks must have the same weights and optimizer "
@@ -40,7 +40,7 @@ TEST(SameParameters, TheMajorityIsRight) {
   EXPECT_THAT(std::string(Check(5, {0, 4}).message()), testing::HasSubstr("ranks 0 and 4 differ from the other ranks"));
 }
 
-TEST(SameParameters, WithoutAMajorityAllRanksAreNamed) {
+TEST(AgreementParametersTest, WithoutAMajorityAllRanksAreNamed) {
   EXPECT_THAT(std::string(Check(2, {0}).message()), testing::HasSubstr("ranks 0 and 1 differ from each other in 'b'"));
 }
 

@@ -115,8 +115,9 @@ std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
   constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   struct Touched {
-    double until = 0;        // the bytes touched up to the last use
-    uint32_t group = kNone;  // that wrote the value, if it is none of the program's inputs
+    double until = 0;  // the bytes touched up to the last use
+    uint32_t writer = kNone,
+             reader = kNone;  // the last group that wrote the value, and the last one that read it since
   };
   absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, Touched> touched;  // by address
   std::vector<CallBytes> bytes;
@@ -130,12 +131,13 @@ std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache) {
       Touched& last = it->second;
       if (first || now - last.until > cache) {
         of_call.memory += size;
-      } else if (reads && last.group != kNone && last.group != call.group) {
+      } else if (reads && last.writer != kNone && last.writer != call.group && last.reader != call.group) {
         of_call.moved += size;
       }
       now += size;
       last.until = now;
-      if (!reads) last.group = call.group;
+      (reads ? last.reader : last.writer) = call.group;
+      if (!reads) last.reader = kNone;
     };
     const Node& node = compiled.program.node(call.node);
     for (ValueId in : node.inputs) touch(in, /*reads=*/true);

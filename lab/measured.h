@@ -47,7 +47,7 @@ inline constexpr double kCacheBytes = 32e6;  // 32 MB: a typical last-level cach
 // use, in the order of the program.
 struct CallBytes {
   double memory = 0;  // bytes of inputs and outputs that are not in the cache
-  double moved = 0;   // bytes of inputs in the cache that a call of another group wrote
+  double moved = 0;   // bytes of inputs in the cache that another group wrote, once for each group that reads them
 };
 std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache);
 // Returns the cost of each task: its entry of `task_seconds`, and equal shares of the bytes of its group's calls.

@@ -64,6 +64,11 @@ TEST(ScalingTest, WorkersThatShareAMachineAreSlower) {
   for (TaskCost& cost : tasks.costs) cost.cached = 3e6;  // other workers wrote two thirds of what the last task reads
   EXPECT_NEAR(Predict(WorkloadOf(tasks), three, {{.threads = 3, .moved_byte_seconds = 1e-6}}).makespan, 4, 1e-3);
   EXPECT_NEAR(Predict(WorkloadOf(tasks), {.policy = &kCriticalPath}, {{.threads = 1, .flops = 1}}).makespan, 4, 1e-3);
+  tasks.costs.back().seconds = 0;  // a join, behind which the reader is
+  tasks.costs.push_back({.seconds = 1, .cached = 3e6});
+  tasks.names.push_back("reader");
+  tasks.edges.push_back({3, 4});
+  EXPECT_NEAR(Predict(WorkloadOf(tasks), three, {{.threads = 3, .moved_byte_seconds = 1e-6}}).makespan, 6, 1e-3);
 }
 
 TEST(ScalingTest, AMeasuredStepBecomesAListOfTasks) {

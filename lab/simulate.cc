@@ -150,6 +150,7 @@ class Workers {
   // `task`: one of Schedule::ends_later.
   void EndMessage(uint32_t task) {
     queue_.SetMessageEnds(true);
+    ran_[task] = began_.size();  // no worker: the network wrote
     Finish(task, 0);
     queue_.SetMessageEnds(false);
   }
@@ -165,7 +166,7 @@ class Workers {
   }
 
   void Finish(uint32_t task, int worker) {
-    ran_[task] = static_cast<size_t>(worker);
+    if (costs_[task].seconds > 0 && !schedule_.EndsLater(task)) ran_[task] = static_cast<size_t>(worker);
     queue_.Finish(task, costs_[task].seconds);
     done_ |= counts_.Finish(task, worker, &queue_);
   }
@@ -210,12 +211,12 @@ class Workers {
   Queue queue_;
   ReadyCounts counts_;
   std::vector<std::vector<uint32_t>> before_;  // by task: its predecessors
-  std::vector<size_t> ran_;                    // by task: the worker that ran it; kIdle: none has, as for joins
-  double asleep_;                              // seconds until workers other than the first one take tasks
-  std::vector<Running> began_;                 // by worker: the task that it began
-  std::vector<size_t> runs_;                   // by worker: the worker that began the task that it runs, or kIdle
-  const bool shares_;                          // whether idle workers share tasks
-  double longer_ = 1, slower_ = 1;             // factors of Stretch, for the tasks that run
+  std::vector<size_t> ran_;         // by task: the worker that ran it; kIdle: none has, or it only joins others
+  double asleep_;                   // seconds until workers other than the first one take tasks
+  std::vector<Running> began_;      // by worker: the task that it began
+  std::vector<size_t> runs_;        // by worker: the worker that began the task that it runs, or kIdle
+  const bool shares_;               // whether idle workers share tasks
+  double longer_ = 1, slower_ = 1;  // factors of Stretch, for the tasks that run
   double busy_ = 0;
   bool done_, running_ = false;
 };

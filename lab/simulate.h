@@ -40,7 +40,7 @@ struct SimulatedMachine {
   // for more workers. Empty: 1.
   std::vector<double> slowdowns = {};
   // Additional time of a task for each byte of TaskCost::cached that another worker wrote. These bytes are divided
-  // evenly among the task's predecessors.
+  // evenly among the task's predecessors, those that wrote none of its inputs among them.
   double moved_byte_seconds = 0;
 };
 

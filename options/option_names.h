@@ -7,8 +7,8 @@
 //   Suggestion("block-sizes", options, NameStyle::kFlag);             // ", did you mean '--context'?"
 //   Suggestion("accumulation_steps", options, NameStyle::kKey);       // ", did you mean 'micro_batches'?"
 //
-// Names are flags without "--", where '_' stands for '-'. To add a name, add a word to the option's row
-// in option_table.cc, or a new row.
+// Names are flags without "--", where '_' stands for '-'. To add a name, add a word to the option's row in
+// option_table.cc, or a new row.
 #ifndef WEFT_OPTIONS_OPTION_NAMES_H_
 #define WEFT_OPTIONS_OPTION_NAMES_H_
 

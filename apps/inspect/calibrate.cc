@@ -150,10 +150,11 @@ absl::Status Calibrate(CalibrateFlags flags) {
     status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
                              " ranks, between which --network measures");
   }
-  if (status.ok()) {
-    const bool adds = flags.network || !flags.threads.empty();
-    status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
+  const bool adds = flags.network || !flags.threads.empty();
+  if (status.ok() && adds && !flags.choice.run.empty()) {
+    status = InvalidArgument(flags.choice.run, " has no effect beside --network or --threads");
   }
+  if (status.ok()) status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
   return PrintedByFirst(ranks, status);
 }
 

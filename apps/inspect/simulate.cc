@@ -1,5 +1,4 @@
 // `weft simulate` predicts how long a training step takes on other numbers of workers or ranks.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -124,22 +123,12 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
   return flags.save.empty() ? absl::OkStatus() : CheckOut("save-tasks", flags.save, flags.overwrite);
 }
 
-absl::Status CheckRankFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
+absl::Status CheckRankFlags(const SimulateFlags& flags, bool measures, const std::vector<int>& workers) {
   for (const char* other : {"tasks", "save-tasks", "overwrite", "policy", "tile-us"}) {
     if (flags.given.count(other) > 0) return InvalidArgument("--", other, " is not for predictions with --ranks");
   }
   if (workers.size() > 1) return InvalidArgument("--workers: with --ranks, one number of workers is for each rank");
-  return CheckPredictRanks(flags.ranks, flags.costs.empty(), flags.validate, workers[0]);
-}
-
-RankScalingOptions ScalingOf(const SimulateFlags& flags, const GraphChoice& choice, int workers,
-                             std::vector<SharingRow> sharing) {
-  return {.graph = choice,
-          .workers = workers,
-          .runs = flags.runs,
-          .sharing = std::move(sharing),
-          .cache_bytes = flags.cache * 1e6,
-          .reuse = !flags.no_reuse};
+  return CheckPredictRanks(flags.ranks, measures, flags.validate, workers[0]);
 }
 
 absl::StatusOr<Workload> Load(const std::string& path) {
@@ -212,16 +201,22 @@ absl::Status Simulate(SimulateFlags flags) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, ParseCounts("workers", flags.workers, kMaxWorkers));
   const bool ranks = !flags.ranks.ranks.empty();
   if (ranks && flags.given.count("workers") == 0) workers = {Cores()};
-  WEFT_RETURN_IF_ERROR(ranks ? CheckRankFlags(flags, workers) : CheckFlags(flags, workers));
-  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   std::optional<Calibration> calibration;
   if (!flags.costs.empty()) {
     WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
   }
+  const bool measures = !calibration || !calibration->has_costs();
+  WEFT_RETURN_IF_ERROR(ranks ? CheckRankFlags(flags, measures, workers) : CheckFlags(flags, workers));
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   WEFT_ASSIGN_OR_RETURN(const std::vector<SharingRow> sharing, SharingBy(flags, calibration));
   if (ranks) {
-    return PredictRanks(flags.ranks, calibration, ScalingOf(flags, choice, workers[0], sharing), flags.validate,
-                        flags.json);
+    const RankScalingOptions options = {.graph = choice,
+                                        .workers = workers[0],
+                                        .runs = flags.runs,
+                                        .sharing = sharing,
+                                        .cache_bytes = flags.cache * 1e6,
+                                        .reuse = !flags.no_reuse};
+    return PredictRanks(flags.ranks, calibration, options, flags.validate, flags.json);
   }
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   const bool load = !flags.tasks.empty();

@@ -22,7 +22,7 @@ struct SharingRow {
 struct SharingFigure {
   const char* name;  // in files
   double SharingRow::*figure;
-  bool is_rate;  // of all threads together
+  bool is_rate;  // whether it is of all threads together, and so grows with their number
 };
 inline constexpr SharingFigure kSharingFigures[] = {
     {"flops", &SharingRow::flops, true},

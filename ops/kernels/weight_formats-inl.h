@@ -2,7 +2,8 @@
 // that the products need. `Step` multiplies StepElements() elements of kCols rows of W by those of kRows rows of a, and
 // adds the products to `sums`. `Rest` does the same for the elements at the end of the rows, which are fewer than a
 // step takes. kMaxRows is the largest kRows for which the sums fit into registers. kPrefetchDistance is the number of
-// bytes by which a single row of a prefetches W, or 0 if the CPU's own prefetching is as fast.
+// bytes by which a single row of a prefetches W if it reads one row of W after the other, or 0 if the CPU's own
+// prefetching is as fast.
 #if defined(WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHT_FORMATS_INL_H_
@@ -31,8 +32,6 @@ constexpr int kRegisters = 16;
 
 // Begins to read the cache line at `bytes` into the L2 cache. Any address is allowed.
 HWY_INLINE void Prefetch(const std::byte* bytes) { __builtin_prefetch(bytes, /*rw=*/0, /*locality=*/2); }
-
-constexpr int64_t kDefaultPrefetchDistance = 8 << 10;  // on Zen 5, 1 or 2 KB gain nothing, and 16 KB is no faster
 
 // Begins to read [rows, cols] elements, whose rows are `stride` elements apart, so that writing them does not wait. Any
 // address is allowed.
@@ -66,7 +65,7 @@ HWY_INLINE void Unrolled(const Function& function) {
 template <DType kFormat>
 struct AnyFormat {
   static constexpr DType kDType = kFormat;
-  static constexpr int64_t kPrefetchDistance = kDefaultPrefetchDistance;
+  static constexpr int64_t kPrefetchDistance = 8 << 10;  // on Zen 5, 1 or 2 KB gain nothing, and 16 KB is no faster
   static int64_t RowBytes(int64_t inner) { return static_cast<int64_t>(BytesOf(kFormat, inner)); }
   template <int kCols, int kRows, class... Arguments>
   static HWY_INLINE void Rest(const Arguments&...) {}

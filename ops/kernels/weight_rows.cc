@@ -154,10 +154,10 @@ bool ReadsRowsAtOnce() {
 #endif
 }
 
-// A single row of a reads one row of W after the other, or kColumns rows at once while it prefetches the next. With
-// several rows, the first of them prefetch the next panel of W while they multiply this one, and the others find the
-// panel in the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then limits
-// the speed.
+// A single row of a reads one row of W after the other, or kColumns rows at once while it prefetches the next kColumns
+// rows. With several rows, the first of them prefetch the next panel of W while they multiply this one, and the others
+// find the panel in the cache. From kManyRows rows on, kColumns rows of W share each load of a, because arithmetic then
+// limits the speed.
 template <class Format>
 void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, int64_t rows,
                 float* y) {

@@ -43,26 +43,26 @@ std::string Check(const Training& other) {
   return statuses[0].ToString();
 }
 
-TEST(SameTraining, PathsAndThreadsMayDiffer) {
+TEST(RunConfigRanksTest, PathsAndThreadsMayDiffer) {
   EXPECT_EQ(Check({}), "OK");
   EXPECT_EQ(Check({.threads = 8}), "OK");
   EXPECT_EQ(Check({.text = "/b/text.txt"}), "OK");
 }
 
-TEST(SameTraining, TheFirstKeyThatDiffersIsNamed) {
+TEST(RunConfigRanksTest, TheFirstKeyThatDiffersIsNamed) {
   EXPECT_THAT(Check({.layers = 3, .rate = 0.002}), HasSubstr("FAILED_PRECONDITION: rank 2 has learning_rate 0.002, but "
                                                              "rank 0 has 0.001; all ranks need the same"));
   EXPECT_THAT(Check({.layers = 3}), HasSubstr("rank 2 has model.n_layer 3, but rank 0 has 2"));
 }
 
-TEST(SameTraining, OtherDataIsFound) {
+TEST(RunConfigRanksTest, OtherDataIsFound) {
   EXPECT_THAT(Check({.data = "4567"}), HasSubstr("rank 2 has data \"4567\", but rank 0 has \"0123\""));
   EXPECT_THAT(Check({.files = {{"data", "cdef"}}}),
               HasSubstr("rank 2 has files.data \"cdef\", but rank 0 has \"89ab\""));
   EXPECT_THAT(Check({.files = Json::object()}), HasSubstr("rank 2 has files.data none, but rank 0 has \"89ab\""));
 }
 
-TEST(SameTraining, VersionAndCpuAreCompared) {
+TEST(RunConfigRanksTest, VersionAndCpuAreCompared) {
   Training training;
   const Json description = Describe(training);
   EXPECT_TRUE(description.contains("build"));

@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-class RunFilesTest : public testing::Test {
+class RunConfigTest : public testing::Test {
  protected:
-  RunFilesTest() : folder_(testing::TempDir() + "/run_files_test") {
+  RunConfigTest() : folder_(testing::TempDir() + "/run_config_test") {
     fs::remove_all(folder_);
     fs::create_directories(folder_ + "/model");
     fs::create_directories(folder_ + "/run");
@@ -42,7 +42,7 @@ class RunFilesTest : public testing::Test {
   std::string folder_, data_, tokenizer_, name_ = "x";
 };
 
-TEST_F(RunFilesTest, AreThoseOfPathsAndTheRunsTokenizer) {
+TEST_F(RunConfigTest, AreThoseOfPathsAndTheRunsTokenizer) {
   const Json files = Config()[kFilesKey];
   EXPECT_EQ(files.size(), 3);
   EXPECT_EQ(files["data"], Checksum("a"));
@@ -53,7 +53,7 @@ TEST_F(RunFilesTest, AreThoseOfPathsAndTheRunsTokenizer) {
   EXPECT_EQ(Config()[kFilesKey].size(), 1);
 }
 
-TEST_F(RunFilesTest, NamesWhatChanged) {
+TEST_F(RunConfigTest, NamesWhatChanged) {
   const Json before = Config();
   EXPECT_EQ(ChangedFiles(before, Config()), "");
   Write("model/model.safetensors", "other weights");

@@ -36,8 +36,8 @@ inline constexpr size_t kInsightValues = 16'384;
 
 struct RunLogOptions {
   bool insights = false, tensorboard = false;  // whether to write insights.jsonl and the event file
-  // If true, functions that append return OK, and error() returns the first error. With several
-  // ranks, a rank whose writing failed must go on until the next exchange tells the others.
+  // If true, functions that append return OK, and error() returns the first error. With several ranks, a rank
+  // whose writing failed must go on until the next exchange tells the others.
   bool keeps_errors = false;
 };
 
@@ -51,8 +51,8 @@ class RunLog {
   // Return the figures of the last line of metrics.jsonl that Open kept.
   double seconds() const { return seconds_; }
   int64_t tokens() const { return tokens_; }
-  // Returns a warning for each file from which Open removed damaged parts. An incomplete last line, which a killed
-  // program leaves, is no damage.
+  // Returns a warning for metrics.jsonl and for the event file, if Open removed damaged parts. An incomplete last line,
+  // which a killed program leaves, is no damage.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   // Appends a line to metrics.jsonl, and its figures to the event file. If the line has an evaluation, the event file
@@ -75,10 +75,10 @@ class RunLog {
   // A file of JSON objects, one a line, each with the number of a step under "step".
   class Lines {
    public:
-    // Opens the file, and calls `kept` with each line that it keeps.
+    // Opens the file, removes lines without a step or of later steps, and calls `kept` with each other line.
     static absl::StatusOr<Lines> Open(const std::string& path, int64_t step,
                                       absl::FunctionRef<void(const nlohmann::json&)> kept);
-    int64_t damaged() const { return damaged_; }  // number of lines without a step that Open removed
+    int64_t damaged() const { return damaged_; }  // removed lines without a step, except an incomplete last line
     absl::Status Append(absl::string_view line);
     absl::Status Sync();
 
