@@ -202,8 +202,6 @@ TEST_F(FlagNamesTest, AFlagWithoutEffectIsAnError) {
       {"attention --model=m --json", "layer=1 head=1", "json is not set"},
       {"attention --model=m", "overwrite", "out is set"},
       {"calibrate", "imitate=25us,10Gbit", "network is set"},
-      {"calibrate --network", "runs=9 graph=towers", "network is not set"},
-      {"calibrate --threads=1,2", "runs=9 overwrite", "threads is not set"},
       {"export --model=m --out=o", "file-version=1", "layout is llama2.c"},
       {"graph", "rank=1", "ranks is set"},
       {"profile", "network=25us,10Gbit", "ranks is set"},

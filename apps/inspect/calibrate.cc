@@ -55,10 +55,6 @@ Hyperparameters Table(CalibrateFlags* flags) {
        &flags->imitate,
        {.needs = "network", .type = "LATENCY,BANDWIDTH"}}};
   Append(ChoiceTable(&flags->choice), &table);
-  for (Hyperparameter& row : table) {
-    if (row.rules.needs.empty() && row.flag != "out" && row.flag != "network")
-      row.rules.needs = "no network, no threads";
-  }
   return table;
 }
 
@@ -150,11 +146,10 @@ absl::Status Calibrate(CalibrateFlags flags) {
     status = InvalidArgument("the costs of ops are measured on one process, but this one is one of ", ranks.size(),
                              " ranks, between which --network measures");
   }
-  const bool adds = flags.network || !flags.threads.empty();
-  if (status.ok() && adds && !flags.choice.run.empty()) {
-    status = InvalidArgument(flags.choice.run, " has no effect beside --network or --threads");
+  if (status.ok()) {
+    const bool adds = flags.network || !flags.threads.empty();
+    status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
   }
-  if (status.ok()) status = adds ? AddToCalibration(flags, messenger.get()) : CalibrateOps(flags);
   return PrintedByFirst(ranks, status);
 }
 

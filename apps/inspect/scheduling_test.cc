@@ -146,11 +146,11 @@ TEST_F(SchedulingTest, ThePagesCommandsWorkAndCalibrateWritesCostsThatOthersRead
     if (match[1] == "apps:weft") {
       const Arguments words = Words(flags);
       const bool saved = std::find(words.begin(), words.end(), "--tasks=tasks.json") != words.end();
-      const bool calibrates = words[0] == "calibrate", of_threads = flags.find("--threads") != flags.npos;
-      result = Weft(words + (saved || (calibrates && of_threads) ? Arguments{}
-                             : words[0] == "graph"               ? kTinyModel
-                                                                 : Words("--graph=towers --runs=1")));
-      if (calibrates && !of_threads) calibrated = result.out;
+      result = Weft(words + (saved                 ? Arguments{}
+                             : words[0] == "graph" ? kTinyModel
+                                                   : Words("--graph=towers --runs=1")));
+      const bool of_ops = flags.find("--threads") == flags.npos;
+      if (words[0] == "calibrate" && of_ops) calibrated = result.out;
     } else {
       const bool metg = flags.find("--metg") != flags.npos;  // of synthetic graphs only
       result = RunCommand(Words("bench/schedule_bench " + flags + (metg ? " --graphs=stencil" : " --graphs=towers") +
