@@ -115,9 +115,9 @@ std::vector<CallBytes> BytesOfCalls(const Graph& graph, double cache) {
   const CompiledGraph& compiled = graph.compiled();
   constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   struct Touched {
-    double until = 0;  // the bytes touched up to the last use
-    uint32_t writer = kNone,
-             reader = kNone;  // the last group that wrote the value, and the last one that read it since
+    double until = 0;         // the bytes touched up to the last use
+    uint32_t writer = kNone;  // the last group that wrote the value
+    uint32_t reader = kNone;  // the last group that has read it since
   };
   absl::flat_hash_map<std::tuple<Address::Kind, uint32_t, size_t>, Touched> touched;  // by address
   std::vector<CallBytes> bytes;
