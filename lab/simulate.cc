@@ -211,12 +211,12 @@ class Workers {
   Queue queue_;
   ReadyCounts counts_;
   std::vector<std::vector<uint32_t>> before_;  // by task: its predecessors
-  std::vector<size_t> ran_;         // by task: the worker that ran it; kIdle: none has, or it only joins others
-  double asleep_;                   // seconds until workers other than the first one take tasks
-  std::vector<Running> began_;      // by worker: the task that it began
-  std::vector<size_t> runs_;        // by worker: the worker that began the task that it runs, or kIdle
-  const bool shares_;               // whether idle workers share tasks
-  double longer_ = 1, slower_ = 1;  // factors of Stretch, for the tasks that run
+  std::vector<size_t> ran_;                    // by task: the worker that ran it; kIdle: none has, or it is a join
+  double asleep_;                              // seconds until workers other than the first one take tasks
+  std::vector<Running> began_;                 // by worker: the task that it began
+  std::vector<size_t> runs_;                   // by worker: the worker that began the task that it runs, or kIdle
+  const bool shares_;                          // whether idle workers share tasks
+  double longer_ = 1, slower_ = 1;             // factors of Stretch, for the tasks that run
   double busy_ = 0;
   bool done_, running_ = false;
 };

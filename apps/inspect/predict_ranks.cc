@@ -103,7 +103,8 @@ Hyperparameters RankTable(RankFlags* flags) {
        &to->micro_batches,
        {.low = 0, .high = 1e6}},
       {"ranks-per-machine",
-       "number of ranks on each machine; as many run here while costs are measured, and with --validate all ranks",
+       "number of ranks on each machine. While the command measures costs, it starts this many ranks on this machine; "
+       "with --validate, it starts all ranks here",
        &to->ranks_per_machine,
        {.low = 1, .high = 1024}},
       ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),

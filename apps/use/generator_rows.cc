@@ -170,7 +170,7 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
     used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens"});
     if (!settings.excluded.empty()) used.push_back("bad_words_ids");
   }
-  // A beam search ends once it has as many finished texts as beams, as transformers' does with early_stopping=true.
+  // Beam search stops when --beam texts are finished. The library transformers does so with early_stopping=true.
   if (settings.early_stopping == "true") used.push_back("early_stopping");
   PrintNotes(settings.Unused(used));
   return gpt;

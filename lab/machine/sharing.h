@@ -31,8 +31,8 @@ inline constexpr SharingFigure kSharingFigures[] = {
     {"moved_byte_seconds", &SharingRow::moved_byte_seconds, false},
 };
 
-// Measure a row for each number of threads, each at least 1. MeasureMemory sets `bytes` alone. The other figures need a
-// machine that runs nothing else. A row takes about a second.
+// Measure a row for each number of threads, each at least 1. MeasureMemory sets only `bytes`. MeasureSharing sets all
+// figures; they are right only if no other program runs. Measuring one row takes about a second.
 std::vector<SharingRow> MeasureMemory(absl::Span<const int> threads);
 std::vector<SharingRow> MeasureSharing(absl::Span<const int> threads);
 
