@@ -8,7 +8,7 @@
 
 #include "weft/lab/machine/team.h"
 #include "weft/lab/models.h"
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/product/gemm.h"
 
 namespace weft {
 

@@ -8,7 +8,7 @@
 //          upper half, for q in -8 .. 7.
 //
 // A new format is a row of kDTypes (core/dtype.h), a row of the table in block_formats.cc, and a struct in
-// ops/kernels/weight_blocks-inl.h, where the products read it.
+// ops/kernels/weights/weight_blocks-inl.h, where the products read it.
 //
 //   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
 //   DecodeWeight(kQ8_0, bytes, weights);   // and back

@@ -59,7 +59,7 @@ struct MaskAttrs {  // `value` replaces masked elements
 
 struct BandMaskAttrs {
   double value = 0;               // replaces masked elements
-  int64_t left = -1, right = -1;  // as in ops/kernels/band.h
+  int64_t left = -1, right = -1;  // as in ops/kernels/attention/band.h
   auto Fields() const {
     return std::tuple{AttrField{"value", value}, AttrField{"left", left}, AttrField{"right", right}};
   }

@@ -29,8 +29,8 @@ constexpr int64_t kCapacityStep = 32;  // capacities of caches are multiples of 
 constexpr int64_t kLengthStep = 4;     // lengths of sources are rounded up to 1, 2, 3, 4, 6, 8, ... times this
 constexpr int64_t kMaxEncoded = 16;    // maximum number of sentences that are encoded at once
 // Numbers of candidates and choices of shortlists are rounded up to 1, 2, 3, 4, 6, 8, ... times these. Sums of rows use
-// four vectors at once (ops/kernels/rows.cc), and kChoiceStep is a multiple of four vectors of up to 1,024 bits. So
-// padding adds zeros to the sum of a row's probabilities, and does not change its order.
+// four vectors at once (ops/kernels/rows/rows.cc), and kChoiceStep is a multiple of four vectors of up to 1,024 bits.
+// So padding adds zeros to the sum of a row's probabilities, and does not change its order.
 constexpr int64_t kCandidateStep = 256, kChoiceStep = 128;
 constexpr bool kFiner = true;  // argument `finer` of GraphSize: also sizes 3, 6, 12, ...
 

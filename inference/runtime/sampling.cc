@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "weft/base/status.h"
-#include "weft/ops/kernels/select.h"
+#include "weft/ops/kernels/rows/select.h"
 
 namespace weft {
 namespace {

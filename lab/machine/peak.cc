@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "weft/lab/machine/measure.h"
-#include "weft/ops/kernels/amx.h"
 #include "weft/ops/kernels/instruction_set.h"
+#include "weft/ops/kernels/product/amx.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

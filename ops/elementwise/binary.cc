@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/select.h"
+#include "weft/ops/kernels/rows/elementwise.h"
+#include "weft/ops/kernels/rows/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

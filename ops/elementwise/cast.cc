@@ -4,8 +4,8 @@
 
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/select.h"
+#include "weft/ops/kernels/rows/elementwise.h"
+#include "weft/ops/kernels/rows/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

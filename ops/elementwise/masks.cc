@@ -11,9 +11,9 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/band.h"
-#include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/select.h"
+#include "weft/ops/kernels/attention/band.h"
+#include "weft/ops/kernels/rows/elementwise.h"
+#include "weft/ops/kernels/rows/select.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

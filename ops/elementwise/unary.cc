@@ -1,14 +1,14 @@
 // Defines the elementwise functions of one input.
 //
-// The kernel of each op is a function of ops/kernels/vector.h. Each OpDef also gives a reference in double arithmetic,
-// the gradient, cost and examples. Functions that are composed of other ops follow at the end.
+// The kernel of each op is a function of ops/kernels/rows/vector.h. Each OpDef also gives a reference in double
+// arithmetic, the gradient, cost and examples. Functions that are composed of other ops follow at the end.
 #include <algorithm>
 #include <cmath>
 
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/rows.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/rows.h"
+#include "weft/ops/kernels/rows/elementwise.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -1,8 +1,8 @@
 // matmul computes y[..., i, j] = Σ_k a[..., i, k] · b[..., k, j]. matmul_add adds the product to a third input, of y's
 // type, which is not bf16.
 //
-// Leading axes broadcast. The last two axes of either operand may be stored transposed. ops/kernels/gemm.h computes f32
-// and bf16, and plain loops compute f64.
+// Leading axes broadcast. The last two axes of either operand may be stored transposed. ops/kernels/product/gemm.h
+// computes f32 and bf16, and plain loops compute f64.
 #include "weft/ops/product/matmul.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/gemm.h"
+#include "weft/ops/kernels/product/gemm.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -11,9 +11,9 @@
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/elementwise.h"
-#include "weft/ops/kernels/gemm.h"
-#include "weft/ops/kernels/pack.h"
+#include "weft/ops/kernels/product/gemm.h"
+#include "weft/ops/kernels/product/pack.h"
+#include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
 

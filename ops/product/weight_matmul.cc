@@ -10,7 +10,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/weight_rows.h"
+#include "weft/ops/kernels/weights/weight_rows.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
 

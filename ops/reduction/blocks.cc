@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/axis.h"
-#include "weft/ops/kernels/rows.h"
+#include "weft/ops/kernels/rows/axis.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -1,6 +1,6 @@
 // y[..., i] = Σ_{j ≤ i} x[..., j], added in the order of j; reversed, Σ_{j ≥ i}, added from the end.
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/elementwise.h"
+#include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
