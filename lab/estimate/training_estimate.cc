@@ -6,20 +6,119 @@
 #include "weft/lab/estimate/training_estimate.h"
 
 #include <algorithm>
-#include <optional>
 #include <variant>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/base/arena.h"
+#include "weft/base/cores.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
+#include "weft/graph/compile/cost.h"
 #include "weft/graph/run/runner.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/train/step/training_step.h"
+#include "weft/train/loop/evaluator.h"
+#include "weft/train/loop/options.h"
 
 namespace weft {
+namespace {
+
+// Returns the number of workers of each graph.
+int Threads(const TrainerOptions& options) { return options.threads > 0 ? static_cast<int>(options.threads) : Cores(); }
+
+// Adds the bytes of parameters and of graphs that have not been added before.
+class MemoryCounter {
+ public:
+  MemoryCounter(const TrainerOptions& options, TrainingMemory* memory)
+      : threads_(static_cast<uint64_t>(Threads(options))), memory_(memory) {}
+
+  // `values`: the figure to which the graph's planned values are added.
+  void AddGraph(const Graph& graph, uint64_t* values) {
+    const CompiledGraph& compiled = graph.compiled();
+    *values += compiled.memory.planned;
+    for (const ConstantData& constant : compiled.program.constants) memory_->workers += constant.type.bytes();
+    memory_->workers += threads_ * compiled.workspace_bytes;
+    for (const Node& node : compiled.program.nodes) {
+      if (node.op == &kParameterOp) AddParameter(compiled.program.parameter(node));
+    }
+  }
+
+  void AddParameter(const ParameterSpec& spec) {
+    if (!seen_.insert(spec.name).second) return;
+    const bool weight = spec.kind == ParameterKind::kWeight || spec.kind == ParameterKind::kFrozen ||
+                        spec.kind == ParameterKind::kStatistic;
+    uint64_t& bytes = weight ? memory_->weights : spec.kind == ParameterKind::kState ? memory_->state : memory_->values;
+    bytes += AlignUp(spec.type.bytes());
+  }
+
+ private:
+  uint64_t threads_;
+  TrainingMemory* memory_;
+  absl::flat_hash_set<std::string> seen_;
+};
+
+// Returns the seconds of one execution on `threads` workers by the cost model.
+double GraphSeconds(const Graph& graph, int threads) {
+  return (graph.compiled().seconds() + kTaskSeconds * static_cast<double>(graph.compiled().tasks.size())) / threads;
+}
+
+TrainingCosts CostsOf(const TrainingPlan& plan) {
+  TrainingCosts costs;
+  const int threads = Threads(plan.options);
+  for (size_t i = 0; i < plan.step->graphs().size(); ++i) {
+    const StepGraph& graph = plan.step->graphs()[i];
+    const double seconds = GraphSeconds(graph.graph, threads);
+    if (i < plan.counts.training.size()) {
+      costs.training.push_back(seconds);
+    } else {
+      costs.others += graph.runs * seconds;
+    }
+  }
+  for (const std::optional<Graph>& graph : plan.evaluations) {
+    costs.evaluation.push_back(graph ? GraphSeconds(*graph, threads) : 0);
+  }
+  return costs;
+}
+
+}  // namespace
+
+int64_t CountEvaluations(const TrainerOptions& options, int64_t batches) {
+  if (options.eval_every <= 0 || batches == 0) return 0;
+  const int64_t after = (options.steps + options.eval_every - 1) / options.eval_every;  // the last step has one, too
+  return 1 + (options.ema > 0 ? 2 : 1) * after;
+}
+
+absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job) {
+  TrainingPlan plan = {.options = ToTrainerOptions(job->training(), job->batches_per_epoch())};
+  WEFT_ASSIGN_OR_RETURN(plan.step, TrainingStep::Plan(job->programs(), plan.options.optimizer, plan.options));
+  WEFT_ASSIGN_OR_RETURN(plan.counts, job->CountPrograms(plan.options.steps));
+  plan.evaluated = CountEvaluations(plan.options, job->validation_batches());
+  plan.evaluations.resize(job->programs().size());
+  for (size_t i = 0; i < plan.evaluations.size() && plan.evaluated > 0; ++i) {
+    if (plan.counts.evaluation[i] == 0) continue;
+    WEFT_ASSIGN_OR_RETURN(plan.evaluations[i], CompileEvaluation(job->programs()[i], plan.options.precision));
+  }
+  const ResidentMemory resident = ReadResidentMemory();
+  plan.memory.process = resident.now;
+  plan.memory.highest = resident.highest;
+  plan.memory.planned = plan.step->planned_bytes();
+  MemoryCounter counter(plan.options, &plan.memory);
+  for (size_t i = 0; i < plan.step->graphs().size(); ++i) {
+    uint64_t unused = 0;
+    const bool runs = i >= plan.counts.training.size() || plan.counts.training[i] > 0;
+    counter.AddGraph(plan.step->graphs()[i].graph, runs ? &plan.memory.values : &unused);
+  }
+  for (const ParameterSpec& buffer : plan.step->buffers()) counter.AddParameter(buffer);
+  for (const std::optional<Graph>& graph : plan.evaluations) {
+    if (graph) counter.AddGraph(*graph, &plan.memory.evaluation);
+  }
+  plan.costs = CostsOf(plan);
+  return plan;
+}
+
 namespace {
 
 constexpr double kLearningRate = 1e-4;
@@ -32,18 +131,14 @@ class StepMeter {
  public:
   StepMeter(TrainingJob* job, TrainingStep* step, const TrainingCosts& costs) : job_(job), step_(step), costs_(costs) {}
 
-  // Runs steps from step 0 on until `seconds` have passed.
-  absl::Status Run(double seconds, int64_t steps) {
+  // Runs steps from step 0 on until `seconds` have passed. Returns the medians of the ratios.
+  absl::StatusOr<MachineSpeed> Run(double seconds, int64_t steps) {
     const Clock::time_point begin = Clock::now();
     for (int64_t s = 0; s < steps && (s == 0 || SecondsSince(begin) < seconds); ++s) {
       const double all = seconds - SecondsSince(begin);
       WEFT_ASSIGN_OR_RETURN(const bool known, RunStep(s, /*long_enough=*/all / 2));
       if (!known) WEFT_RETURN_IF_ERROR(RunStep(s, all / 2).status());
     }
-    return absl::OkStatus();
-  }
-
-  MachineSpeed speed() const {
     MachineSpeed speed;
     std::vector<double> all;
     for (const auto& [program, ratios] : ratios_) {
@@ -125,9 +220,8 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   WEFT_RETURN_IF_ERROR(plan->step->Allocate(parameters.get()));
   StepMeter meter(job, plan->step.get(), plan->costs);
   const bool evaluates = plan->evaluated > 0;
-  WEFT_RETURN_IF_ERROR(
-      meter.Run(seconds * (evaluates ? 1 - kEvaluationPart : 1), std::max<int64_t>(1, plan->options.steps)));
-  MachineSpeed speed = meter.speed();
+  WEFT_ASSIGN_OR_RETURN(MachineSpeed speed, meter.Run(seconds * (evaluates ? 1 - kEvaluationPart : 1),
+                                                      std::max<int64_t>(1, plan->options.steps)));
   const TrainingMemory& memory = plan->memory;
   uint64_t touched = memory.allocated() - memory.evaluation;  // what evaluations allocate is free again
   for (size_t i = 0; i < plan->counts.training.size(); ++i) {
@@ -143,16 +237,25 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   return speed;
 }
 
-absl::StatusOr<TrainingTime> EstimateTime(TrainingJob* job, const TrainingPlan& plan, const MachineSpeed& speed) {
+// Returns the seconds of an average step of the run.
+double StepSeconds(const TrainingPlan& plan, const MachineSpeed& speed) {
   const TrainingCosts& costs = plan.costs;
-  TrainingTime time = {.steps = plan.options.steps, .evaluations = plan.evaluated};
-  const auto steps = static_cast<double>(std::max<int64_t>(1, time.steps));
-  time.step_seconds = costs.others * speed.training;
+  const auto steps = static_cast<double>(std::max<int64_t>(1, plan.options.steps));
+  double seconds = costs.others * speed.training;
   for (size_t i = 0; i < costs.training.size(); ++i) {
     const auto own = speed.programs.find(i);
     const double ratio = own != speed.programs.end() ? own->second : speed.training;
-    time.step_seconds += ratio * costs.training[i] * static_cast<double>(plan.counts.training[i]) / steps;
-    time.evaluation_seconds += speed.evaluation * costs.evaluation[i] * static_cast<double>(plan.counts.evaluation[i]);
+    seconds += ratio * costs.training[i] * static_cast<double>(plan.counts.training[i]) / steps;
+  }
+  return seconds;
+}
+
+absl::StatusOr<TrainingTime> EstimateTime(TrainingJob* job, const TrainingPlan& plan, const MachineSpeed& speed) {
+  TrainingTime time = {
+      .steps = plan.options.steps, .evaluations = plan.evaluated, .step_seconds = StepSeconds(plan, speed)};
+  for (size_t i = 0; i < plan.costs.evaluation.size(); ++i) {
+    const auto runs = static_cast<double>(plan.counts.evaluation[i]);
+    time.evaluation_seconds += speed.evaluation * plan.costs.evaluation[i] * runs;
   }
   double tokens = 0;
   const int64_t counted = std::min(kTokenSteps, time.steps), micro_batches = plan.options.micro_batches;
@@ -196,7 +299,7 @@ absl::StatusOr<PlannedJob> PlanJob(JobFactory make, const OptionTexts& changes) 
 
 // Returns the number of examples of a batch that is fast and small enough to measure.
 int64_t MeasuredBatch(const TrainingPlan& plan, int64_t batch, const EstimateOptions& options) {
-  double fraction = std::min(1.0, kLongStep * options.seconds / plan.costs.step);
+  double fraction = std::min(1.0, kLongStep * options.seconds / StepSeconds(plan, /*speed=*/{}));
   const TrainingMemory& memory = plan.memory;
   const auto available = static_cast<double>(options.available);
   if (options.available > 0 && memory.allocated() > options.available) {

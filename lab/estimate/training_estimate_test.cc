@@ -1,5 +1,5 @@
 // Plans random trainings of all kinds, and compares the plans with what the trainings then allocate.
-#include "weft/lab/estimate/training_plan.h"
+#include "weft/lab/estimate/training_estimate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/arena.h"
 #include "weft/base/file.h"
-#include "weft/lab/estimate/training_estimate.h"
 #include "weft/train/jobs/job_list.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/loop/trainer.h"
