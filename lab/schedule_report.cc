@@ -1,11 +1,13 @@
 // Collects the figures of a timed execution as JSON, which the script in schedule_page.html draws. Rows are lists
-// without keys, because an execution has up to millions of tiles. Constants in the script name the columns.
+// without keys, because an execution has up to millions of tiles. Constants in the script name the columns. In a trace,
+// each tile is one event; tiles of the critical path are red.
 #include "weft/lab/schedule_report.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
@@ -23,16 +25,45 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxFreeNodes = 10;       // of the report
 constexpr size_t kMaxSimulatedNodes = 40;  // a simulation takes time, so only the best candidates by estimate get one
+constexpr int kProcess = 1;                // of a trace
+constexpr int kFirstSendLane = 10'000, kFirstReceiveLane = 20'000;  // thread ids of a trace, above those of workers
 
 // Converts seconds to microseconds, rounded to the nanosecond.
 double Rounded(double seconds) { return std::round(seconds * 1e9) * 1e-3; }
 
-class Reporter {
+// A timed execution, as the report and the trace show it.
+class Execution {
+ public:
+  Execution(const Graph& graph, absl::Span<const TileTime> tiles)
+      : graph_(graph),
+        compiled_(graph.compiled()),
+        tiles_(tiles),
+        shares_(TileShares(graph)),
+        timeline_(graph, tiles),
+        critical_(compiled_.tasks.size()) {
+    for (uint32_t task : timeline_.critical_path()) critical_[task] = true;
+  }
+
+ protected:
+  // Reports whether the task of a tile of `call` is on the critical path.
+  bool critical(const KernelCall& call, uint32_t tile) const {
+    return critical_[compiled_.groups[call.group].first_task + tile];
+  }
+
+  const Graph& graph_;
+  const CompiledGraph& compiled_;
+  const absl::Span<const TileTime> tiles_;
+  const std::vector<double> shares_;  // by tile
+  const Timeline timeline_;
+
+ private:
+  std::vector<bool> critical_;  // by task
+};
+
+class Reporter : Execution {
  public:
   Reporter(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options)
-      : graph_(graph), compiled_(graph.compiled()), tiles_(tiles), options_(options), timeline_(graph, tiles) {
-    workers_ = std::max(options.workers, timeline_.workers());
-  }
+      : Execution(graph, tiles), options_(options), workers_(std::max(options.workers, timeline_.workers())) {}
 
   Json Run() {
     const std::vector<double> calls = CallSeconds(graph_, tiles_);
@@ -88,17 +119,13 @@ class Reporter {
   // Returns for each tile: worker (-1: a send, -2: a receive), begin, duration, kernel call, 1 if the tile is on the
   // critical path or else 0, and the tile's fraction of the call's elements.
   Json Slices() const {
-    const std::vector<double> shares = TileShares(graph_);
-    std::vector<char> critical(compiled_.tasks.size(), 0);
-    for (uint32_t task : timeline_.critical_path()) critical[task] = 1;
     Json slices = Json::array();
     for (uint32_t s = 0; s < compiled_.calls.size(); ++s) {
       const KernelCall& call = compiled_.calls[s];
       for (uint32_t t = 0; t < call.tile_count; ++t) {
         const TileTime& tile = tiles_[call.first_tile + t];
         slices.push_back({tile.worker, Microseconds(tile.begin), Microseconds(tile.end - tile.begin), s,
-                          static_cast<int>(critical[compiled_.groups[call.group].first_task + t]),
-                          std::round(shares[call.first_tile + t] * 1e4) * 1e-4});
+                          static_cast<int>(critical(call, t)), std::round(shares_[call.first_tile + t] * 1e4) * 1e-4});
       }
     }
     return slices;
@@ -142,12 +169,113 @@ class Reporter {
     return {{"calibrated", options_.calibration != nullptr}, {"median_off", errors.median_off}, {"kinds", kinds}};
   }
 
-  const Graph& graph_;
-  const CompiledGraph& compiled_;
-  const absl::Span<const TileTime> tiles_;
   const ReportOptions& options_;
-  const Timeline timeline_;
-  int workers_ = 1;
+  const int workers_;
+};
+
+class Tracer : Execution {
+ public:
+  using Execution::Execution;
+
+  std::string Run() {
+    AddLanes();
+    for (const KernelCall& call : compiled_.calls) AddCall(call);
+    AddCounter("ready tasks", "tasks", timeline_.ReadyTasks());
+    AddCounter("live values", "bytes", timeline_.LiveBytes());
+    return JsonLine({{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}});
+  }
+
+ private:
+  void AddLane(int id, const std::string& name) {
+    events_.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", kProcess}, {"tid", id}, {"args", {{"name", name}}}});
+  }
+
+  void AddLanes() {
+    for (int w = 0; w < timeline_.workers(); ++w) AddLane(w, absl::StrCat("worker ", w));
+    AddMessageLanes(TileTime::kSendLane, kFirstSendLane, "sends");
+    AddMessageLanes(TileTime::kReceiveLane, kFirstReceiveLane, "receives");
+  }
+
+  // Gives each message of a direction the first lane that is free at its start.
+  void AddMessageLanes(int direction, int first_lane, const char* name) {
+    std::vector<uint32_t> messages;
+    for (uint32_t t = 0; t < tiles_.size(); ++t) {
+      if (tiles_[t].worker == direction) messages.push_back(t);
+    }
+    std::sort(messages.begin(), messages.end(),
+              [&](uint32_t a, uint32_t b) { return tiles_[a].begin < tiles_[b].begin; });
+    std::vector<int64_t> ends;  // by lane: the end of its last message
+    for (const uint32_t t : messages) {
+      const auto free = std::find_if(ends.begin(), ends.end(), [&](int64_t end) { return end <= tiles_[t].begin; });
+      lanes_[t] = first_lane + static_cast<int>(free - ends.begin());
+      if (free == ends.end()) {
+        ends.push_back(tiles_[t].end);
+        AddLane(lanes_[t], ends.size() == 1 ? name : absl::StrCat(name, " ", ends.size()));
+      } else {
+        *free = tiles_[t].end;
+      }
+    }
+  }
+
+  // Adds the slice of a tile of `call`, or of its messages. Adds the key "critical" to `args`.
+  void AddSlice(const KernelCall& call, uint32_t tile, Json args) {
+    const TileTime& time = tiles_[call.first_tile + tile];
+    const auto lane = lanes_.find(call.first_tile + tile);
+    args["critical"] = critical(call, tile);
+    Json event = {{"name", compiled_.program.node(call.node).op->name},
+                  {"ph", "X"},
+                  {"ts", Microseconds(time.begin)},
+                  {"dur", Microseconds(time.end - time.begin)},
+                  {"pid", kProcess},
+                  {"tid", lane == lanes_.end() ? time.worker : lane->second},
+                  {"args", std::move(args)}};
+    if (event["args"]["critical"]) event["cname"] = "terrible";  // red
+    events_.push_back(std::move(event));
+  }
+
+  void AddMessages(const KernelCall& call) {
+    Json args = {{"scope", compiled_.program.scope(compiled_.program.node(call.node))}};
+    if (call.messages.size() > 1) args["messages"] = call.messages.size();
+    args["peer"] = call.messages[0].peer;
+    args["tag"] = call.messages[0].tag;
+    args["bytes"] = MessageBytes(compiled_, call);
+    AddSlice(call, 0, std::move(args));
+  }
+
+  void AddCall(const KernelCall& call) {
+    if (!call.messages.empty()) return AddMessages(call);
+    const Node& node = compiled_.program.node(call.node);
+    const Types inputs = compiled_.program.InputTypes(node), outputs = compiled_.program.OutputTypes(node);
+    const Cost cost = CostOf(*node.op, {node.attrs, inputs, outputs});
+    std::string types;
+    for (const TensorType& type : inputs) absl::StrAppend(&types, types.empty() ? "" : " ", ToString(type));
+    absl::StrAppend(&types, " ->");
+    for (const TensorType& type : outputs) absl::StrAppend(&types, " ", ToString(type));
+    for (uint32_t t = 0; t < call.tile_count; ++t) {
+      const TileTime& time = tiles_[call.first_tile + t];
+      const Rect& rect = compiled_.tiles[call.first_tile + t];
+      const double share = shares_[call.first_tile + t];
+      const double flops = cost.flops * share, nanoseconds = static_cast<double>(time.end - time.begin);
+      Json args = {{"scope", compiled_.program.scope(node)},
+                   {"types", types},
+                   {"rows", absl::StrCat(rect.row_begin, "..", rect.row_end)},
+                   {"cols", absl::StrCat(rect.col_begin, "..", rect.col_end)},
+                   {"bytes", static_cast<int64_t>(cost.bytes * share)},
+                   {"gflops", nanoseconds > 0 ? flops / nanoseconds : 0}};
+      AddSlice(call, t, std::move(args));
+    }
+  }
+
+  void AddCounter(const char* name, const char* unit, const std::map<int64_t, int64_t>& levels) {
+    for (const auto& [time, level] : levels) {
+      events_.push_back(
+          {{"name", name}, {"ph", "C"}, {"ts", Microseconds(time)}, {"pid", kProcess}, {"args", {{unit, level}}}});
+    }
+  }
+
+  std::map<uint32_t, int> lanes_;  // by tile of a message
+  Json events_ = Json::array();
 };
 
 }  // namespace
@@ -198,5 +326,7 @@ FreeNodes FindFreeNodes(const Graph& graph, absl::Span<const TileTime> tiles, co
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options) {
   return FillPage(kSchedulePage, JsonLine(Reporter(graph, tiles, options).Run()));
 }
+
+std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles) { return Tracer(graph, tiles).Run(); }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // ScheduleReport makes a self-contained HTML page about a timed execution. The page shows where each tile ran, how busy
 // the workers were, and the critical path. It also shows live bytes over time beside the plan, and estimated beside
-// measured times. A table has the nodes that would shorten the execution most if they took no time.
+// measured times. A table has the nodes that would shorten the execution most if they took no time. ChromeTrace writes
+// such an execution for other viewers.
 //
 //   Runner runner(graph, &parameters, {.policy = &policy, .timed = true});
 //   ...
@@ -27,6 +28,16 @@ struct ReportOptions {
 };
 
 std::string ScheduleReport(const Graph& graph, absl::Span<const TileTime> tiles, const ReportOptions& options);
+
+// Writes a timed execution as a Chrome trace, which ui.perfetto.dev and chrome://tracing display.
+//
+// Each worker has one lane, and each tile of each kernel call is a slice that shows its op. A slice's details are
+// scope, types, rows, columns, bytes and GFLOP/s, and whether the tile's task is on the execution's critical path. Two
+// counters show the number of tasks that are ready but not begun, and the bytes of live values.
+//
+// Messages to and from other ranks have lanes of their own, "sends" and "receives". If two messages overlap in time,
+// the later one is in another lane, "sends 2". A message's details are its peer, tag and bytes.
+std::string ChromeTrace(const Graph& graph, absl::Span<const TileTime> tiles);
 
 // A kernel call, and the simulated makespan of the execution if this call took no time.
 struct FreeNode {

@@ -1,5 +1,4 @@
-#include "weft/lab/trace.h"
-
+// Tests ChromeTrace.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -11,6 +10,7 @@
 #include "weft/distributed/message_ops.h"
 #include "weft/distributed/rank_threads.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/lab/schedule_report.h"
 #include "weft/lab/timeline.h"
 #include "weft/ops/ops.h"
 

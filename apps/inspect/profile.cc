@@ -17,8 +17,8 @@
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/rank_step.h"
+#include "weft/lab/schedule_report.h"
 #include "weft/lab/timeline.h"
-#include "weft/lab/trace.h"
 
 namespace weft {
 namespace {
