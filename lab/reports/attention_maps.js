@@ -1,4 +1,4 @@
-// The maps of AttentionMapsForPage (attention_report.h), which both pages with attention weights draw. A weight w is the
+// The maps of PageMaps (attention_report.cc), which both pages with attention weights draw. A weight w is the
 // byte 255·√w, so that small weights keep their differences.
 const MEAN = -1;  // as a head: the mean of all heads
 const bytesOf = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));

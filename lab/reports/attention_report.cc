@@ -7,14 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/formats/run_folder.h"
 #include "weft/lab/page.h"
 #include "weft/lab/reports/attention_page.h"
+#include "weft/lab/reports/curve.h"
 
 namespace weft {
 namespace {
@@ -26,15 +29,23 @@ constexpr size_t kMaxTokenBytes = 60;  // of a token on a page or in a terminal
 constexpr size_t kMaxTitleBytes = 300;
 constexpr int64_t kMaxTerminalColumns = 64;  // sources in a terminal's map
 
+// Limits of the page of a run.
+constexpr size_t kMaxWeights = 160'000;      // of a checkpoint: 12 · 12 heads of 33 tokens
+constexpr size_t kMaxPageBytes = 1'600'000;  // of the weights of all runs, in base64
+constexpr size_t kFewestCheckpoints = 2;     // tokens are left out before fewer checkpoints are shown
+constexpr size_t kMaxCheckpoints = 40;
+
 Json FirstTokens(const Texts& texts, int64_t count) {
   Json tokens = Json::array();
   for (int64_t i = 0; i < count; ++i) tokens.push_back(Shortened(texts[static_cast<size_t>(i)], kMaxTokenBytes));
   return tokens;
 }
 
-}  // namespace
-
-Json AttentionMapsForPage(const AttentionMaps& maps, int64_t max_weights) {
+// Returns maps for the script of a page: "kind", "layers", "heads", the texts of "targets" and "sources", "allTargets"
+// and "allSources", the "measures" [entropy, distance, least sum, greatest sum] of each head, and "weights", the bytes
+// 255·√weight in base64. There are at most `max_weights` weights, of the first tokens; the numbers of all tokens are
+// "allTargets" and "allSources".
+Json PageMaps(const AttentionMaps& maps, int64_t max_weights) {
   const auto all_targets = static_cast<int64_t>(maps.targets.size());
   const auto all_sources = static_cast<int64_t>(maps.sources.size());
   const int64_t each = std::max<int64_t>(1, max_weights / (maps.layers * maps.heads));  // of one head
@@ -74,8 +85,6 @@ Json AttentionMapsForPage(const AttentionMaps& maps, int64_t max_weights) {
           {"strongest", std::move(strongest)},
           {"weights", absl::Base64Escape(bytes)}};
 }
-
-namespace {
 
 Json PagePicture(const AttendedPicture& picture) {
   const auto [low, high] = std::minmax_element(picture.pixels.begin(), picture.pixels.end());
@@ -192,7 +201,7 @@ absl::StatusOr<std::string> MapsText(const AttentionMaps& maps, std::optional<in
 
 std::string AttentionPage(const AttentionWeights& weights, absl::string_view title) {
   Json data = {{"title", Shortened(title, kMaxTitleBytes)}, {"family", weights.family}, {"maps", Json::array()}};
-  for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(AttentionMapsForPage(maps, kMaxPageWeights));
+  for (const AttentionMaps& maps : weights.maps) data["maps"].push_back(PageMaps(maps, kMaxPageWeights));
   if (!weights.produced.empty()) {
     data["produced"] = FirstTokens(weights.produced, static_cast<int64_t>(data["maps"].back()["targets"].size()));
   }
@@ -221,6 +230,45 @@ absl::StatusOr<std::string> AttentionText(const AttentionWeights& weights, std::
     text += more;
   }
   return text;
+}
+
+RunAttention::RunAttention(std::string run, std::string text, size_t runs)
+    : run_(std::move(run)), text_(std::move(text)), max_bytes_(kMaxPageBytes / std::max<size_t>(runs, 1)) {}
+
+bool RunAttention::Update() {
+  bool changed = false;
+  const std::string before = std::exchange(problem_, "");
+  // Base64 has four bytes for three weights.
+  const size_t max_weights = std::min(kMaxWeights, max_bytes_ / kFewestCheckpoints * 3 / 4);
+  for (const int64_t step : ListCheckpoints(run_ + "/checkpoints")) {
+    if (by_step_.contains(step)) continue;
+    const absl::StatusOr<AttentionWeights> weights =
+        ReadAttention(absl::StrCat(run_, "@", step), {.text = text_, .truncate = true});
+    if (absl::IsNotFound(weights.status())) continue;  // the training has removed it in the meantime
+    if (!weights.ok()) {
+      problem_ = std::string(weights.status().message());
+      break;
+    }
+    // Of an encoder-decoder, the last kind is the attention to the source.
+    Json maps = PageMaps(weights->maps.back(), static_cast<int64_t>(max_weights));
+    maps["step"] = step;
+    by_step_[step] = std::move(maps);
+    changed = true;
+  }
+  return changed || problem_ != before;
+}
+
+Json RunAttention::ToJson() const {
+  size_t bytes = 1;  // of the largest checkpoint
+  std::vector<int64_t> steps;
+  for (const auto& [step, maps] : by_step_) {
+    steps.push_back(step);
+    bytes = std::max(bytes, maps["weights"].get_ref<const std::string&>().size());
+  }
+  const size_t limit = std::clamp(max_bytes_ / bytes, kFewestCheckpoints, kMaxCheckpoints);
+  Json checkpoints = Json::array();
+  for (const int64_t step : TakeEvenly(steps, limit)) checkpoints.push_back(by_step_.at(step));
+  return {{"text", text_}, {"problem", problem_}, {"of", steps.size()}, {"checkpoints", std::move(checkpoints)}};
 }
 
 }  // namespace weft

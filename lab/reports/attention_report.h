@@ -6,7 +6,9 @@
 #ifndef WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
 #define WEFT_LAB_REPORTS_ATTENTION_REPORT_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -26,12 +28,6 @@ inline constexpr int64_t kMaxPageWeights = int64_t{1} << 21;
 // that was read, or the file of the picture.
 std::string AttentionPage(const AttentionWeights& weights, absl::string_view title);
 
-// Returns maps for the script of a page: "kind", "layers", "heads", the texts of "targets" and "sources", "allTargets"
-// and "allSources", the "measures" [entropy, distance, least sum, greatest sum] of each head, and "weights", the bytes
-// 255·√weight in base64. There are at most `max_weights` weights, of the first tokens; the numbers of all tokens are
-// "allTargets" and "allSources".
-nlohmann::ordered_json AttentionMapsForPage(const AttentionMaps& maps, int64_t max_weights);
-
 // Returns a JSON object on one line. `tokens` has the texts of the tokens, and `attention` the weights, nested as
 // [layer][head][target][source]. For an encoder-decoder, `encoder`, `decoder` and `cross` take the place of
 // `attention`, and `tokens` is an object with `encoder` and `decoder`.
@@ -42,6 +38,33 @@ std::string AttentionJson(const AttentionWeights& weights);
 // InvalidArgument if the model has no such layer or head.
 absl::StatusOr<std::string> AttentionText(const AttentionWeights& weights, std::optional<int64_t> layer,
                                           std::optional<int64_t> head);
+
+// A RunAttention reads the attention weights of one text with each kept checkpoint of a training run, for the page of a
+// RunReport: it shows how attention changes in training.
+//
+//   RunAttention attention("runs/gpt-1", "In the beginning", /*runs=*/1);
+//   attention.Update();   // again while the training goes on: reads new checkpoints only
+//   page["attention"] = attention.ToJson();
+class RunAttention {
+ public:
+  // `text`: as in AttentionQuery. Text beyond the model's context is cut. `runs`: the number of runs that share the
+  // page; the more there are, the fewer tokens and checkpoints of each the page has.
+  RunAttention(std::string run, std::string text, size_t runs);
+
+  // Reads the checkpoints that are new. Returns whether there was any, or another problem than before. A checkpoint
+  // that the training removes later stays in the page.
+  bool Update();
+
+  // Returns {"text", "problem", "of", "checkpoints": [{"step", and the keys of each of a page's maps}]}. "problem" says
+  // why no weights could be read, or is empty. If there are too many checkpoints, some are left out evenly, and "of" is
+  // their number before that.
+  nlohmann::ordered_json ToJson() const;
+
+ private:
+  std::string run_, text_, problem_;
+  size_t max_bytes_;  // of the weights of all checkpoints
+  std::map<int64_t, nlohmann::ordered_json> by_step_;
+};
 
 }  // namespace weft
 

@@ -16,9 +16,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/lab/reports/attention_report.h"
 #include "weft/lab/reports/curve.h"
 #include "weft/lab/reports/json_lines.h"
-#include "weft/lab/reports/run_attention.h"
 
 namespace weft {
 
