@@ -14,7 +14,7 @@
 #include "weft/bench/products.h"
 #include "weft/bench/row.h"
 #include "weft/lab/machine/peak.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {

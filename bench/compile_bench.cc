@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 #include "weft/graph/compile/compile.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/ops/ops.h"
 
 namespace {

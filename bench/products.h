@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/lab/machine/team.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/ops/kernels/product/gemm.h"
 
 namespace weft {

@@ -20,7 +20,7 @@
 #include "weft/core/op.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 #include "weft/train/step/task.h"
 
 namespace CLI {

@@ -28,7 +28,7 @@
 #include "weft/core/random.h"
 #include "weft/graph/run/runner.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {

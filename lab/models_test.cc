@@ -1,6 +1,6 @@
-#include "weft/lab/models.h"
-
+// Tests the BenchModels.
 #include "gtest/gtest.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {

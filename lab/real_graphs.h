@@ -2,8 +2,7 @@
 // real graph. Real graphs are named training steps and one forward pass. The scheduling commands and benchmarks run,
 // measure and draw them:
 //
-//   gpt2, bert, babygpt, charcpu   the models of lab/models.h
-//   minilm-forward                 the forward pass of the MiniLM-sized model of lab/models.h
+//   gpt2, bert, babygpt, charcpu, minilm-forward   the BenchModels
 //   transformer   the base model of the encoder-decoder Transformer, on 8 pairs of 64 tokens
 //   towers        8 independent chains of products; one is far deeper, so starting it late ends the step late
 //   lstm          an LSTM unrolled over 64 tokens, with attention over its outputs
@@ -16,6 +15,13 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RealGraph> graph, RecordGraph({.name = "runs/gpt-1", .batch = 4}));
 //   absl::StatusOr<Graph> compiled = Compile(*graph->tape, graph->options);
+//
+// BenchModels are the models that benchmarks train or run by themselves. bench/peers/ has the same models for PyTorch.
+//
+//   const BenchModel* model = FindBenchModel("gpt2");
+//   Tape tape;
+//   const BenchStep step = RecordStep(&tape, *model, model->batch, model->length);
+//   absl::StatusOr<Graph> compiled = Compile(tape, OptionsFor(step));
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
 #define WEFT_LAB_REAL_GRAPHS_H_
 
@@ -27,6 +33,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/core/dtype.h"
 #include "weft/core/tape.h"
 #include "weft/graph/compile/compile.h"
@@ -35,6 +43,44 @@
 #include "weft/train/step/training_step.h"
 
 namespace weft {
+
+struct BenchModel {
+  const char* name;
+  int64_t vocabulary, context, layers, heads, width;
+  int64_t batch, length;  // as in docs/performance.md
+  bool causal = true;
+  bool trains = true;  // false: a step is only the forward pass of a BERT-style encoder
+  int64_t window = 0;  // a position sees the positions at a distance below `window`; 0: all
+};
+
+// The models gpt2, bert, babygpt and charcpu have pre-norm blocks, GELU's tanh form, a tied head and no dropout. One
+// product computes queries, keys and values. All but bert are causal. minilm-forward has six post-norm layers of
+// MiniLM's sizes with GELU's erf form, and no head.
+absl::Span<const BenchModel> BenchModels();
+std::vector<std::string> BenchModelNames();
+const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
+
+struct BenchStep {
+  Var tokens;         // i32 [B, T]
+  Var targets, rate;  // i32 [B, T], f32 []; null if the model is not trained
+  Var result;         // the loss [], or the encoder's last layer [B, T, C]
+  Var update;         // by AdamW with gradients clipped at norm 1; null if the model is not trained
+  double flops = 0;   // tokens times weights times 6; times 2 in a forward pass, without embeddings
+};
+
+// Returns `count` random tokens in 0 .. below - 1, drawn from `stream`. Equal arguments give equal tokens in every
+// program.
+std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
+
+// Records the loss of a model for training on `tape`. The result has no rate, no update and no FLOPs. If `length`
+// exceeds the model's context, the context grows to `length`.
+BenchStep RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+// Returns the optimizer of a training step: AdamW with gradients clipped at norm 1.
+Optimizer BenchOptimizer();
+// Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's
+// context, the context grows to `length`.
+BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+CompileOptions OptionsFor(const BenchStep& step);
 
 // A step to measure, to print or to simulate: recorded on a tape, with a batch for it.
 struct RealGraph {
@@ -58,7 +104,7 @@ struct GraphChoice {
 // Records the graph with its options and a batch. Of a run with several micro-batches, the graph is that of a step on
 // one of them, and the batch is the first one. If `updates` is false, the graph has no gradients and no update. Returns
 // InvalidArgument or NotFound if there is no such graph or run, if an option can't be changed, if the run's data can't
-// be read, or if `batch` changes a real graph that is not in lab/models.h.
+// be read, or if `batch` changes a real graph that is no BenchModel.
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates = true);
 
 std::vector<std::string> RealGraphNames();

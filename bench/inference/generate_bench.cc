@@ -22,7 +22,7 @@
 #include "weft/inference/generate/generate.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/peak.h"
-#include "weft/lab/models.h"
+#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {
