@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "absl/types/span.h"
 #include "weft/bench/command_line.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/in_process.h"
-#include "weft/distributed/message_ends.h"
 #include "weft/distributed/messenger.h"
 #include "weft/graph/run/transport.h"
 #include "weft/lab/machine/measure.h"
@@ -67,18 +67,34 @@ class Polled final : public Communicator {
   const std::unique_ptr<Communicator> communicator_;
 };
 
+// The end of a message.
+struct End {
+  absl::Notification reached;
+  Clock::time_point time;
+
+  Transport::Done done() {
+    return {.call =
+                [](void* object, uint32_t) {
+                  End* const end = static_cast<End*>(object);
+                  end->time = Clock::now();
+                  end->reached.Notify();
+                },
+            .object = this};
+  }
+};
+
 // Sends `sent` from rank 0 to rank 1, after the receiver has waited for `pause` seconds. Returns the seconds from the
 // start of the send to the end of the receive.
 double Carry(Transport* from, Transport* to, absl::Span<const std::byte> sent, absl::Span<std::byte> received,
              double pause) {
-  MessageEnds send, receive;
-  to->Receive(received, 0, 0, receive.done());
+  End sent_end, received_end;
+  to->Receive(received, 0, 0, received_end.done());
   if (pause > 0) Sleep(pause);
   const Clock::time_point start = Clock::now();
-  from->Send(sent, 1, 0, send.done());
-  const Clock::time_point end = receive.Wait();
-  send.Wait();
-  return std::chrono::duration<double>(end - start).count();
+  from->Send(sent, 1, 0, sent_end.done());
+  received_end.reached.WaitForNotification();
+  sent_end.reached.WaitForNotification();
+  return std::chrono::duration<double>(received_end.time - start).count();
 }
 
 void Run(const Options& options) {

@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/types/span.h"
-#include "weft/distributed/message_ends.h"
 #include "weft/distributed/tags.h"
 #include "weft/graph/run/transport.h"
 
@@ -31,11 +31,11 @@ void GatherBlocks(Transport* transport, absl::Span<const size_t> sizes, std::str
   // After each round, this rank has the blocks of ranks rank .. rank + 2 * distance - 1.
   for (int distance = 1; distance < size; distance *= 2) {
     const int count = std::min(distance, size - distance);
-    MessageEnds ends(2);
-    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, ends.done());
+    absl::BlockingCounter messages(2);
+    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, CountIn(&messages));
     transport->Receive(bytes.subspan(begins[distance], begins[distance + count] - begins[distance]),
-                       (rank + distance) % size, kRanksTag, ends.done());
-    ends.Wait();
+                       (rank + distance) % size, kRanksTag, CountIn(&messages));
+    messages.Wait();
   }
 }
 
@@ -75,6 +75,11 @@ absl::Status Ranks::CheckEqual(absl::string_view what, absl::string_view value) 
     }
   }
   return absl::OkStatus();
+}
+
+Transport::Done CountIn(absl::BlockingCounter* messages) {
+  return {.call = [](void* object, uint32_t) { static_cast<absl::BlockingCounter*>(object)->DecrementCount(); },
+          .object = messages};
 }
 
 }  // namespace weft

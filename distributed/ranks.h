@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {
@@ -40,6 +41,15 @@ class Ranks {
  private:
   Transport* transport_ = nullptr;
 };
+
+// Returns a function for one message of a Transport, so that a thread can wait until messages have ended. When the
+// message ends, the function counts it in `messages`, which must exist until its Wait has returned.
+//
+//   absl::BlockingCounter messages(2);
+//   transport->Send(sent, /*to=*/1, /*tag=*/0, CountIn(&messages));
+//   transport->Receive(received, /*from=*/1, /*tag=*/0, CountIn(&messages));
+//   messages.Wait();
+Transport::Done CountIn(absl::BlockingCounter* messages);
 
 }  // namespace weft
 

@@ -9,10 +9,10 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "weft/base/status.h"
 #include "weft/core/op.h"
 #include "weft/distributed/gather_rows.h"
-#include "weft/distributed/message_ends.h"
 #include "weft/distributed/tags.h"
 #include "weft/graph/run/transport.h"
 
@@ -312,20 +312,20 @@ void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameter
     }
     if (piece.owner != ranks.rank() && receives(ranks.rank())) ++messages;
   }
-  MessageEnds ends(messages);
+  absl::BlockingCounter ends(messages);
   for (const WeightPiece& piece : weight.pieces) {
     const size_t begin = static_cast<size_t>(piece.rows.begin) * row_bytes;
     const size_t bytes = static_cast<size_t>(piece.rows.size()) * row_bytes;
     if (piece.owner != ranks.rank()) {
       if (receives(ranks.rank()))
-        ranks.transport()->Receive({whole + begin, bytes}, piece.owner, kRowsTag, ends.done());
+        ranks.transport()->Receive({whole + begin, bytes}, piece.owner, kRowsTag, CountIn(&ends));
       continue;
     }
     const Tensor mine = *parameters.Find(PieceName(weight.name, piece.rows));
     if (receives(ranks.rank())) std::memcpy(whole + begin, mine.data, bytes);
     for (int peer = 0; peer < ranks.size(); ++peer) {
       if (peer != ranks.rank() && receives(peer))
-        ranks.transport()->Send({mine.data, bytes}, peer, kRowsTag, ends.done());
+        ranks.transport()->Send({mine.data, bytes}, peer, kRowsTag, CountIn(&ends));
     }
   }
   ends.Wait();

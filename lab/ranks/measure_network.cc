@@ -4,9 +4,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/types/span.h"
-#include "weft/distributed/message_ends.h"
 #include "weft/distributed/rank_threads.h"
+#include "weft/distributed/ranks.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {
@@ -21,13 +22,13 @@ double RoundTrip(Transport* transport, size_t bytes, int rounds) {
   const int me = transport->rank(), peer = 1 - me;
   std::vector<std::byte> buffer(bytes);
   const auto send = [&] {
-    MessageEnds end;
-    transport->Send(buffer, peer, /*tag=*/0, end.done());
+    absl::BlockingCounter end(1);
+    transport->Send(buffer, peer, /*tag=*/0, CountIn(&end));
     end.Wait();
   };
   const auto receive = [&] {
-    MessageEnds end;
-    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, end.done());
+    absl::BlockingCounter end(1);
+    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, CountIn(&end));
     end.Wait();
   };
   std::vector<double> seconds;
