@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/base/status.h"
-#include "weft/distributed/tags.h"
+#include "weft/distributed/communicator.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -17,6 +17,14 @@
 
 namespace weft {
 
+// Tags that distributed/ uses for its own messages. Messages of graphs have tags from 0 to kFirstReservedTag - 1. MPI
+// guarantees tags up to 32767, so the reserved tags end there.
+inline constexpr int kFirstReservedTag = 32760;
+inline constexpr int kAllGatherTag = 32760;  // distributed/message_ops.h
+inline constexpr int kRowsTag = 32765;       // distributed/weight_gathers.h
+inline constexpr int kRanksTag = 32766;      // distributed/ranks.h
+inline constexpr int kHeartbeatTag = 32767;  // distributed/rank_watch.h
+
 class Communicator {
  public:
   // The number of a message that was started: 0, 1, 2, ... in the order of the calls.
@@ -40,6 +48,16 @@ class Communicator {
   virtual void Abort(int exit_code) = 0;
 };
 
+inline constexpr char kConnectMpi[] = "WeftConnectMpi";
+
 }  // namespace weft
+
+// The only function of the plugin of distributed/mpi, a shared library that is the only part of Weft that needs MPI.
+// There is one file for each MPI, compiled from the same source: libweft_mpi.so for Open MPI, libweft_mpich.so for
+// MPICH. distributed/connect_messenger.h opens the file, and finds the function by its name, kConnectMpi.
+//
+// Initialises MPI and returns a new communicator of all ranks, which the caller owns. Its destructor finalises MPI, so
+// a process can connect once. On failure returns null, and `error` points to a message that is never freed.
+extern "C" weft::Communicator* WeftConnectMpi(const char** error);
 
 #endif  // WEFT_DISTRIBUTED_COMMUNICATOR_H_

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/status.h"
-#include "weft/distributed/mpi/plugin.h"
 #include "weft/distributed/rank_watch.h"
 
 namespace weft {

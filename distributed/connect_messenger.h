@@ -1,6 +1,6 @@
 // ConnectMessenger connects a program to the other ranks if mpirun or srun started it as one of several. MPI is in a
-// plugin (distributed/mpi/plugin.h). The plugin is opened only for such a program, so a program that was started alone
-// loads no MPI library.
+// plugin (distributed/mpi). The plugin is opened only for such a program, so a program that was started alone loads no
+// MPI library.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger({.timeout_seconds = 60}));
 //   const Ranks ranks(messenger.get());  // without a messenger: rank 0 of 1

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/core/tape.h"
-#include "weft/distributed/tags.h"
+#include "weft/distributed/communicator.h"
 #include "weft/graph/compile/cost.h"
 
 namespace weft {

@@ -14,7 +14,6 @@
 #include "absl/types/span.h"
 #include "weft/base/signal_block.h"
 #include "weft/distributed/communicator.h"
-#include "weft/distributed/tags.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/types/span.h"
-#include "weft/distributed/tags.h"
+#include "weft/distributed/communicator.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {

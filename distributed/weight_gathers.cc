@@ -12,8 +12,8 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "weft/base/status.h"
 #include "weft/core/op.h"
+#include "weft/distributed/communicator.h"
 #include "weft/distributed/gather_rows.h"
-#include "weft/distributed/tags.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {

@@ -10,7 +10,6 @@
 
 #include "absl/types/span.h"
 #include "weft/distributed/communicator.h"
-#include "weft/distributed/mpi/plugin.h"
 
 namespace weft {
 namespace {
