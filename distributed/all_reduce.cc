@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/base/status.h"
+#include "weft/core/tensor.h"
 #include "weft/distributed/communicator.h"
 #include "weft/ops/ops.h"
 
@@ -127,6 +128,26 @@ class Bucket {
 
 Var Flat(Var x) { return Reshape(x, {x.shape().elements()}); }
 
+int64_t BlocksOf(const Shape& weight, IndexRange rows) {
+  const int64_t block = SquareSumBlockRows(weight);
+  return (rows.size() + block - 1) / block;
+}
+
+// Returns the element of `state` for each block, in the order of weights and blocks: i32 [blocks]. `first`: for each
+// rank, the first element of its part.
+Var OrderOfBlocks(Tape* tape, absl::Span<const std::vector<WeightPiece>> weights, absl::Span<const TensorType> types,
+                  std::vector<int64_t> first) {
+  std::vector<int32_t> order;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    for (const WeightPiece& piece : weights[i]) {
+      for (int64_t k = BlocksOf(types[i].shape, piece.rows); k > 0; --k) {
+        order.push_back(static_cast<int32_t>(first[static_cast<size_t>(piece.owner)]++));
+      }
+    }
+  }
+  return tape->Constant({{kI32, {static_cast<int64_t>(order.size())}}, reinterpret_cast<std::byte*>(order.data())});
+}
+
 }  // namespace
 
 absl::StatusOr<AllReduce> AllReduce::Create(absl::Span<const IndexRange> ranges, int rank, int64_t bucket_bytes) {
@@ -245,6 +266,56 @@ VarList AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, 
     begin = end;
   }
   return totals;
+}
+
+// One state holds the sums of squares of all blocks, ordered by rank. Each rank writes its own part, sends the part to
+// all others and receives their parts. Then the sums are put into the order of the weights and their blocks.
+Var AllReduce::Norm(absl::Span<const std::vector<WeightPiece>> weights, absl::Span<const TensorType> types,
+                    VarSpan gradients, VarList* updates) const {
+  Tape* const tape = gradients[0].tape;
+  const DType dtype = gradients[0].dtype();
+  std::vector<int64_t> sizes(static_cast<size_t>(size()));  // of the ranks' parts of the state
+  for (size_t i = 0; i < weights.size(); ++i) {
+    for (const WeightPiece& piece : weights[i]) {
+      sizes[static_cast<size_t>(piece.owner)] += BlocksOf(types[i].shape, piece.rows);
+    }
+  }
+  std::vector<int64_t> first = {0};
+  std::vector<IndexRange> parts;  // by rank: its elements of the state
+  for (const int64_t count : sizes) {
+    parts.push_back({first.back(), first.back() + count});
+    first.push_back(first.back() + count);
+  }
+  const int64_t blocks = first.back();
+
+  VarList whole, own;  // sums of squares: of whole gradients; of the blocks of this rank's pieces
+  const Var* gradient = gradients.begin();
+  for (const std::vector<WeightPiece>& pieces : weights) {
+    if (pieces.empty()) whole.push_back(SquareSum(*gradient++));
+    for (const WeightPiece& piece : pieces) {
+      if (piece.owner == rank_) own.push_back(SquareSumBlocks(*gradient++));
+    }
+  }
+  if (blocks == 0) return RootOfSum(whole);
+  const Var state = tape->State("gradient_squares", {dtype, {blocks}}, Zeros(), ParameterKind::kCache);
+  const Var mine = own.empty() ? Var() : own.size() == 1 ? own[0] : Concat(own, 0);
+  const Var all = AllGather(state, mine, parts, rank_, updates);
+  const Var table = Reshape(all, {blocks, 1});
+  const Var ordered = Reshape(Embedding(table, OrderOfBlocks(tape, weights, types, first)), {blocks});
+  VarList squares;
+  int64_t begin = 0;
+  const Var* next_whole = whole.begin();
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i].empty()) {
+      squares.push_back(*next_whole++);
+      continue;
+    }
+    int64_t end = begin;
+    for (const WeightPiece& piece : weights[i]) end += BlocksOf(types[i].shape, piece.rows);
+    squares.push_back(Sum(Slice(ordered, 0, begin, end)));
+    begin = end;
+  }
+  return RootOfSum(squares);
 }
 
 }  // namespace weft

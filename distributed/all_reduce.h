@@ -74,6 +74,13 @@ class AllReduce {
   // Records the messages that complete `states`. Each state has the type of a weight with pieces, and this rank must
   // have updated the pieces that it owns. Appends the last versions of the states, and the sends, to `updates`.
   void RecordGather(VarSpan states, VarList* updates) const;
+  // Records the global norm of gradients whose pieces are on different ranks. Ranks exchange the sums of squares of
+  // fixed blocks of rows, so the norm has the same bits as GlobalNorm (ops/ops.h) of whole gradients. `weights`: the
+  // pieces of each weight (Pieces); empty if this rank has the whole gradient. `types`: the types of the gradients of
+  // these weights. `gradients`: for each weight in this order, the whole gradient, or the gradients of the pieces that
+  // this rank owns. Appends the sends to `updates`. Returns f32 or f64 [].
+  Var Norm(absl::Span<const std::vector<WeightPiece>> weights, absl::Span<const TensorType> types, VarSpan gradients,
+           VarList* updates) const;
 
  private:
   AllReduce() = default;

@@ -22,7 +22,7 @@ namespace {
 // A weight is gathered again after a gap in which other divided weights are read at least this often. A shorter gap
 // would free the bytes only for a short time, because gathers begin one weight ahead.
 constexpr size_t kMinGap = 4;
-// The tags of gathers count down from here. The tag above is that of distributed/piece_norm.cc.
+// The tags of gathers count down from here.
 constexpr int kFirstTag = kFirstReservedTag - 2;
 
 constexpr size_t kNone = ~size_t{0};

@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "weft/base/status.h"
 #include "weft/distributed/message_ops.h"
-#include "weft/distributed/piece_norm.h"
 #include "weft/distributed/ranks.h"
 #include "weft/ops/ops.h"
 
@@ -270,7 +269,7 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
     } else if (options.average_decay > 0) {
       tape->Fail(InvalidArgument("averages of weights (ema) don't work if ranks divide the optimizer's states"));
     }
-    options.norm = [&](VarSpan all) { return NormOfPieces(*reduce_, pieces, types, all, &moves); };
+    options.norm = [&](VarSpan all) { return reduce_->Norm(pieces, types, all, &moves); };
   }
   Minimized step = optimizer.Update(updated, gradients, rate, options);
   VarList states;
