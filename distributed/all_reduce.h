@@ -36,12 +36,6 @@ namespace weft {
 // Default size of a bucket in bytes. Latency is then at most 1/8 of a message's time.
 inline constexpr int64_t kBucketBytes = static_cast<int64_t>(8 * kMessageSeconds * kNetworkBytesPerSecond);
 
-// A piece of a large weight, and the rank that computes its total.
-struct WeightPiece {
-  int owner = 0;
-  IndexRange rows;  // of the weight seen as [rows, cols]
-};
-
 class AllReduce {
  public:
   // The gradient sums of one weight on this rank: one value for each of blocks(), from left to right. All have the
@@ -61,8 +55,8 @@ class AllReduce {
   const std::vector<IndexRange>& blocks() const { return doubling_.blocks; }
   // Returns the number of the bucket of Record to which messages with `tag` belong.
   int BucketOf(int tag) const { return tag / tags_; }
-  // Returns the pieces of a large matrix, in the order of rows; none is empty. Other weights have no pieces. A piece
-  // begins at a block of SquareSumBlocks (ops/ops.h).
+  // Returns the pieces of a large matrix, in the order of rows; none is empty. The owner of a piece computes its total.
+  // Other weights have no pieces. A piece begins at a block of SquareSumBlocks (ops/ops.h).
   std::vector<WeightPiece> Pieces(const TensorType& weight) const;
 
   // Records the sums over all ranks, and writes each total to the last of the weight's blocks. Returns the new versions

@@ -1,14 +1,16 @@
-// The ops of messages have no kernel: OpDef::messages gives the runner the messages to send and to receive.
+// OpDef::messages gives the runner the messages to send and to receive. Ops that only have messages have no kernel.
 #include "weft/distributed/message_ops.h"
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/core/tape.h"
 #include "weft/distributed/communicator.h"
 #include "weft/graph/compile/cost.h"
 
@@ -41,10 +43,13 @@ std::vector<Message> OneMessage(const OpArgs& args, bool sends, int operand, int
            .end = begin + (a.end - a.begin)}};
 }
 
+Cost CostOfMessage(double bytes) {
+  return {.bytes = (kMessageSeconds + bytes / kNetworkBytesPerSecond) * kBytesPerSecond};
+}
+
 Cost MessageCost(const OpArgs& args) {
   const MessageAttrs a = args.attrs.as<MessageAttrs>();
-  const double bytes = static_cast<double>(a.end - a.begin) * static_cast<double>(SizeOf(args.inputs[0].dtype));
-  return {.bytes = (kMessageSeconds + bytes / kNetworkBytesPerSecond) * kBytesPerSecond};
+  return CostOfMessage(static_cast<double>(a.end - a.begin) * static_cast<double>(SizeOf(args.inputs[0].dtype)));
 }
 
 // Returns a rectangle of a value with `shape` that covers its elements begin .. end - 1.
@@ -171,6 +176,85 @@ constexpr OpDef kWriteRange = {
     .attrs = AttrOpsOf<WriteRangeAttrs>(),
 };
 
+// The pieces of divided weights, by NumberOfPieces.
+class PieceTables {
+ public:
+  int32_t Add(const std::vector<WeightPiece>& pieces) {
+    const std::lock_guard lock(mutex_);
+    const auto found = absl::c_find(tables_, pieces);
+    const auto index = static_cast<int32_t>(found - tables_.begin());
+    if (found == tables_.end()) tables_.push_back(pieces);
+    return index;
+  }
+  const std::vector<WeightPiece>& operator[](int32_t index) {
+    const std::lock_guard lock(mutex_);
+    return tables_[static_cast<size_t>(index)];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::vector<WeightPiece>> tables_;  // elements never change and never move
+};
+
+PieceTables& Tables() {
+  static auto* const tables = new PieceTables();
+  return *tables;
+}
+
+// Sends this rank's pieces, which are the inputs, to each other rank, and receives the others in output 0.
+std::vector<Message> GatherMessages(const OpArgs& args) {
+  const auto a = args.attrs.as<GatherRowsAttrs>();
+  const std::vector<WeightPiece>& pieces = Tables()[a.pieces];
+  const int64_t cols = a.type.shape.cols();
+  std::vector<Message> messages;
+  const int whole = static_cast<int>(args.inputs.size());
+  for (const WeightPiece& piece : pieces) {
+    if (piece.owner == a.rank) continue;
+    messages.push_back({.peer = piece.owner,
+                        .tag = a.tag,
+                        .operand = whole,
+                        .begin = piece.rows.begin * cols,
+                        .end = piece.rows.end * cols});
+  }
+  for (int operand = 0; operand < whole; ++operand) {
+    for (int peer = 0; peer < a.ranks; ++peer) {
+      if (peer == a.rank) continue;
+      messages.push_back({.sends = true,
+                          .peer = peer,
+                          .tag = a.tag,
+                          .operand = operand,
+                          .end = args.inputs[static_cast<size_t>(operand)].shape.elements()});
+    }
+  }
+  return messages;
+}
+
+// Copies this rank's rows to the whole weight. The messages start afterwards.
+void CopyOwnRows(const KernelArgs& a, Rect /*tile*/) {
+  const auto attrs = a.attrs.as<GatherRowsAttrs>();
+  const size_t row_bytes = static_cast<size_t>(attrs.type.shape.cols()) * SizeOf(attrs.type.dtype);
+  size_t input = 0;
+  for (const WeightPiece& piece : Tables()[attrs.pieces]) {
+    if (piece.owner != attrs.rank) continue;
+    std::memcpy(a.outputs[0].data + static_cast<size_t>(piece.rows.begin) * row_bytes, a.inputs[input++].data,
+                static_cast<size_t>(piece.rows.size()) * row_bytes);
+  }
+  *a.output<bool>(1) = true;
+}
+
+constexpr OpDef kGatherRows = {
+    .name = "gather_rows",
+    .infer = [](const Attrs& attrs, TypeSpan) -> absl::StatusOr<Types> {
+      return Types{attrs.as<GatherRowsAttrs>().type, {kBool, {}}};
+    },
+    .outputs = 2,
+    .messages = GatherMessages,
+    .kernels = {CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows, CopyOwnRows},
+    .no_gradient = "messages are recorded after gradients",
+    .cost = [](const OpArgs& args) { return CostOfMessage(static_cast<double>(args.outputs[0].bytes())); },
+    .attrs = AttrOpsOf<GatherRowsAttrs>(),
+};
+
 }  // namespace
 
 Var Send(Var x, IndexRange range, Route route) { return Record(kSend, {x}, Attrs::Of(Attributes(range, route))); }
@@ -204,6 +288,12 @@ Var AllGather(Var state, Var mine, absl::Span<const IndexRange> parts, int rank,
     if (peer != rank && part.size() > 0) state = ReceiveInto(state, part, {peer, kAllGatherTag});
   }
   return state;
+}
+
+int32_t NumberOfPieces(const std::vector<WeightPiece>& pieces) { return Tables().Add(pieces); }
+
+VarList GatherRowsInGraph(Tape* tape, const GatherRowsAttrs& attrs, VarSpan own) {
+  return tape->Record(kGatherRows, Attrs::Of(attrs), own);
 }
 
 }  // namespace weft

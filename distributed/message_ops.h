@@ -8,10 +8,14 @@
 #define WEFT_DISTRIBUTED_MESSAGE_OPS_H_
 
 #include <cstdint>
+#include <tuple>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "weft/core/op.h"
+#include "weft/core/tape.h"
 #include "weft/distributed/index_range.h"
+#include "weft/distributed/piece_name.h"
 
 namespace weft {
 
@@ -48,6 +52,30 @@ Var WriteRange(Var state, Var values, int64_t begin);
 // `mine`: the value of this rank; empty if its part has no elements. Appends the sends to `updates`. A graph can have
 // one such exchange, because all its messages have one tag.
 Var AllGather(Var state, Var mine, absl::Span<const IndexRange> parts, int rank, VarList* updates);
+
+// Attributes of the op that gathers a weight whose rows the ranks have divided: it sends this rank's rows to all other
+// ranks, and receives their rows. distributed/weight_gathers.h puts it into programs.
+//
+//   const GatherRowsAttrs attrs = {.type = weight, .pieces = NumberOfPieces(pieces), .rank = 0, .ranks = 2, .tag = 5};
+//   const VarList gathered = GatherRowsInGraph(&tape, attrs, own);  // the whole weight, and the end of the messages
+struct GatherRowsAttrs {
+  TensorType type;              // of the whole weight
+  int32_t pieces = 0;           // NumberOfPieces of the weight's pieces
+  int32_t rank = 0, ranks = 0;  // this rank, and the number of ranks
+  int32_t tag = 0;              // of all messages
+  auto Fields() const {
+    return std::tuple{AttrField{"dtype", type.dtype}, AttrField{"shape", type.shape}, AttrField{"pieces", pieces},
+                      AttrField{"rank", rank},        AttrField{"ranks", ranks},      AttrField{"tag", tag}};
+  }
+};
+
+// Returns a number that stands for `pieces`, the pieces of a weight in the order of rows. Equal pieces have one number.
+// Attributes of ops are plain bytes, so they can't hold the pieces themselves, which are kept until the program ends.
+int32_t NumberOfPieces(const std::vector<WeightPiece>& pieces);
+
+// Records the gather. `own`: the pieces of this rank, in the order of rows. Returns the whole weight, and a value
+// without content, which exists once all messages have ended.
+VarList GatherRowsInGraph(Tape* tape, const GatherRowsAttrs& attrs, VarSpan own);
 
 }  // namespace weft
 

@@ -14,6 +14,14 @@
 
 namespace weft {
 
+// A piece of a weight that ranks have divided, and the rank to which it belongs.
+struct WeightPiece {
+  int owner = 0;
+  IndexRange rows;  // of the weight seen as [rows, cols]
+  friend bool operator==(const WeightPiece&, const WeightPiece&) = default;
+};
+
+// The meaning of a name.
 struct Piece {
   absl::string_view weight;  // a part of the parsed name
   IndexRange rows;

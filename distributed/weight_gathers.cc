@@ -13,7 +13,7 @@
 #include "weft/base/status.h"
 #include "weft/core/op.h"
 #include "weft/distributed/communicator.h"
-#include "weft/distributed/gather_rows.h"
+#include "weft/distributed/message_ops.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {
