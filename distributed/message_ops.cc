@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/core/tape.h"
 #include "weft/distributed/communicator.h"
 #include "weft/graph/compile/cost.h"
 

@@ -13,7 +13,6 @@
 
 #include "absl/types/span.h"
 #include "weft/core/op.h"
-#include "weft/core/tape.h"
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/piece_name.h"
 
