@@ -1,6 +1,4 @@
 // `weft chat` talks with a GPT.
-#include "weft/inference/generate/chat.h"
-
 #include <unistd.h>
 
 #include <csignal>
@@ -20,6 +18,7 @@
 #include "weft/apps/printable.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
+#include "weft/inference/generate/text_generation.h"
 
 namespace weft {
 namespace {
