@@ -8,7 +8,7 @@
 #include "weft/apps/flags.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
-#include "weft/inference/generate/translation_lexicon.h"
+#include "weft/inference/generate/line_translator.h"
 #include "weft/inference/runtime/open_model.h"
 
 namespace weft {
