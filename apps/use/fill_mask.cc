@@ -12,7 +12,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/inference/encode/mask_filling.h"
+#include "weft/inference/encode/token_states.h"
 #include "weft/text/data/lines.h"
 
 namespace weft {

@@ -1,6 +1,4 @@
 // `weft word-vectors` compares the vectors that a BERT computes for one word in several sentences.
-#include "weft/inference/encode/word_vectors.h"
-
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,7 @@
 #include "weft/apps/memory_note.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/inference/encode/token_states.h"
 
 namespace weft {
 namespace {
