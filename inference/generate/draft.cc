@@ -1,11 +1,9 @@
-// A ModelDraft first reads the tokens of each text that its cache lacks. Then each execution adds the likeliest next
-// token to every text.
-#include "weft/inference/generate/draft.h"
-
+// DraftByLookup and ModelDraft, which first reads the tokens of each text that its cache lacks. Then each execution
+// adds the likeliest next token to every text.
 #include <algorithm>
-#include <utility>
 
 #include "weft/base/status.h"
+#include "weft/inference/generate/generate.h"
 #include "weft/inference/runtime/sampling.h"
 
 namespace weft {
@@ -48,10 +46,11 @@ absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& 
   return draft;
 }
 
-// Returns the cached text of `request`, and gives it the request's tokens. The longest beginning of these tokens that
+// Returns the cached text of a request, and gives it the request's tokens. The longest beginning of these tokens that
 // the cache already has stays in the cache. If the cache has no room for a new text, drops a text that no request
 // names.
-ModelDraft::Text* ModelDraft::TextOf(const DraftRequest& request, absl::Span<const DraftRequest> requests) {
+ModelDraft::Text* ModelDraft::TextOf(size_t index, absl::Span<const DraftRequest> requests) {
+  const DraftRequest& request = requests[index];
   if (!texts_.contains(request.text) && static_cast<int64_t>(texts_.size()) == options_.batch) {
     const auto unused = std::find_if(texts_.begin(), texts_.end(), [&](const auto& text) {
       return std::none_of(requests.begin(), requests.end(),
@@ -71,6 +70,8 @@ ModelDraft::Text* ModelDraft::TextOf(const DraftRequest& request, absl::Span<con
   const auto same = static_cast<size_t>(differs - tokens.begin());
   text.kept = std::min({text.kept, same, tokens.size() - 1});  // the last token's logits are needed
   text.tokens.assign(tokens.begin(), tokens.end());
+  text.request = index;
+  text.given = tokens.size();
   text.wanted = tokens.size() + count;
   while (text.table.pages.size() < pool_.PagesOf(text.wanted)) pool_.Add(&text.table);
   return &text;
@@ -101,22 +102,17 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> ModelDraft::Guess(absl::Span<c
     return InvalidArgument("draft: ", requests.size(), " texts, wanted at most batch, ", options_.batch);
   }
   std::vector<Text*> texts;
-  std::vector<size_t> sizes;    // of the texts without guesses
-  std::vector<size_t> indices;  // of the texts' requests
   const auto is_unknown = [&](int32_t token) { return token < 0 || token >= config_.vocabulary; };
   for (size_t i = 0; i < requests.size(); ++i) {
     // The other model's table of tokens may have more rows, which no tokenizer uses.
     if (std::any_of(requests[i].tokens.begin(), requests[i].tokens.end(), is_unknown)) continue;
-    texts.push_back(TextOf(requests[i], requests));
-    sizes.push_back(texts.back()->tokens.size());
-    indices.push_back(i);
+    texts.push_back(TextOf(i, requests));
   }
   const auto incomplete = [](const Text* text) { return text->tokens.size() < text->wanted; };
   while (std::any_of(texts.begin(), texts.end(), incomplete)) WEFT_RETURN_IF_ERROR(Read(texts));
   std::vector<std::vector<int32_t>> guesses(requests.size());
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const std::vector<int32_t>& tokens = texts[i]->tokens;
-    guesses[indices[i]].assign(tokens.begin() + static_cast<std::ptrdiff_t>(sizes[i]), tokens.end());
+  for (const Text* const text : texts) {
+    guesses[text->request].assign(text->tokens.begin() + static_cast<std::ptrdiff_t>(text->given), text->tokens.end());
   }
   return guesses;
 }

@@ -1,5 +1,3 @@
-#include "weft/inference/generate/draft.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/inference/generate/generate.h"

@@ -37,20 +37,9 @@ struct Generator::Text : CachedText {
   std::vector<int32_t> draft;  // guesses of its next tokens
   size_t prompt = 0;           // the index of the prompt
   int64_t length = 0;          // maximum number of tokens of its continuation
+  bool served = true;          // false: the latest execution had no row left for it
 
   int64_t left() const { return length - static_cast<int64_t>(continuation.size()); }
-};
-
-// A text whose newest token is read, and after it guesses of its next tokens.
-struct Generator::Newest {
-  Text* text;
-  std::vector<int32_t> draft;
-};
-
-// The tokens of one execution. `last` has a row for each element of `newest`, and after it one for each of its guesses.
-struct Generator::Step {
-  CachedGpt::Rows rows;
-  std::vector<Newest> newest;
 };
 
 Generator::Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size)
@@ -147,13 +136,6 @@ bool Generator::Admit(Text* text) {
   return true;
 }
 
-// Returns the maximum number of tokens to guess after the newest token of `text`.
-size_t Generator::DraftLimit(const Text& text, const GenerateOptions& options) const {
-  const int64_t size = static_cast<int64_t>(text.tokens.size()), texts = static_cast<int64_t>(texts_.size());
-  const int64_t limit = std::min({options.draft, kStepRows / texts - 1, text.left() - 1, config_.context - size});
-  return static_cast<size_t>(std::max<int64_t>(limit, 0));
-}
-
 // Asks the drafter for the next tokens of texts, and stores them as the texts' drafts. A text takes part if its newest
 // token is its only unread token. If any text still reads its prompt in chunks, no text takes part.
 absl::Status Generator::Guess(const GenerateOptions& options) {
@@ -163,10 +145,12 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
   for (const std::unique_ptr<Text>& text : texts_) {
     text->draft.clear();
     if (text->state == State::kReadsChunks) return absl::OkStatus();
-    const size_t count = text->unread() == 1 ? DraftLimit(*text, options) : 0;
-    if (count == 0) continue;
+    const int64_t rows = kStepRows / static_cast<int64_t>(texts_.size());
+    const int64_t room = config_.context - static_cast<int64_t>(text->tokens.size());
+    const int64_t count = std::min({options.draft, rows - 1, text->left() - 1, room});
+    if (text->unread() != 1 || count <= 0) continue;
     texts.push_back(text.get());
-    requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = count});
+    requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = static_cast<size_t>(count)});
   }
   if (texts.empty()) return absl::OkStatus();
   std::vector<std::vector<int32_t>> guesses;
@@ -186,48 +170,36 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
   return absl::OkStatus();
 }
 
-// Returns the tokens of the next execution, and counts them as kept.
-Generator::Step Generator::Collect() {
-  Step step;
-  CachedGpt::Rows& rows = step.rows;
+// Returns the tokens of the next execution, and counts them as kept. Its `last` has a row for the newest token of each
+// text in `newest`, and after it one for each guess of the text's draft.
+CachedGpt::Rows Generator::Collect(std::vector<Text*>* newest) {
+  CachedGpt::Rows rows;
   const auto reads_chunks = [](const auto& text) { return text->state == State::kReadsChunks; };
   rows.chunk = std::any_of(texts_.begin(), texts_.end(), reads_chunks);
   const size_t limit = rows.chunk ? std::bit_floor(static_cast<size_t>(options_.chunk)) : kStepRows;
   const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : kStepRows, page = pool_.page_size();
-  std::vector<bool> served;
   for (const std::unique_ptr<Text>& text : texts_) {
     bool reads = reads_chunks(text) == rows.chunk;
     for (size_t i = 0; i < text->shared; ++i) reads = reads && pool_.filled(text->table.pages[i]) == page;
-    const size_t room = step.newest.size() < ends ? limit - rows.tokens.size() : 0;
+    const size_t room = newest->size() < ends ? limit - rows.tokens.size() : 0;
     const size_t begin = text->kept, end = reads ? begin + std::min(room, text->unread()) : begin;
-    served.push_back(end > begin || !reads);
+    text->served = end > begin || !reads;
     if (end == begin) continue;
-    Newest newest = {.text = text.get(), .draft = std::exchange(text->draft, {})};
-    newest.draft.resize(std::min(newest.draft.size(), room - (end - begin)));
-    while (text->table.pages.size() < pool_.PagesOf(end + newest.draft.size())) pool_.Add(&text->table);
+    text->draft.resize(std::min(text->draft.size(), room - (end - begin)));
+    while (text->table.pages.size() < pool_.PagesOf(end + text->draft.size())) pool_.Add(&text->table);
     for (size_t i = begin; i < end; ++i) ++pool_.filled(text->table.pages[i / page]);
     if (!rows.Read(end - begin, text.get())) continue;
     text->state = State::kReadsTokens;
-    for (const int32_t guess : newest.draft) {
+    for (const int32_t guess : text->draft) {
       rows.last.push_back(static_cast<int32_t>(rows.tokens.size()));
       rows.Add(guess, text->kept++, &text->table);
     }
-    step.newest.push_back(std::move(newest));
+    newest->push_back(text.get());
   }
   counts_.peak_pages = std::max(counts_.peak_pages, pool_.used());
   // Texts for which no row was left come first next time.
-  std::deque<std::unique_ptr<Text>> later;
-  size_t i = 0;
-  for (auto text = texts_.begin(); text != texts_.end();) {
-    if (served[i++]) {
-      ++text;
-    } else {
-      later.push_back(std::move(*text));
-      text = texts_.erase(text);
-    }
-  }
-  texts_.insert(texts_.begin(), std::make_move_iterator(later.begin()), std::make_move_iterator(later.end()));
-  return step;
+  std::stable_partition(texts_.begin(), texts_.end(), [](const auto& text) { return !text->served; });
+  return rows;
 }
 
 // Draws the next token of a text whose tokens are all read.
@@ -270,11 +242,13 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
 // Executes the model once for the admitted texts, and draws tokens.
 absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) {
   WEFT_RETURN_IF_ERROR(Guess(options));
-  const Step step = Collect();
+  std::vector<Text*> newest;
+  const CachedGpt::Rows rows = Collect(&newest);
   ++counts_.executions;
-  WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(step.rows));
+  WEFT_ASSIGN_OR_RETURN(const float* logits, gpt_->Run(rows));
   const size_t vocabulary = static_cast<size_t>(config_.vocabulary);
-  for (const auto& [text, draft] : step.newest) {
+  for (Text* const text : newest) {
+    const std::vector<int32_t> draft = std::exchange(text->draft, {});
     // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
     size_t right = 0;
     Draw({logits, vocabulary}, options, sink, text);

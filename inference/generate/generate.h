@@ -15,11 +15,19 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters, {.search = {.beam = 5}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, generator->Search(prompt, {.length = 40}));
+//
+// A smaller GPT may guess the next tokens of texts, so that the generator checks several of them in one execution
+// (Leviathan et al., "Fast inference from Transformers via speculative decoding", 2023):
+//
+//   WEFT_ASSIGN_OR_RETURN(auto small, ModelDraft::Create(small_config, &small_parameters, {.batch = 8}));
+//   generator->Generate(prompts, {.draft = 4, .drafter = small.get()});
 #ifndef WEFT_INFERENCE_GENERATE_GENERATE_H_
 #define WEFT_INFERENCE_GENERATE_GENERATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +38,6 @@
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
 #include "weft/inference/generate/cached_gpt.h"
-#include "weft/inference/generate/draft.h"
 #include "weft/inference/runtime/beam_search.h"
 #include "weft/inference/runtime/page_pool.h"
 #include "weft/inference/runtime/runtime.h"
@@ -53,6 +60,8 @@ struct GeneratorOptions {
   BeamSearchOptions search = {.beam = 0};
 };
 
+class ModelDraft;
+
 struct GenerateOptions {
   SamplingOptions sampling;
   int64_t length = 100;       // maximum number of tokens to add
@@ -67,10 +76,11 @@ struct GenerateOptions {
   // At least 0: also gives the log-probability of each token and of this many likeliest tokens. They are those of the
   // model, which the sampling options do not change.
   int64_t logprobs = -1;
-  // Guesses up to this many tokens of each text, which the next execution checks. It changes no token, and is faster
-  // where guesses are often right.
+  // Guesses up to this many tokens of each text, which the next execution checks. It changes no token, because each is
+  // drawn from the model's own logits and a guess is only kept if it is that token. It is faster where guesses are
+  // often right.
   int64_t draft = 0;
-  Drafter* drafter = nullptr;  // makes the guesses; null: DraftByLookup
+  ModelDraft* drafter = nullptr;  // makes the guesses; null: DraftByLookup
 };
 
 // The next token of a continuation, or the next piece of its text.
@@ -114,16 +124,13 @@ class Generator {
  private:
   enum class State : uint8_t;
   struct Text;
-  struct Newest;
-  struct Step;
 
   Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
   std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, size_t index, const GenerateOptions& options) const;
   bool Admit(Text* text);
-  size_t DraftLimit(const Text& text, const GenerateOptions& options) const;
   absl::Status Guess(const GenerateOptions& options);
-  Step Collect();
+  CachedGpt::Rows Collect(std::vector<Text*>* newest);
   void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);
   absl::Status Execute(const GenerateOptions& options, TokenSink sink);
 
@@ -133,6 +140,49 @@ class Generator {
   PagePool pool_;
   std::deque<std::unique_ptr<Text>> texts_;  // admitted texts
   Counts counts_;
+};
+
+// Returns up to `count` tokens that followed the latest earlier occurrence of the last three tokens of `text`. If these
+// did not occur, looks up the last two. Returns no tokens if these did not occur either. Such guesses, prompt look-up
+// decoding (Saxena, 2023), pay off for texts that repeat names and phrases.
+std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count);
+
+struct DraftRequest {
+  size_t text = 0;                        // a number that tells texts apart
+  absl::Span<const int32_t> tokens = {};  // all tokens in the generator's context, at least one
+  size_t count = 0;                       // maximum number of guesses
+};
+
+// Guesses the tokens that a smaller GPT with the same tokenizer finds most likely. The smaller GPT has a cache of its
+// own, so it reads each token once. There are three exceptions: a token after a wrong guess, a text that has outgrown
+// the smaller GPT's context, and a text that was dropped from the cache to make room for another.
+class ModelDraft {
+ public:
+  // Adds missing weights and caches to `parameters`, which must outlive the drafter. `options.batch`: maximum number of
+  // texts whose tokens are cached, and of requests in one call.
+  static absl::StatusOr<std::unique_ptr<ModelDraft>> Create(const GptConfig& config, Parameters* parameters,
+                                                            const RuntimeOptions& options);
+
+  // Returns guesses of the tokens that follow each text. Guesses of a text that is longer than the GPT's context depend
+  // on at least half a context. A text with a token outside the GPT's vocabulary gets no guesses.
+  absl::StatusOr<std::vector<std::vector<int32_t>>> Guess(absl::Span<const DraftRequest> requests);
+
+ private:
+  // Its tokens are the end of the request's tokens that fits the context, and guesses.
+  struct Text : CachedText {
+    size_t request = 0, given = 0;  // the index of the request, and the number of tokens of it
+    size_t wanted = 0;              // number of tokens that `tokens` should have
+  };
+
+  ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages);
+  Text* TextOf(size_t request, absl::Span<const DraftRequest> requests);
+  absl::Status Read(const std::vector<Text*>& texts);
+
+  const GptConfig config_;
+  const RuntimeOptions options_;
+  std::unique_ptr<CachedGpt> gpt_;
+  PagePool pool_;
+  std::map<size_t, Text> texts_;  // by DraftRequest::text
 };
 
 }  // namespace weft
