@@ -3,7 +3,9 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, OpenClassifier("runs/vit-1", {}));
 //   WEFT_RETURN_IF_ERROR(classifier->Classify({"digits.csv"}, [&](absl::Span<const ClassifierResult> results) {
-//     for (const ClassifierResult& each : results) std::puts(classifier->Rank(each.values[0])[0].label.c_str());
+//     for (const ClassifierResult& each : results) {
+//       std::puts(RankLabels(classifier->labels(), each.values[0], classifier->scores())[0].label.c_str());
+//     }
 //   }));
 //
 // To classify texts or pictures in memory, use TextHead::Run or PictureClassifier::Run.
@@ -25,7 +27,6 @@
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/encode/bert_encoder.h"
-#include "weft/inference/encode/pixel_scale.h"
 #include "weft/inference/runtime/open_model.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/models/vit.h"
@@ -61,9 +62,6 @@ class Classifier {
   const std::vector<std::string>& labels() const { return labels_; }
   LabelScores scores() const { return scores_; }
   TextTask task() const { return task_; }  // of pictures: kSequence
-  std::vector<LabelProbability> Rank(absl::Span<const float> logits) const {
-    return RankLabels(labels_, logits, scores_);
-  }
 
   // Receives the results of some examples, in order.
   using Take = absl::FunctionRef<void(absl::Span<const ClassifierResult> results)>;
@@ -116,15 +114,25 @@ class TextHead final : public Classifier {
   std::unique_ptr<BertEncoder> encoder_;
 };
 
+// A PixelScale turns the pixels of a file into the values that a Vision Transformer reads.
+struct PixelScale {
+  double rescale = 1.0 / 255, mean = 0.5, deviation = 0.5;
+  float operator()(float pixel) const { return static_cast<float>((pixel * rescale - mean) / deviation); }
+};
+// Reads preprocessor_config.json in the folder of `model`. A training run must have that file; otherwise, without it,
+// pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model has several channels, because Images have
+// one.
+absl::StatusOr<PixelScale> ReadPixelScale(const std::string& model, const VitConfig& config);
+// Returns InvalidArgument if the pictures' size is not the model's.
+absl::Status CheckSize(const Images& images, const VitConfig& config);
+
 // The classifier of a Vision Transformer.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {}));
 //   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
 class PictureClassifier final : public Classifier {
  public:
-  // `path`: a model, as for ReadModel. Its preprocessor_config.json tells how pixels are scaled. A training run must
-  // have that file; otherwise, without it, pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model
-  // has several channels, because Images have one.
+  // `path`: a model, as for ReadModel. Pixels are scaled by ReadPixelScale, whose errors are returned.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const RuntimeOptions& options);
 
@@ -136,11 +144,11 @@ class PictureClassifier final : public Classifier {
   absl::Status Classify(const std::vector<std::string>& files, Take take) override;
 
  private:
-  PictureClassifier(const PublishedVit& vit, int64_t batch);
+  PictureClassifier(const PublishedVit& vit, const PixelScale& scale, int64_t batch);
 
   const VitConfig config_;
+  const PixelScale scale_;
   const int64_t batch_;
-  PixelScale scale_;
   Parameters parameters_{{.draw = false}};
   EvalGraph graph_;
   Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]

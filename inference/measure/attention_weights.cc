@@ -16,7 +16,7 @@
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/encode/pixel_scale.h"
+#include "weft/inference/encode/classifier.h"
 #include "weft/inference/generate/translate.h"
 #include "weft/inference/runtime/open_model.h"
 #include "weft/inference/runtime/runtime.h"
@@ -250,8 +250,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVi
   WEFT_RETURN_IF_ERROR(RefuseSecond(query, "ViT"));
   if (query.ids) return InvalidArgument("a ViT reads pictures, not token ids");
   const VitConfig& config = vit.config;
-  WEFT_RETURN_IF_ERROR(CheckOneChannel(path, config));
-  WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path));
+  WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path, config));
   WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(query.text, config.image_height, config.image_width));
   WEFT_RETURN_IF_ERROR(CheckSize(images, config));
   if (query.picture < 0 || query.picture >= images.size()) {
