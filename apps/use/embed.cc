@@ -45,8 +45,8 @@ absl::Status Embed(EmbedFlags flags) {
                         UsageError(OpenSentenceEncoder(flags.model, flags.encoder, flags.prompt_name)));
   return ForEachLine(flags.files, [&](absl::string_view line) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const TokenIds ids, encoder->Tokens(line));
-    WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> embeddings, Failure(encoder->Run({ids})));
-    std::printf("%s\n", JsonArray(embeddings[0]).c_str());
+    WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, Failure(encoder->Run(ids)));
+    std::printf("%s\n", JsonArray(embedding).c_str());
     return absl::OkStatus();
   });
 }

@@ -65,20 +65,15 @@ absl::StatusOr<std::vector<int32_t>> BertEncoder::Tokens(absl::string_view text)
   return ids;
 }
 
-absl::StatusOr<std::vector<std::vector<float>>> BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts) {
-  std::vector<std::vector<float>> results(texts.size());
-  WEFT_RETURN_IF_ERROR(Run(
-      texts, [&](size_t text, absl::Span<const float> result) { results[text].assign(result.begin(), result.end()); }));
-  return results;
+absl::StatusOr<std::vector<float>> BertEncoder::Run(absl::Span<const int32_t> text) {
+  std::vector<float> result;
+  WEFT_RETURN_IF_ERROR(Run({tokenizer_->Wrap(text)}, [&](size_t, absl::Span<const float> values) {
+    result.assign(values.begin(), values.end());
+  }));
+  return result;
 }
 
-absl::Status BertEncoder::Run(absl::Span<const std::vector<int32_t>> texts, Take take) {
-  std::vector<ModelInput> inputs;
-  for (const std::vector<int32_t>& text : texts) inputs.push_back(tokenizer_->Wrap(text));
-  return RunInputs(inputs, take);
-}
-
-absl::Status BertEncoder::RunInputs(absl::Span<const ModelInput> inputs, Take take) {
+absl::Status BertEncoder::Run(absl::Span<const ModelInput> inputs, Take take) {
   std::vector<int64_t> lengths, buckets;
   for (const ModelInput& input : inputs) {
     lengths.push_back(static_cast<int64_t>(input.ids.size()));

@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto encoder, OpenSentenceEncoder("minilm", {.truncate = true}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder->Tokens("a text"));
-//   WEFT_ASSIGN_OR_RETURN(const auto embeddings, encoder->Run({ids}));   // one for each text, [C]
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, encoder->Run(ids));   // [C]
 #ifndef WEFT_INFERENCE_ENCODE_BERT_ENCODER_H_
 #define WEFT_INFERENCE_ENCODE_BERT_ENCODER_H_
 
@@ -56,15 +56,13 @@ class BertEncoder {
   // Returns the ids of a text, without the special tokens that the model's format puts around it. If the text does not
   // fit the context, it is cut if `truncate` is set; otherwise returns InvalidArgument. options.format applies.
   absl::StatusOr<std::vector<int32_t>> Tokens(absl::string_view text) const;
-  // Returns the recorded result for each of `texts`, which are ids from Tokens. If a result has a row for each token,
-  // it includes rows for the special tokens around the text, and for padding at the end. Texts of similar lengths run
-  // together.
-  absl::StatusOr<std::vector<std::vector<float>>> Run(absl::Span<const std::vector<int32_t>> texts);
-  // Computes the same results, and calls `take` with the index and result of each text, in any order.
-  using Take = absl::FunctionRef<void(size_t text, absl::Span<const float> result)>;
-  absl::Status Run(absl::Span<const std::vector<int32_t>> texts, Take take);
-  // The same for inputs that have their special tokens already. Segments are used by encoders for pairs only.
-  absl::Status RunInputs(absl::Span<const ModelInput> inputs, Take take);
+  // Returns the recorded result for a text, ids from Tokens. If the result has a row for each token, it includes rows
+  // for the special tokens around the text, and for padding at the end.
+  absl::StatusOr<std::vector<float>> Run(absl::Span<const int32_t> text);
+  // Computes such results for inputs that have their special tokens already, and calls `take` with the index and result
+  // of each, in any order. Inputs of similar lengths run together. Segments are used by encoders for pairs only.
+  using Take = absl::FunctionRef<void(size_t input, absl::Span<const float> result)>;
+  absl::Status Run(absl::Span<const ModelInput> inputs, Take take);
   // Returns the hidden state [C] of token `position` of a text, not counting special tokens. `hidden`: the result of
   // Run for this text, [T, C], if the graph records HiddenStates.
   absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;

@@ -116,7 +116,7 @@ absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(std::vector<Example>
       row.assign(logits.begin(), logits.end());
     }
   };
-  WEFT_RETURN_IF_ERROR(encoder_->RunInputs(inputs, take));
+  WEFT_RETURN_IF_ERROR(encoder_->Run(inputs, take));
   if (task() != TextTask::kTokens) return results;
   for (size_t i = 0; i < results.size(); ++i) results[i].words = std::move(examples[i].texts);
   return results;

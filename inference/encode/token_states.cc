@@ -62,7 +62,9 @@ absl::Status MaskFiller::Fill(absl::Span<const std::vector<int32_t>> texts, Take
   };
   // Only the hidden states at masks are kept, because the hidden states of all tokens would take far more memory.
   std::vector<std::vector<Mask>> masks(texts.size());
-  WEFT_RETURN_IF_ERROR(encoder_->Run(texts, [&](size_t text, absl::Span<const float> hidden) {
+  std::vector<ModelInput> inputs;
+  for (const std::vector<int32_t>& text : texts) inputs.push_back(encoder_->tokenizer().Wrap(text));
+  WEFT_RETURN_IF_ERROR(encoder_->Run(inputs, [&](size_t text, absl::Span<const float> hidden) {
     for (size_t position = 0; position < texts[text].size(); ++position) {
       if (texts[text][position] != mask_) continue;
       const absl::Span<const float> state = encoder_->HiddenState(hidden, position);
@@ -117,7 +119,7 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
         "words, so that words can't be told apart; wanted one of WordPiece");
   }
   // A graph decides in which dtype the table is held.
-  WEFT_RETURN_IF_ERROR(vectors.encoder_->Run({vectors.pieces_}).status());
+  WEFT_RETURN_IF_ERROR(vectors.encoder_->Run(vectors.pieces_).status());
   std::vector<std::vector<float>> rows;
   for (const int32_t piece : vectors.pieces_) rows.push_back(encoder.TokenEmbedding(piece));
   vectors.token_embedding_ = Mean(std::vector<absl::Span<const float>>(rows.begin(), rows.end()));
@@ -134,11 +136,11 @@ absl::StatusOr<WordVectors::Sentence> WordVectors::Find(absl::string_view senten
 }
 
 absl::StatusOr<std::vector<std::vector<float>>> WordVectors::Contextual(const Sentence& sentence) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::vector<float>> hidden, encoder_->Run({sentence.ids}));  // [1, T, C]
+  WEFT_ASSIGN_OR_RETURN(const std::vector<float> hidden, encoder_->Run(sentence.ids));  // [T, C]
   std::vector<std::vector<float>> vectors;
   for (const size_t position : sentence.positions) {
     std::vector<absl::Span<const float>> rows;
-    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden[0], position + i));
+    for (size_t i = 0; i < pieces_.size(); ++i) rows.push_back(encoder_->HiddenState(hidden, position + i));
     vectors.push_back(Mean(rows));
   }
   return vectors;
