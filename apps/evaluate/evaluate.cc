@@ -116,8 +116,8 @@ Figures ClassFigures(const ConfusionMatrix& confusion, const std::vector<std::st
 absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, UsageError(OpenGpt(flags.model, flags.tokenizer)));
   gpt.tokenizer->ReadSpecial(flags.special_tokens);
-  const LanguageModelOptions options = {.stride = flags.stride, .runtime = flags.runtime};
-  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, UsageError(EvaluateGpt(gpt, flags.files, options)));
+  WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score,
+                        UsageError(EvaluateGpt(gpt, flags.files, flags.stride, flags.runtime)));
   const std::string perplexity = absl::StrFormat("%.4f by token, %.4f by word, %.4f by byte", score.perplexity,
                                                  score.word_perplexity, score.byte_perplexity);
   return Figures{Count("tokens", score.tokens),
@@ -185,8 +185,8 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
        {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {
     if (given(flag)) return NoUse(flag, "a BERT that guesses masked tokens");
   }
-  const MaskedTokensOptions options = {.fraction = flags.masked, .seed = flags.seed, .runtime = flags.runtime};
-  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score,
+                        UsageError(EvaluateMaskedTokens(bert, flags.files, flags.masked, flags.seed, flags.runtime)));
   return ScoreFigures(score, "masked_tokens", "masked token");
 }
 

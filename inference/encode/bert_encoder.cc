@@ -32,7 +32,7 @@ BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Rec
       runtime_(options.runtime.For(bert.model.weights.dtype())),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
-      before_(TokensBefore(*tokenizer_)),
+      before_(TokensAround(*tokenizer_).first.size()),
       config_(bert.model.config) {
   if (options.layers > 0) config_.layers = options.layers;
   if (options.format.lower_case) tokenizer_->Lowercase();
@@ -128,12 +128,6 @@ std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
 int64_t BertEncoder::BucketLength(int64_t tokens) const {
   constexpr int64_t kMinLength = 16;
   return std::min(GraphSize(tokens, kMinLength), config_.context);
-}
-
-size_t TokensBefore(const Tokenizer& tokenizer) {
-  constexpr int32_t kText = -1;  // no token has this id
-  const std::vector<int32_t> wrapped = tokenizer.Wrap({kText}).ids;
-  return static_cast<size_t>(std::find(wrapped.begin(), wrapped.end(), kText) - wrapped.begin());
 }
 
 Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs) { return bert.Encode(tokens, inputs); }

@@ -90,9 +90,6 @@ class BertEncoder {
   GraphCache<BucketSize, Bucket> buckets_;
 };
 
-// Returns the number of special tokens that the tokenizer's format puts before a text.
-size_t TokensBefore(const Tokenizer& tokenizer);
-
 // Records the hidden states of the last layer: f32 [B, T, C].
 Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs);
 

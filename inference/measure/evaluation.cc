@@ -38,7 +38,8 @@ struct MaskedBatch {
            RandomStream random, size_t length) {
     std::vector<int32_t> ids = tokenizer.Wrap(window).ids;
     std::vector<bool> maskable(ids.size());
-    std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensBefore(tokenizer)), window.size(), true);
+    std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensAround(tokenizer).first.size()), window.size(),
+                true);
     MaskedPositions masked;
     MaskTokens(maskable, 1, masking, random, absl::MakeSpan(ids), &masked);
     for (const int32_t position : masked.indices) positions.push_back(position + static_cast<int32_t>(tokens.size()));
@@ -167,10 +168,10 @@ absl::StatusOr<ClassScore> EvaluatePictures(PictureClassifier* classifier, const
 }
 
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
-                                               const LanguageModelOptions& options) {
+                                               int64_t stride, const RuntimeOptions& runtime) {
   const GptConfig& config = gpt.model.config;
-  if (options.stride < 0 || options.stride > config.context) {
-    return InvalidArgument("stride: ", options.stride, " is not between 0 and the model's context of ", config.context);
+  if (stride < 0 || stride > config.context) {
+    return InvalidArgument("stride: ", stride, " is not between 0 and the model's context of ", config.context);
   }
   if (paths.empty()) return InvalidArgument("there is no text to evaluate");
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning, BeginningOfText(*gpt.tokenizer, gpt.settings.begin));
@@ -191,7 +192,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   constexpr int64_t kTokensPerRun = 1024;  // bounds the memory that logits over a large vocabulary take
   const int64_t length = std::min(config.context, longest);
   const auto windows_of = [&](size_t size) -> TextWindows {
-    return {size, static_cast<size_t>(length), static_cast<size_t>(options.stride > 0 ? options.stride : length)};
+    return {size, static_cast<size_t>(length), static_cast<size_t>(stride > 0 ? stride : length)};
   };
   const auto max_rows = static_cast<int64_t>(windows_of(static_cast<size_t>(longest) + 1).count());
   const int64_t rows = std::clamp<int64_t>(kTokensPerRun / length, 1, max_rows);
@@ -203,7 +204,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const Var targets = graph.tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights("the model", gpt.model.weights, &parameters));
-  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss}}, options.runtime.For(gpt.model.weights.dtype()), &parameters));
+  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss}}, runtime.For(gpt.model.weights.dtype()), &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -235,7 +236,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
 }
 
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Span<const std::string> paths,
-                                                const MaskedTokensOptions& options) {
+                                                double fraction, uint64_t seed, const RuntimeOptions& runtime) {
   if (paths.empty()) return InvalidArgument("there is no text to evaluate");
   WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
   const BertConfig& config = bert.model.config;
@@ -256,9 +257,9 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
     }
   }
   const auto count_masked = [&](size_t window) {
-    return std::max<int64_t>(1, std::llround(options.fraction * static_cast<double>(window)));
+    return std::max<int64_t>(1, std::llround(fraction * static_cast<double>(window)));
   };
-  const int64_t rows = std::min(options.runtime.batch, static_cast<int64_t>(windows.size()));
+  const int64_t rows = std::min(runtime.batch, static_cast<int64_t>(windows.size()));
   const auto length = static_cast<int64_t>(longest + special);
   const int64_t guesses = rows * count_masked(longest);  // B·M
 
@@ -274,8 +275,7 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   const Var logits = model.MaskedTokens(Embedding(hidden, positions));  // [B·M, V]
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(bert.path, bert.model.weights, &parameters));
-  WEFT_RETURN_IF_ERROR(
-      graph.Compile({.fetch = {loss, correct}}, options.runtime.For(bert.model.weights.dtype()), &parameters));
+  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss, correct}}, runtime.For(bert.model.weights.dtype()), &parameters));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};
@@ -284,7 +284,7 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
     for (size_t i = begin; i < std::min(begin + static_cast<size_t>(rows), windows.size()); ++i) {
       masking.count = count_masked(windows[i].size());
       // The masked tokens depend on the seed and the window's number alone, so the size of the batch changes nothing.
-      const RandomStream random = {.seed = options.seed, .step = static_cast<uint32_t>(i)};
+      const RandomStream random = {.seed = seed, .step = static_cast<uint32_t>(i)};
       batch.Add(tokenizer, windows[i], masking, random, static_cast<size_t>(length));
     }
     batch.tokens.resize(static_cast<size_t>(rows * length));

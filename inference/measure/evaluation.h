@@ -1,7 +1,7 @@
 // These functions measure models on data: the loss and perplexity of language models, and the figures of classifiers.
 //
 //   WEFT_ASSIGN_OR_RETURN(const OpenedGpt gpt, OpenGpt("runs/gpt-1", ""));
-//   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, {"validation.txt"}, {.stride = 256}));
+//   WEFT_ASSIGN_OR_RETURN(const LanguageModelScore score, EvaluateGpt(gpt, {"validation.txt"}, /*stride=*/256, {}));
 //   score.loss   // nats per token
 //
 // A function returns an error if there is no file, if a file can't be read or has no tokens, or if an execution fails.
@@ -54,26 +54,18 @@ struct LanguageModelScore {
   double word_perplexity = 0, byte_perplexity = 0;
   double bits_per_byte = 0;  // the logarithm of `byte_perplexity` to base 2
 };
-struct LanguageModelOptions {
-  int64_t stride = 0;           // number of tokens from one window to the next, at most the context; 0: the context
-  RuntimeOptions runtime = {};  // without the batch
-};
 // Predicts each token of the files' texts once, from the tokens before it in its window. A window has as many tokens as
-// the context. By default, windows do not overlap. With a stride, each window after a text's first one predicts only
-// its last `stride` tokens, from context - stride + 1 tokens or more. BeginningOfText's tokens come first in each text,
-// and are not predicted. Returns InvalidArgument if the stride is negative or greater than the context.
+// the context. With stride 0, windows do not overlap. Otherwise each window after a text's first one predicts only its
+// last `stride` tokens, from context - stride + 1 tokens or more. BeginningOfText's tokens come first in each text, and
+// are not predicted. Returns InvalidArgument if the stride is negative or greater than the context.
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
-                                               const LanguageModelOptions& options);
+                                               int64_t stride, const RuntimeOptions& runtime);
 
-struct MaskedTokensOptions {
-  double fraction = 0.15;       // fraction of the tokens to mask
-  uint64_t seed = 1;            // chooses the masked tokens, together with the window's number
-  RuntimeOptions runtime = {};  // the score does not depend on the batch
-};
-// Masks `fraction` of the tokens in each window of the files' texts, at least one, and predicts them. With its special
-// tokens, a window fills the context; windows do not overlap. Returns InvalidArgument if CheckGuessesMasked does.
+// Masks `fraction` of the tokens in each window of the files' texts, at least one, and predicts them. The seed and the
+// window's number choose the masked tokens, so the score does not depend on the batch. With its special tokens, a
+// window fills the context; windows do not overlap. Returns InvalidArgument if CheckGuessesMasked does.
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Span<const std::string> paths,
-                                                const MaskedTokensOptions& options);
+                                                double fraction, uint64_t seed, const RuntimeOptions& runtime);
 
 }  // namespace weft
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -114,11 +115,7 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
     if (!opened->lists) opened->after = search.end;
     return absl::OkStatus();
   }
-  constexpr int32_t kText = -1;
-  const std::vector<int32_t> format = opened->source->Wrap({kText}).ids;
-  const auto text = absl::c_find(format, kText);
-  opened->before.assign(format.begin(), text);
-  opened->after.assign(text + 1, format.end());
+  std::tie(opened->before, opened->after) = TokensAround(*opened->source);
   const std::string early = settings.early_stopping.value_or("false");
   search = {.beam = settings.num_beams.value_or(1),
             .length_penalty = settings.length_penalty.value_or(1),
@@ -180,6 +177,13 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   return gpt;
 }
 
+std::pair<std::vector<int32_t>, std::vector<int32_t>> TokensAround(const Tokenizer& tokenizer) {
+  constexpr int32_t kText = -1;  // no token has this id
+  const std::vector<int32_t> format = tokenizer.Wrap({kText}).ids;
+  const auto text = absl::c_find(format, kText);
+  return {{format.begin(), text}, {text + 1, format.end()}};
+}
+
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer, std::optional<int32_t> begin) {
   std::vector<int32_t> ids = tokenizer.Wrap({}).ids;
   const SpecialTokens& special = tokenizer.special_tokens();
@@ -211,11 +215,9 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
   const Tokenizer& tokenizer = *gpt.tokenizer;
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(prompt));
   if (ids.empty()) return BeginningOfText(tokenizer, gpt.settings.begin);
-  constexpr int32_t kText = -1;
-  const std::vector<int32_t> around = tokenizer.Wrap({kText}).ids;
   ids = tokenizer.Wrap(ids).ids;
   // An end token with which the prompt itself ends stays.
-  const bool adds_end = around.back() != kText && ids.back() == tokenizer.special_tokens().end;
+  const bool adds_end = !TokensAround(tokenizer).second.empty() && ids.back() == tokenizer.special_tokens().end;
   if (adds_end && !gpt.settings.published) ids.pop_back();
   return ids;
 }
