@@ -15,6 +15,7 @@
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/encode/bert_encoder.h"
+#include "weft/inference/runtime/sampling.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/text/data/masking.h"
@@ -76,10 +77,7 @@ ClassScore ScoreClasses(absl::Span<const std::vector<float>> logits, absl::Span<
   std::vector<int32_t> predicted;
   for (size_t i = 0; i < logits.size(); ++i) {
     const auto highest = std::max_element(logits[i].begin(), logits[i].end());
-    const double max = *highest;
-    double sum = 0;
-    for (const float logit : logits[i]) sum += std::exp(logit - max);
-    score.loss += max + std::log(sum) - logits[i][static_cast<size_t>(classes[i])];
+    score.loss += LogSumExp(logits[i]) - logits[i][static_cast<size_t>(classes[i])];
     predicted.push_back(static_cast<int32_t>(highest - logits[i].begin()));
     score.accuracy += predicted.back() == classes[i] ? 1 : 0;
   }

@@ -25,6 +25,7 @@ constexpr size_t kMaxLabel = 32;        // characters of a label
 constexpr size_t kMaxColumnLabel = 10;  // characters of a label at the head of a column
 
 double Ratio(double a, double b) { return b == 0 ? 0 : a / b; }
+double Ratio(int64_t a, int64_t b) { return Ratio(static_cast<double>(a), static_cast<double>(b)); }
 
 // Adds `weight` times the figures of `from` to `mean`.
 void AddTo(Quality* mean, const Quality& from, double weight) {
@@ -126,18 +127,18 @@ ClassReport ReportClasses(const ConfusionMatrix& confusion) {
     const int64_t support = absl::c_accumulate(confusion[i], int64_t{0});
     int64_t predictions = 0;
     for (const std::vector<int64_t>& row : confusion) predictions += row[i];
-    const auto hits = static_cast<double>(confusion[i][i]);
-    report.classes.push_back({.precision = Ratio(hits, static_cast<double>(predictions)),
-                              .recall = Ratio(hits, static_cast<double>(support)),
-                              .f1 = Ratio(2 * hits, static_cast<double>(predictions + support)),
+    const int64_t hits = confusion[i][i];
+    report.classes.push_back({.precision = Ratio(hits, predictions),
+                              .recall = Ratio(hits, support),
+                              .f1 = Ratio(2 * hits, predictions + support),
                               .support = support});
     examples += support;
     occurring += predictions + support > 0 ? 1 : 0;
   }
   for (const Quality& quality : report.classes) {
     // A class that does not occur has only zeros.
-    AddTo(&report.macro, quality, Ratio(1, static_cast<double>(occurring)));
-    AddTo(&report.weighted, quality, Ratio(static_cast<double>(quality.support), static_cast<double>(examples)));
+    AddTo(&report.macro, quality, Ratio(int64_t{1}, occurring));
+    AddTo(&report.weighted, quality, Ratio(quality.support, examples));
   }
   report.macro.support = report.weighted.support = examples;
   return report;
@@ -228,7 +229,7 @@ Quality MeanOf(const std::map<std::string, Quality>& types, WeightOf weight_of) 
     mean.support += figures.support;
     sum += weight;
   }
-  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = sum == 0 ? 0 : *figure / sum;
+  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = Ratio(*figure, sum);
   return mean;
 }
 
@@ -253,11 +254,10 @@ void TaggingScore::Add(absl::Span<const std::string> right, absl::Span<const std
 }
 
 Quality TaggingScore::FiguresOf(const Counts& counts) {
-  const auto fraction = [](auto a, auto b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); };
-  Quality figures = {.precision = fraction(counts.both, counts.predicted),
-                     .recall = fraction(counts.both, counts.right),
+  Quality figures = {.precision = Ratio(counts.both, counts.predicted),
+                     .recall = Ratio(counts.both, counts.right),
                      .support = counts.right};
-  figures.f1 = fraction(2 * figures.precision * figures.recall, figures.precision + figures.recall);
+  figures.f1 = Ratio(2 * figures.precision * figures.recall, figures.precision + figures.recall);
   return figures;
 }
 
@@ -285,9 +285,7 @@ std::map<std::string, Quality> TaggingScore::ByType() const {
   return figures;
 }
 
-double TaggingScore::accuracy() const {
-  return words_ == 0 ? 0 : static_cast<double>(equal_) / static_cast<double>(words_);
-}
+double TaggingScore::accuracy() const { return Ratio(equal_, words_); }
 
 std::string TaggingScore::Report() const {
   constexpr absl::string_view kWidest = "weighted avg";

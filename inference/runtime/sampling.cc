@@ -56,6 +56,13 @@ std::vector<double> Probabilities(absl::Span<const float> logits) {
   return probabilities;
 }
 
+double LogSumExp(absl::Span<const float> logits) {
+  const double highest = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - highest);
+  return highest + std::log(sum);
+}
+
 absl::Status Validate(const SamplingOptions& options) {
   const auto invalid = [](const char* name, double value, const char* wanted) {
     return InvalidArgument(name, ": ", value, " is not ", wanted);
@@ -92,10 +99,7 @@ void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& optio
 }
 
 std::vector<TokenLogprob> Logprobs(absl::Span<const float> logits, int32_t token, size_t count, size_t tokens) {
-  const double highest = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - highest);
-  const double total = highest + std::log(sum);
+  const double total = LogSumExp(logits);
   std::vector<int32_t> ranked = Largest(logits.first(tokens), count);
   ranked.insert(ranked.begin(), token);
   std::vector<TokenLogprob> result;
@@ -134,8 +138,7 @@ int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& optio
   }
   if (options.top_p < 1) KeepShare(options.top_p, &candidates);
   if (options.min_p > 0) {
-    const auto unlikely = [&](const Candidate& each) { return each.weight < options.min_p; };
-    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), unlikely), candidates.end());
+    std::erase_if(candidates, [&](const Candidate& each) { return each.weight < options.min_p; });
   }
   if (options.typical_p < 1) {
     SortByTypicality(&candidates);

@@ -38,8 +38,9 @@ struct SamplingOptions {
   uint64_t seed = 0;  // equal seeds give equal texts
 };
 
-// Returns softmax(logits), computed in f64.
+// Return softmax(logits), and the logarithm of its denominator, log Σ e^logit. Both are computed in f64.
 std::vector<double> Probabilities(absl::Span<const float> logits);
+double LogSumExp(absl::Span<const float> logits);
 
 // Returns the indices of the `count` largest values, or of all if there are fewer, largest first. Equal values rank by
 // their index.
