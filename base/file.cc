@@ -128,19 +128,6 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   return file.Commit(if_there);
 }
 
-absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size) {
-  struct stat about;  // opening a pipe may wait for its writer, and closing it may end the writer
-  if (stat(path.c_str(), &about) != 0) return LastError("open", path);
-  if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
-  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0 || fstat(file.get(), &about) != 0) return LastError("open", path);
-  // Checked again, because another file may have taken the path since.
-  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
-  *size = about.st_size;
-  return file;
-}
-
 absl::StatusOr<NewFile> NewFile::Create(const std::string& path) {
   const std::string temporary = TemporaryFor(path);
   Descriptor file = weft::Create(temporary);

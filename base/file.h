@@ -76,10 +76,6 @@ class Descriptor {
   int fd_;
 };
 
-// Opens a regular file for reading, and sets `*size` to its bytes. Errors: NotFound if the file is missing,
-// InvalidArgument if it is a folder or not a regular file, otherwise the reason that the system gives.
-absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size);
-
 // A file that is written in several calls, with the guarantees of WriteFile: `path` names the new file only after
 // Commit. Without Commit, the temporary file is removed.
 class NewFile {

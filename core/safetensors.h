@@ -19,7 +19,7 @@
 #include "weft/base/arena.h"
 #include "weft/base/checksum.h"
 #include "weft/base/file.h"
-#include "weft/base/mapped_file.h"
+#include "weft/base/regular_file.h"
 #include "weft/core/tensor.h"
 
 namespace weft {

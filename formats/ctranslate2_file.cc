@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "weft/base/file.h"
-#include "weft/base/mapped_file.h"
+#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"

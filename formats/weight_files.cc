@@ -15,7 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
-#include "weft/base/random_access_file.h"
+#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/all_containers.h"

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/base/random_access_file.h"
+#include "weft/base/regular_file.h"
 #include "weft/text/data/corpus.h"
 
 namespace weft {
