@@ -4,7 +4,6 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
@@ -17,7 +16,6 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/run_path.h"
 #include "weft/models/lora.h"
 
 namespace weft {
@@ -194,18 +192,6 @@ absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder) {
 
 bool IsAdapter(const std::string& folder) {
   return !Exists(folder + "/config.json") && Exists(absl::StrCat(folder, "/", kAdapterConfig));
-}
-
-std::string BaseOf(const std::string& model) {
-  const absl::StatusOr<AdapterConfig> config = IsAdapter(model) ? ReadAdapterConfig(model) : AdapterConfig{model};
-  return ParseRunPath(config.ok() ? config->base : model).folder;
-}
-
-std::string TokenizerOf(const std::string& model) {
-  const fs::path base = BaseOf(model), folder = base.parent_path(), own = folder / "tokenizer.bin";
-  std::error_code error;
-  if (!fs::is_regular_file(base, error)) return base.string();
-  return Exists(own.string()) ? own.string() : folder.empty() ? "." : folder.string();
 }
 
 absl::StatusOr<std::vector<NamedTensor>> MergeAdapters(absl::Span<const NamedTensor> tensors, double scale,

@@ -51,12 +51,6 @@ struct AdapterConfig {
 absl::StatusOr<AdapterConfig> ReadAdapterConfig(const std::string& folder);
 // Reports whether `folder` has an adapter_config.json and no config.json of a model or run.
 bool IsAdapter(const std::string& folder);
-// Returns the path of the base model, which has the tokenizer, if `model` is a folder of an adapter. Otherwise, or if
-// the adapter can't be read, returns `model`. The result has no "@WEIGHTS" (run_path.h).
-std::string BaseOf(const std::string& model);
-// Returns the file or folder from which `model`'s own tokenizer is loaded: BaseOf(model) or, if that is a file,
-// tokenizer.bin beside it. If there is no such file, returns the folder that contains the model's file.
-std::string TokenizerOf(const std::string& model);
 
 // Returns `tensors` without the adapters of the layers among them. Each layer's weight is merged, in bytes of `arena`;
 // other tensors keep their bytes. An adapter without a layer is returned unchanged. Returns InvalidArgument if A, B and

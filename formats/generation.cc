@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/adapters.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/published.h"
+#include "weft/formats/run_folder.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,7 @@
 #include "weft/formats/adapters.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
-#include "weft/formats/run_path.h"
+#include "weft/formats/run_folder.h"
 #include "weft/formats/weight_files.h"
 #include "weft/formats/write_weights.h"
 

@@ -7,7 +7,6 @@
 #include "weft/core/parameters.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
-#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace {

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -21,10 +22,29 @@
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/adapters.h"
-#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace fs = std::filesystem;
+
+RunPath ParseRunPath(const std::string& path) {
+  const size_t at = path.rfind('@');
+  if (at == std::string::npos || at + 1 == path.size() || Exists(path)) return {path, ""};
+  std::string folder = path.substr(0, at);
+  if (!Exists(folder + "/config.json")) return {path, ""};
+  return {std::move(folder), path.substr(at + 1)};
+}
+
+std::string BaseOf(const std::string& model) {
+  const absl::StatusOr<AdapterConfig> config = IsAdapter(model) ? ReadAdapterConfig(model) : AdapterConfig{model};
+  return ParseRunPath(config.ok() ? config->base : model).folder;
+}
+
+std::string TokenizerOf(const std::string& model) {
+  const fs::path base = BaseOf(model), folder = base.parent_path(), own = folder / "tokenizer.bin";
+  std::error_code error;
+  if (!fs::is_regular_file(base, error)) return base.string();
+  return Exists(own.string()) ? own.string() : folder.empty() ? "." : folder.string();
+}
 
 bool IsRunConfig(const nlohmann::ordered_json& config, absl::string_view name) {
   return config.is_object() && config.contains("command") && config["command"] == absl::StrCat("train ", name);

@@ -9,7 +9,6 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/core/parameters.h"
-#include "weft/formats/run_path.h"
 
 namespace weft {
 namespace {

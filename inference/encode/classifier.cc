@@ -15,7 +15,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"
-#include "weft/formats/run_path.h"
 #include "weft/inference/runtime/sampling.h"
 #include "weft/text/data/lines.h"
 

@@ -15,7 +15,6 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/adapters.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"

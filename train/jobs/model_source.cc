@@ -9,9 +9,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "weft/base/status.h"
-#include "weft/formats/adapters.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/model_formats.h"
+#include "weft/formats/run_folder.h"
 #include "weft/models/lora.h"
 #include "weft/models/options.h"
 
