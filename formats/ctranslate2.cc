@@ -17,7 +17,6 @@
 #include "weft/formats/ctranslate2_file.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
-#include "weft/formats/translation_tokenizer.h"
 #include "weft/formats/weights.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

@@ -18,7 +18,7 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
-#include "weft/formats/translation_tokenizer.h"
+#include "weft/formats/token_texts.h"
 #include "weft/models/layers.h"
 
 namespace weft {
