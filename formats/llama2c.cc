@@ -119,10 +119,9 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ord
   for (const ParameterSpec& spec : ParametersOf(gpt)) types[spec.name] = spec.type;
   size_t at = kHeaderBytes[version];
   const auto read = [&](absl::string_view name) -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, gpt.weights.Add(std::string(name), types.at(name)));
-    std::memcpy(tensor.data, bytes.data() + at, tensor.type.bytes());
+    const Tensor tensor = {types.at(name), file.data() + at};
     at += tensor.type.bytes();
-    return absl::OkStatus();
+    return gpt.weights.AddCopy(std::string(name), tensor);
   };
   for (const std::string& name : NamesOf(config, version)) WEFT_RETURN_IF_ERROR(read(name));
   at += sizeof(float) * static_cast<size_t>(TableSize(config, version));

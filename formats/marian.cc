@@ -238,9 +238,7 @@ absl::Status Reshape(const std::string& from, const std::string& to, const Shape
   if (tensor == nullptr || tensor->type.shape.elements() != shape.elements()) return absl::OkStatus();
   const Tensor old = *tensor;
   WEFT_RETURN_IF_ERROR(weights->Apply({{from, {}}}));
-  WEFT_ASSIGN_OR_RETURN(const Tensor copy, weights->Add(to, {kF32, shape}));
-  std::memcpy(copy.data, old.data, old.type.bytes());
-  return absl::OkStatus();
+  return weights->AddCopy(to, {{old.type.dtype, shape}, old.data});
 }
 
 constexpr char kLogitsBias[] = "final_logits_bias", kHeadBias[] = "lm_head.bias";

@@ -99,8 +99,7 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
   if (table == nullptr) return InvalidArgument("the model has no 'wte.weight'");
   const Tensor tied = *table;
   WEFT_RETURN_IF_ERROR(model.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
-  WEFT_ASSIGN_OR_RETURN(const Tensor head, model.weights.Add("lm_head.weight", tied.type));
-  std::copy(tied.data, tied.data + tied.type.bytes(), head.data);
+  WEFT_RETURN_IF_ERROR(model.weights.AddCopy("lm_head.weight", tied));
   return WriteModelFolder(folder, json, model.weights);
 }
 

@@ -1,7 +1,6 @@
 // This file defines the format of adapters by PEFT: adapter_config.json and adapter_model.safetensors (adapters.h). The
 // model that is read is the base model with the adapters merged into its weights. WriteAdapter writes adapters alone.
 // PEFT names a tensor "base_model.model.", then the layer's name in Hugging Face's model, then ".lora_A.weight".
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -63,9 +62,7 @@ absl::StatusOr<Weights> ReadTensors(const std::string& path) {
 // Gives the tensor `named.name` of `weights` the type and bytes of `named`.
 absl::Status Replace(const NamedTensor& named, Weights* weights) {
   WEFT_RETURN_IF_ERROR(weights->Apply({{named.name, {}}}));
-  WEFT_ASSIGN_OR_RETURN(const Tensor to, weights->Add(named.name, named.tensor.type));
-  std::memcpy(to.data, named.tensor.data, to.type.bytes());
-  return absl::OkStatus();
+  return weights->AddCopy(named.name, named.tensor);
 }
 
 // PEFT gives a layer with an adapter, or a layer that it saves as a whole, weights of its own. So if the layer is a
@@ -122,9 +119,7 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
       return InvalidArgument("'", published, "' is neither of a low-rank adapter nor of modules_to_save");
     }
     Weights& list = saves ? saved : whole;
-    if (list.Find(name) != nullptr) continue;
-    WEFT_ASSIGN_OR_RETURN(const Tensor to, list.Add(name, tensor.type));
-    std::memcpy(to.data, tensor.data, tensor.type.bytes());
+    if (list.Find(name) == nullptr) WEFT_RETURN_IF_ERROR(list.AddCopy(name, tensor));
   }
   for (Weights* const each : {&whole, &saved}) {
     if (each == &saved) WEFT_RETURN_IF_ERROR(Untie(changed, model));
@@ -166,9 +161,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json&) {
 absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters) {
   Weights weights;
   for (const std::string& name : parameters.Names(Parameters::kTrained)) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, parameters.Find(name));
-    WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(name, tensor.type));
-    std::memcpy(to.data, tensor.data, tensor.type.bytes());
+    WEFT_RETURN_IF_ERROR(weights.AddCopy(name, *parameters.Find(name)));
   }
   const ModelFamily* const family = FamilyOfType(adapter.model_type);
   const bool renamed = family != nullptr && !family->prefix.empty() && adapter.model_type == family->model_types[0];

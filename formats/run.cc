@@ -1,6 +1,5 @@
 // This file defines the format of training runs, which is only read. config.json describes the model. The weights are
 // mapped from their file or, if they must be put together, loaded by LoadRunWeights.
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "weft/base/status.h"
@@ -49,8 +48,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& run) {
   WEFT_RETURN_IF_ERROR(LoadRunWeights(path, &parameters));
   Weights weights;
   for (const ParameterSpec& spec : specs) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor to, weights.Add(spec.name, spec.type));
-    std::memcpy(to.data, parameters.Find(spec.name)->data, spec.type.bytes());
+    WEFT_RETURN_IF_ERROR(weights.AddCopy(spec.name, *parameters.Find(spec.name)));
   }
   return with(std::move(weights));
 }

@@ -264,6 +264,12 @@ absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {
   return tensor;
 }
 
+absl::Status Weights::AddCopy(const std::string& name, Tensor from) {
+  WEFT_ASSIGN_OR_RETURN(const Tensor to, Add(name, from.type));
+  std::memcpy(to.data, from.data, from.type.bytes());
+  return absl::OkStatus();
+}
+
 absl::Status Weights::Apply(const std::vector<Rule>& rules) {
   std::vector<NamedTensor> renamed;
   absl::flat_hash_map<std::string, std::string> origins;  // by new name

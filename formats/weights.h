@@ -67,6 +67,8 @@ class Weights {
   absl::Status ConvertToF32();
   // Adds a tensor of zeros.
   absl::StatusOr<Tensor> Add(const std::string& name, TensorType type);
+  // Adds a copy of `from`, which may be a tensor of this list.
+  absl::Status AddCopy(const std::string& name, Tensor from);
 
   // One change of a tensor's name or layout.
   struct Rule {
