@@ -14,7 +14,7 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/ctranslate2_file.h"
+#include "weft/formats/ctranslate2_bin.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
 #include "weft/formats/weights.h"
