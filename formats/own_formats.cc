@@ -1,5 +1,8 @@
-// This file defines Weft's own format for models that are used and no longer trained. Its weights may have fewer bytes
-// than f32, and inference maps them from the file as they are.
+// This file defines Weft's own formats. The format of training runs is only read: config.json describes the model, and
+// the weights are mapped from their file or, if they must be put together, loaded by LoadRunWeights.
+//
+// The format "weft" is for models that are used and no longer trained. Its weights may have fewer bytes than f32, and
+// inference maps them from the file as they are.
 //
 // config.json has the keys of a run's config.json that describe the model, and:
 //
@@ -16,13 +19,61 @@
 #include "weft/base/arena.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
+#include "weft/core/parameters.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/published.h"
+#include "weft/formats/run_folder.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Returns the model_type of the model under the key "model", or null if there is none.
+const Json* FindTypeOfModel(const Json& config) {
+  const auto model = config.find("model");
+  return model != config.end() && model->is_object() ? FindModelType(*model) : nullptr;
+}
+
+// Returns the model family of a run with the config.json `run`. For a GPT, the model's options are keys at the top
+// level of `run`. For any other model, its configuration is under the key "model".
+absl::StatusOr<const ModelFamily*> FamilyOfRun(const Json& run) {
+  if (IsRunConfig(run, "gpt")) return &PublishedGpt::kFamily;
+  const Json* const type = FindTypeOfModel(run);
+  const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
+  if (family != nullptr && family != &PublishedGpt::kFamily && family->from_run != nullptr) return family;
+  return InvalidArgument("the run is of ", run["command"].dump(), ", and model.model_type is ",
+                         type == nullptr ? "null" : type->dump(),
+                         ", which is not supported; wanted a run of train gpt, \"bert\", \"transformer\" or \"vit\"");
+}
+
+absl::StatusOr<PublishedModel> ReadRun(const std::string& path, const Json& run) {
+  const std::string folder = ParseRunPath(path).folder;
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfRun(run), ConfigPath(folder)));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, Annotate(family->from_run(folder, run), ConfigPath(folder)));
+
+  const std::vector<ParameterSpec> specs = ParametersOf(model);
+  const auto with = [&](Weights weights) {
+    WeightsOf(model) = std::move(weights);
+    return std::move(model);
+  };
+  if (const std::string file = RunWeightsFile(path); !file.empty()) {
+    absl::StatusOr<Weights> mapped = Weights::ReadStored(file, WantedChecksum::kOfRun);
+    // LoadRunWeights below tells more about a damaged file.
+    if (mapped.ok()) {
+      WEFT_RETURN_IF_ERROR(Parameters::Check(file, mapped->tensors(), specs));
+      return with(*std::move(mapped));
+    }
+  }
+  Parameters parameters({.draw = false});
+  WEFT_RETURN_IF_ERROR(parameters.Create(specs));
+  WEFT_RETURN_IF_ERROR(LoadRunWeights(path, &parameters));
+  Weights weights;
+  for (const ParameterSpec& spec : specs) {
+    WEFT_RETURN_IF_ERROR(weights.AddCopy(spec.name, *parameters.Find(spec.name)));
+  }
+  return with(std::move(weights));
+}
 
 constexpr char kMark[] = "format", kName[] = "weft", kVersionKey[] = "version";
 constexpr int kVersion = 1;
@@ -36,8 +87,7 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
     return InvalidArgument("version is ", version.dump(), ", but this program reads version ", kVersion,
                            "; weft quantize writes the model anew");
   }
-  const auto model = config.find("model");
-  const Json* const type = model != config.end() && model->is_object() ? FindModelType(*model) : nullptr;
+  const Json* const type = FindTypeOfModel(config);
   const ModelFamily* const family = type != nullptr ? FamilyOfType(*type) : nullptr;
   if (family != nullptr && family->from_run != nullptr) return family;
   return InvalidArgument("model.model_type is ", type == nullptr ? "missing" : type->dump(),
@@ -94,6 +144,14 @@ absl::Status Write(const PublishedModel& model, const std::string& folder, const
 }
 
 }  // namespace
+
+constexpr Format kRunFormat = {
+    .name = "run",
+    .mark = "",
+    .recognizes = [](const Json& config) { return config.contains("command"); },
+    .family = FamilyOfRun,
+    .read = ReadRun,
+};
 
 constexpr Format kWeftFormat = {
     .name = kName,
