@@ -8,7 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "weft/tests/subprocess.h"
 #include "weft/tests/weft_program.h"
-#include "weft/text/measures/bleu.h"
+#include "weft/text/measures/translation_measures.h"
 
 namespace weft {
 namespace {

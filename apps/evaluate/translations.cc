@@ -15,7 +15,6 @@
 #include "weft/inference/generate/line_translator.h"
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"
-#include "weft/text/measures/bleu.h"
 #include "weft/text/measures/ngrams.h"
 #include "weft/text/measures/paired_bootstrap.h"
 #include "weft/text/measures/translation_measures.h"

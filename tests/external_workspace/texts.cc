@@ -9,7 +9,7 @@
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/measures/bleu.h"
+#include "weft/text/measures/translation_measures.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
 
 absl::Status Tokenize() {

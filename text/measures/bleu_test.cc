@@ -1,6 +1,4 @@
 // The expected numbers are sacreBLEU 2.6.0's.
-#include "weft/text/measures/bleu.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/text/measures/translation_measures.h"
 
 namespace weft {
 namespace {

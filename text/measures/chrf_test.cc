@@ -1,7 +1,5 @@
 // The expected numbers are sacreBLEU 2.6.0's: CHRF().corpus_score(translations, references).score, with word_order=2
 // for chrF++ and lowercase=True, and BLEU() for several references.
-#include "weft/text/measures/chrf.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/text/measures/bleu.h"
+#include "weft/text/measures/translation_measures.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 // A measure computes the score of any set of lines from the sums of their counts, so that other sets need no new
 // counting.
 //
-//   WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, references));   // bleu.h
+//   WEFT_ASSIGN_OR_RETURN(const LineCounts counts, BleuCounts(translations, references));   // translation_measures.h
 //   const BleuScore bleu = BleuOf(Sum(counts));
 #ifndef WEFT_TEXT_MEASURES_NGRAMS_H_
 #define WEFT_TEXT_MEASURES_NGRAMS_H_

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/text/measures/bleu.h"
-#include "weft/text/measures/chrf.h"
+#include "weft/text/measures/translation_measures.h"
 
 namespace weft {
 namespace {
