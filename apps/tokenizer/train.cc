@@ -12,7 +12,7 @@
 #include "weft/base/cores.h"
 #include "weft/base/status.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/learn/tokenizer_folder.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

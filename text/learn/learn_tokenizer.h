@@ -2,7 +2,7 @@
 //
 //   LearnTokenizerOptions options = {.kind = "wordpiece", .vocabulary = 8000};
 //   WEFT_ASSIGN_OR_RETURN(const LearntTokenizer learnt, LearnTokenizer({"a.txt", "b.txt.gz"}, options));
-//   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", learnt.file));       // tokenizer_folder.h
+//   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", learnt.file));       // load_tokenizer.h
 //
 //   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));

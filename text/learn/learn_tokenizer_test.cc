@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/file.h"
-#include "weft/text/learn/tokenizer_folder.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 

@@ -1,6 +1,9 @@
-// LoadTokenizer loads a tokenizer from the files of a published model or of a training run.
+// LoadTokenizer loads a tokenizer from the files of a published model or of a training run. WriteTokenizerFolder writes
+// one to a folder of its own.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer("bert-base-uncased"));
+//   WEFT_RETURN_IF_ERROR(CheckTokenizerFolder("tokenizer", /*overwrite=*/false));   // before long work
+//   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", {"tokenizer.json", contents}));
 //
 // Each kind of file is defined in a source file of its own (tokenizer_kind.h), and is a row of the table in
 // load_tokenizer.cc.
@@ -11,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/text/tokenizers/tokenizer.h"
 
@@ -39,6 +43,13 @@ struct NamedContents {
 
 // Reads the files that LoadTokenizer(path) reads. Written to another folder, they are the same tokenizer.
 absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path);
+
+// Returns AlreadyExists if WriteTokenizerFolder must not write `folder`: it is a file, or has files. With `overwrite`,
+// it may have the files of a tokenizer, but no others. Also returns the error of a place where nothing can be written.
+absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite);
+// Writes `file` to `folder`, which it makes if necessary. Removes the files of other tokenizers there, because
+// LoadTokenizer takes the first kind of file that it finds.
+absl::Status WriteTokenizerFolder(const std::string& folder, const NamedContents& file);
 
 }  // namespace weft
 

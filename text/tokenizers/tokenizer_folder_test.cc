@@ -1,11 +1,10 @@
-#include "weft/text/learn/tokenizer_folder.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/file.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {
