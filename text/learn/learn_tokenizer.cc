@@ -32,6 +32,7 @@ namespace {
 using Paths = std::vector<std::string>;
 using Options = LearnTokenizerOptions;
 
+constexpr char kUnigram[] = "unigram";
 constexpr int64_t kMinFrequency = 2, kLimitAlphabet = 1000, kMaxSentenceLength = 4192;
 
 absl::Status NoText() { return InvalidArgument("the texts are empty: there is nothing to learn from"); }
@@ -221,7 +222,7 @@ absl::StatusOr<std::vector<std::string>> ReadLines(const Paths& paths, size_t ma
   return lines;
 }
 
-absl::StatusOr<LearntTokenizer> LearnPieces(const Paths& paths, const Options& options, const char* model_type) {
+absl::StatusOr<LearntTokenizer> LearnPieces(const Paths& paths, const Options& options) {
   LearntTokenizer learnt;
   WEFT_ASSIGN_OR_RETURN(const Vocabulary special, SpecialVocabulary(options, {}));
   if (options.vocabulary < 4 + special.size()) {  // one for the text
@@ -237,7 +238,7 @@ absl::StatusOr<LearntTokenizer> LearnPieces(const Paths& paths, const Options& o
                                                        " lines are longer than ", max_bytes, " bytes");
   }
   std::map<std::string, std::string> flags = {
-      {"model_type", model_type},
+      {"model_type", options.kind == kUnigram ? "unigram" : "bpe"},
       {"vocab_size", absl::StrCat(options.vocabulary)},
       {"num_threads", "16"},  // spm_train's default; the sums of a unigram model depend on it
       {"max_sentence_length", absl::StrCat(max_bytes)},
@@ -255,14 +256,6 @@ absl::StatusOr<LearntTokenizer> LearnPieces(const Paths& paths, const Options& o
   return learnt;
 }
 
-absl::StatusOr<LearntTokenizer> LearnUnigram(const Paths& paths, const Options& options) {
-  return LearnPieces(paths, options, "unigram");
-}
-
-absl::StatusOr<LearntTokenizer> LearnSentencePieceBpe(const Paths& paths, const Options& options) {
-  return LearnPieces(paths, options, "bpe");
-}
-
 enum Family : uint8_t { kByteLevel = 1, kWordPiece = 2, kSentencePiece = 4 };
 
 constexpr struct Kind {
@@ -272,8 +265,8 @@ constexpr struct Kind {
 } kKinds[] = {
     {"byte-level-bpe", kByteLevel, LearnByteLevel},
     {"wordpiece", kWordPiece, LearnWordPiece},
-    {"unigram", kSentencePiece, LearnUnigram},
-    {"sentencepiece-bpe", kSentencePiece, LearnSentencePieceBpe},
+    {kUnigram, kSentencePiece, LearnPieces},
+    {"sentencepiece-bpe", kSentencePiece, LearnPieces},
 };
 
 // Returns InvalidArgument if `options` has a setting that `kind` lacks.
