@@ -1,4 +1,4 @@
-#include "weft/apps/convert/convert_rows.h"
+#include "weft/apps/convert/removal_on_signal.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-TEST(ConvertRowsTest, ASignalRemovesTheTemporaryFolder) {
+TEST(RemovalOnSignalTest, ASignalRemovesTheTemporaryFolder) {
   const std::string folder = ::testing::TempDir() + "/out/1.tmp";
   for (const int signal : {SIGINT, SIGTERM}) {
     std::filesystem::create_directories(folder + "/sub");
@@ -28,7 +28,7 @@ TEST(ConvertRowsTest, ASignalRemovesTheTemporaryFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder));
 }
 
-TEST(ConvertRowsTest, AHeldSignalWaitsForTheEnd) {
+TEST(RemovalOnSignalTest, AHeldSignalWaitsForTheEnd) {
   const std::string folder = ::testing::TempDir() + "/held", marker = folder + "/moved";
   std::filesystem::create_directories(folder);
   const auto hold = [&] {

@@ -1,31 +1,9 @@
-// These rows and the note are shared by `weft import`, `weft export` and `weft quantize`.
-#include "weft/apps/convert/convert_rows.h"
+#include "weft/apps/convert/removal_on_signal.h"
 
 #include <filesystem>
 #include <system_error>
 
-#include "absl/strings/str_join.h"
-#include "weft/apps/memory_note.h"
-#include "weft/base/status.h"
-
 namespace weft {
-
-Hyperparameters ConvertRows(ConvertOptions* options) {
-  return {
-      {"tokenizer",
-       "the tokenizer's file or folder; without this flag, the files beside the model",
-       &options->tokenizer,
-       {.type = "FILE_OR_FOLDER"}},
-      {"overwrite", "if the folder is not empty, replace the files of a model in it", &options->overwrite},
-      {"max-shard-size",
-       "divide the weights into files model-00001-of-00005.safetensors of at most this size; without this flag, one "
-       "file",
-       &options->max_shard_size,
-       {.is_bytes = true}},
-      {"ignore-extra-tensors", "leave out tensors that the model does not have, and name them on stderr",
-       &options->read.ignore_extra_tensors},
-  };
-}
 
 // The wake-up signal ends the thread. A signal that the program ignores stays ignored, as nohup needs.
 RemovalOnSignal::RemovalOnSignal(const std::string& folder) {
@@ -62,14 +40,6 @@ void RemovalOnSignal::Hold() {
 RemovalOnSignal::~RemovalOnSignal() {
   Hold();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-}
-
-absl::Status WriteConverted(const ModelConversion& conversion) {
-  RemovalOnSignal removal(conversion.TemporaryFolder());
-  WEFT_RETURN_IF_ERROR(conversion.Write([&] { removal.Hold(); }));
-  if (conversion.extra().empty()) return absl::OkStatus();
-  PrintNotes({"left out, because the model does not have them: " + absl::StrJoin(conversion.extra(), ", ")});
-  return absl::OkStatus();
 }
 
 }  // namespace weft
