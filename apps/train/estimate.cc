@@ -99,13 +99,8 @@ void Print(const TrainingEstimate& estimate, uint64_t available) {
 absl::Status Estimate(EstimateFlags flags) {
   // A new run's folder does not matter.
   const RunDirectoryOptions where = flags.run.resume ? flags.run : RunDirectoryOptions{.name = flags.run.name};
-  absl::StatusOr<RunDirectory> run = RunDirectory::Find(where);
-  if (!run.ok()) return FolderError(run.status());
-  const auto make = [&](const OptionTexts& changes) {
-    RunFlags changed = flags;
-    for (const auto& [flag, text] : changes) changed.given[flag] = text;
-    return ReadJob(changed, *run);
-  };
+  WEFT_ASSIGN_OR_RETURN(const RunDirectory run, FindRun(where));
+  const auto make = [&](const OptionTexts& changes) { return ReadJob(flags, run, changes); };
   const uint64_t available = AvailableMemory();
   WEFT_ASSIGN_OR_RETURN(
       const TrainingEstimate estimate,

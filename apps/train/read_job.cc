@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -101,10 +102,20 @@ Hyperparameters RunTable(RunFlags* flags) {
                  });
 }
 
-absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run) {
+absl::StatusOr<RunDirectory> FindRun(const RunDirectoryOptions& options) {
+  absl::StatusOr<RunDirectory> run = RunDirectory::Find(options);
+  if (!absl::IsAlreadyExists(run.status())) return UsageError(std::move(run));
+  return InvalidArgument(run.status().message(),
+                         ": pass --resume to continue it, --overwrite to replace it, or another --out");
+}
+
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
+                                                     const GivenFlags& changes) {
+  GivenFlags given = flags.given;
+  for (const auto& [flag, text] : changes) given[flag] = text;
   const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
   std::unique_ptr<TrainingJob> job = MakeJob(flags.run.name);
-  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, InputPath(flags.config), flags.given}, job.get()));
+  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, InputPath(flags.config), given}, job.get()));
   const Hyperparameters table = job->Table();
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (resumed != nullptr) {
@@ -115,14 +126,6 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
   WEFT_RETURN_IF_ERROR(Validate(job->training()));
   WEFT_RETURN_IF_ERROR(job->Check(resumed));
   return job;
-}
-
-absl::Status FolderError(const absl::Status& status) {
-  if (absl::IsAlreadyExists(status)) {
-    return InvalidArgument(status.message(),
-                           ": pass --resume to continue it, --overwrite to replace it, or another --out");
-  }
-  return UsageError(status);
 }
 
 }  // namespace weft

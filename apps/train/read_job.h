@@ -4,7 +4,7 @@
 //   AddFlags(app, RunTable(&flags), &flags.given);
 //   AddFlags(app, MakeJob("gpt")->Table(), &flags.given);
 //   ...                                                               // after parsing
-//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, *run));
+//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, run));
 #ifndef WEFT_APPS_TRAIN_READ_JOB_H_
 #define WEFT_APPS_TRAIN_READ_JOB_H_
 
@@ -12,7 +12,6 @@
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
 #include "weft/options/hyperparameters.h"
@@ -34,12 +33,14 @@ struct RunFlags {
 // Returns the rows that all training commands share. They point into `flags`.
 Hyperparameters RunTable(RunFlags* flags);
 
-// Returns a job of the kind `flags.run.name` with checked options. Later sources win: defaults, config.json of a
-// resumed run, --config, flags.
-absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run);
+// Finds a run's folder as RunDirectory::Find does. Returns its error as a usage error. If the folder exists, the error
+// names the flags that help.
+absl::StatusOr<RunDirectory> FindRun(const RunDirectoryOptions& options);
 
-// Returns `status`, the error of a run folder, as a usage error. If the folder exists, adds the flags that help.
-absl::Status FolderError(const absl::Status& status);
+// Returns a job of the kind `flags.run.name` with checked options. Later sources win: defaults, config.json of a
+// resumed run, --config, flags, `changes`.
+absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, const RunDirectory& run,
+                                                     const GivenFlags& changes = {});
 
 }  // namespace weft
 

@@ -1,7 +1,5 @@
-// This file has the code that all training commands share: it reads the options, prepares the job, and runs the
-// trainer.
-#include "weft/apps/train/training_command.h"
-
+// The commands `weft train NAME`, which differ in their jobs alone. A command sets the job's options from flags and
+// configuration files, begins or resumes a run, shows its progress, and turns errors into exit codes.
 #include <unistd.h>
 
 #include <csignal>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/printable.h"
 #include "weft/apps/train/read_job.h"
@@ -66,11 +65,7 @@ std::string MemoryOfTrained(const Parameters& parameters) {
 
 // Returns `status`, the error of a training that does not fit in memory, as a usage error with the options that help.
 absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const RunDirectory& run, uint64_t limit) {
-  const auto make_changed = [&](const OptionTexts& changes) {
-    RunFlags changed = flags;
-    for (const auto& [flag, text] : changes) changed.given[flag] = text;
-    return ReadJob(changed, run);
-  };
+  const auto make_changed = [&](const OptionTexts& changes) { return ReadJob(flags, run, changes); };
   return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
 }
 
@@ -182,14 +177,13 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
 // Trains on the ranks `flags.run.ranks`. Returns the same status on each rank.
 absl::Status Train(const RunFlags& flags) {
   const Ranks& ranks = flags.run.ranks;
-  absl::StatusOr<RunDirectory> run = RunDirectory::Find(flags.run);
-  if (!run.ok()) return FolderError(run.status());
-  const absl::StatusOr<std::unique_ptr<Prepared>> made = Prepare(flags, *run);
+  WEFT_ASSIGN_OR_RETURN(RunDirectory run, FindRun(flags.run));
+  const absl::StatusOr<std::unique_ptr<Prepared>> made = Prepare(flags, run);
   WEFT_RETURN_IF_ERROR(AllAgree(ranks, made.status()));
   Prepared& prepared = **made;
   TrainingJob* const job = prepared.job.get();
   Trainer* const trainer = prepared.trainer.get();
-  nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run->path() : "");
+  nlohmann::ordered_json config = ToConfig(flags.run.name, job, flags.run.resume ? run.path() : "");
   nlohmann::ordered_json same = config;
   same["check_weights_every"] = flags.check_weights_every;
   same["rank_timeout"] = flags.rank_timeout;
@@ -197,13 +191,13 @@ absl::Status Train(const RunFlags& flags) {
   WEFT_RETURN_IF_ERROR(Failure(CheckSameTraining(ranks, DescribeTraining(same, job->Table(), job->data()))));
   bool resumed = false;
   if (flags.run.resume) {
-    WEFT_ASSIGN_OR_RETURN(resumed, Resume(*run, config, &prepared));
+    WEFT_ASSIGN_OR_RETURN(resumed, Resume(run, config, &prepared));
   }
   if (!resumed) WEFT_RETURN_IF_ERROR(AllAgree(ranks, UsageError(Initialize(&prepared))));
-  WEFT_RETURN_IF_ERROR(UsageError(run->Begin(config)));
-  WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(&*run); })));
-  config[kFilesKey].update(FileChecksums({}, run->path()));  // the tokenizer's files, which exist by now
-  WEFT_RETURN_IF_ERROR(Failure(run->SetConfig(config)));
+  WEFT_RETURN_IF_ERROR(UsageError(run.Begin(config)));
+  WEFT_RETURN_IF_ERROR(Failure(OnFirst(ranks, [&] { return job->WriteFiles(&run); })));
+  config[kFilesKey].update(FileChecksums({}, run.path()));  // the tokenizer's files, which exist by now
+  WEFT_RETURN_IF_ERROR(Failure(run.SetConfig(config)));
 
   std::signal(SIGPIPE, SIG_IGN);  // if the reader of the output ends, the training continues
   // If stdout is a file or a pipe, it gets results only. Under mpirun, a rank's terminal may also lead to a file.
@@ -213,15 +207,15 @@ absl::Status Train(const RunFlags& flags) {
                      .terminal = alone && isatty(fileno(shown)) != 0 && !flags.verbose,
                      .quiet = flags.quiet || !ranks.first(),
                      .log_every = flags.verbose ? 1 : job->training().log_every});
-  Introduce(flags, *run, prepared, resumed, &progress);
+  Introduce(flags, run, prepared, resumed, &progress);
   const absl::Status trained = trainer->Train(&progress);
   if (absl::IsCancelled(trained)) {
-    return absl::CancelledError(absl::StrCat(trained.message(), "; continue with --resume --out=", run->path()));
+    return absl::CancelledError(absl::StrCat(trained.message(), "; continue with --resume --out=", run.path()));
   }
   WEFT_RETURN_IF_ERROR(Failure(trained));
-  progress.Say(absl::StrCat("saved ", Printable(run->File("model.safetensors"))));
+  progress.Say(absl::StrCat("saved ", Printable(run.File("model.safetensors"))));
   return OnFirst(ranks, [&]() -> absl::Status {
-    WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(*run, &prepared.parameters)));
+    WEFT_ASSIGN_OR_RETURN(const std::string conclusion, Failure(job->Conclude(run, &prepared.parameters)));
     if (!conclusion.empty()) WEFT_RETURN_IF_ERROR(Failure(trainer->AddText("sample", conclusion)));
     std::fwrite(conclusion.data(), 1, conclusion.size(), stdout);
     return Failure(trainer->CheckFiles());
@@ -236,8 +230,8 @@ absl::Status Run(RunFlags flags, std::unique_ptr<Messenger>* messenger) {
   return PrintedByFirst(flags.run.ranks, Train(flags));
 }
 
-}  // namespace
-
+// Returns the command `weft train NAME`. `texts.name`: the kind of training, one of JobNames(). The command has a flag
+// for each row of the job's table, and the flags that all runs share, such as --out and --resume.
 Command TrainingCommand(CLI::App* weft, CommandTexts texts) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = texts.name;
@@ -249,6 +243,70 @@ Command TrainingCommand(CLI::App* weft, CommandTexts texts) {
   AddFlags(command.app, MakeJob(flags->run.name)->Table(), &flags->given);
   command.on_ranks = true;
   return command;
+}
+
+}  // namespace
+
+Command TrainGptCommand(CLI::App* weft) {
+  return TrainingCommand(weft, {"gpt",
+                                "Trains a GPT on texts, of which --tokenizer makes tokens, or on token files. Without "
+                                "a flag, it has 0.8 million parameters and learns the characters of the King James "
+                                "Bible.",
+                                "trains a GPT on a text, or on token files of any size",
+                                {{"Trains on a text of your own.", "weft train gpt --data=book.txt --steps=5000"},
+                                 {"Learns tokens of several letters, and predicts them.",
+                                  "weft train gpt --data=book.txt --tokenizer=bpe --vocabulary=4000"},
+                                 {"Continues the newest run, for example after Ctrl-C.", "weft train gpt --resume"}}});
+}
+
+Command TrainBertCommand(CLI::App* weft) {
+  return TrainingCommand(
+      weft,
+      {"bert",
+       "Trains a BERT to predict the masked tokens of a text.",
+       "trains a BERT to predict masked tokens of a text",
+       {{"Trains on a text of your own, with a small vocabulary.", "weft train bert --data=book.txt --vocabulary=2000"},
+        {"Also learns which sentences follow each other.",
+         "weft train bert --data=book.txt --next-sentence --steps=20000 --ema=0.999"}}});
+}
+
+Command TrainTranslateCommand(CLI::App* weft) {
+  return TrainingCommand(
+      weft, {"translate",
+             "Trains an encoder-decoder Transformer on pairs of sentences.",
+             "trains an encoder-decoder on sentences and their translations",
+             {{"Trains on a file of sentences and a file of their translations.",
+               "weft train translate --source=en.txt --target=de.txt"},
+              {"Trains a smaller model for longer, in a folder with a name.",
+               "weft train translate --source=en.txt --target=de.txt --encoder-layers=3 --decoder-layers=3 "
+               "--epochs=30 --out=runs/small"}}});
+}
+
+Command TrainClassifyCommand(CLI::App* weft) {
+  return TrainingCommand(
+      weft,
+      {"classify",
+       "Trains a BERT-style classifier of texts, pairs of texts or words, or a regression, from initial or published "
+       "weights.",
+       "trains a text classifier, from random or published weights",
+       {{"Trains from random weights. A line is a text, a tab and its label.",
+         "weft train classify --data=reviews.tsv"},
+        {"Fine-tunes a published encoder, such as that of tools/fetch_minilm.",
+         "weft train classify --data=reviews.tsv --init=minilm --epochs=3 --learning-rate=5e-5 "
+         "--min-learning-rate=0"}}});
+}
+
+Command TrainVitCommand(CLI::App* weft) {
+  return TrainingCommand(
+      weft, {"vit",
+             "Trains a Vision Transformer to classify pictures by their labels. With --task, it learns from pictures "
+             "without labels instead; --init=RUN then begins a classifier with these weights.",
+             "trains a Vision Transformer on labelled images",
+             {{"Trains on lines of pixels and a label.", "weft train vit --data=digits.csv"},
+              {"Moves the pictures by up to 1 pixel, and stops when it no longer helps.",
+               "weft train vit --data=digits.csv --shift=1 --epochs=200 --patience=10"},
+              {"Learns to guess hidden patches; a classifier can begin with this run.",
+               "weft train vit --data=digits.csv --task=masked"}}});
 }
 
 }  // namespace weft
