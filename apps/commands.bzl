@@ -21,8 +21,7 @@ def weft_commands(name, deps, **kwargs):
         deps = [
             "//apps:commands",
             "//apps:flags",
-            "//apps:memory_note",
-            "//apps:printable",
+            "//apps:printing",
             "//base:status",
             "//third_party:abseil",
         ] + deps,

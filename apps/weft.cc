@@ -26,7 +26,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/help.h"
-#include "weft/apps/printable.h"
+#include "weft/apps/printing.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/distributed/agreement.h"

@@ -10,7 +10,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
-#include "weft/apps/printable.h"
+#include "weft/apps/printing.h"
 #include "weft/base/cores.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"

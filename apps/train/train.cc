@@ -16,7 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printable.h"
+#include "weft/apps/printing.h"
 #include "weft/apps/train/read_job.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"

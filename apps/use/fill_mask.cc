@@ -9,7 +9,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
-#include "weft/apps/memory_note.h"
+#include "weft/apps/printing.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/inference/encode/token_states.h"

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/memory_note.h"
+#include "weft/apps/printing.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 

@@ -13,7 +13,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/lines.h"
-#include "weft/apps/memory_note.h"
+#include "weft/apps/printing.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
 #include "weft/formats/generation.h"

@@ -1,4 +1,4 @@
-#include "weft/apps/memory_note.h"
+#include "weft/apps/printing.h"
 
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-TEST(MemoryNoteTest, SpeaksOfModelsThatAreLargerThanTheMemory) {
+TEST(PrintingTest, SpeaksOfModelsThatAreLargerThanTheMemory) {
   const std::string folder = testing::TempDir() + "/huge", file = folder + "/model.safetensors";
   std::filesystem::create_directories(folder);
   EXPECT_EQ(MemoryNote(folder, 0), "");  // there are no weights

@@ -1,15 +1,37 @@
-#include "weft/apps/memory_note.h"
+#include "weft/apps/printing.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
-#include "weft/apps/printable.h"
 #include "weft/formats/run_folder.h"
 #include "weft/lab/estimate/available_memory.h"
 
 namespace weft {
+
+std::string Printable(absl::string_view text, absl::string_view kept) {
+  std::string printable;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const bool begins_c1 = byte == 0xC2 && i + 1 < text.size() && static_cast<uint8_t>(text[i + 1]) < 0xA0;
+    const bool ends_c1 = byte >= 0x80 && byte < 0xA0 && i > 0 && static_cast<uint8_t>(text[i - 1]) == 0xC2;
+    const bool control = byte < 0x20 || byte == 0x7F || begins_c1 || ends_c1;
+    if (control && !absl::StrContains(kept, text[i])) {
+      absl::StrAppendFormat(&printable, "\\x%02x", byte);
+    } else {
+      printable += text[i];
+    }
+  }
+  return printable;
+}
+
+void PrintNotes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", Printable(note).c_str());
+}
 
 std::string MemoryNote(const std::string& model, uint64_t memory) {
   namespace fs = std::filesystem;
@@ -29,10 +51,6 @@ std::string MemoryNote(const std::string& model, uint64_t memory) {
 void PrintMemoryNote(const std::string& model) {
   const uint64_t memory = AvailableMemory();  // 0: the system does not tell
   if (memory > 0) std::fputs(MemoryNote(model, memory).c_str(), stderr);
-}
-
-void PrintNotes(const std::vector<std::string>& notes) {
-  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", Printable(note).c_str());
 }
 
 }  // namespace weft
