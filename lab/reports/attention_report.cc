@@ -17,7 +17,6 @@
 #include "weft/formats/run_folder.h"
 #include "weft/lab/page.h"
 #include "weft/lab/reports/attention_page.h"
-#include "weft/lab/reports/curve.h"
 
 namespace weft {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/lab/page.h"
 #include "weft/lab/reports/attention_report.h"
-#include "weft/lab/reports/curve.h"
 #include "weft/lab/reports/json_lines.h"
 
 namespace weft {
