@@ -1,11 +1,11 @@
-#include "weft/lab/reports/json_lines.h"
-
+// Tests JsonLines.
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/lab/reports/run_report.h"
 
 namespace weft {
 namespace {
