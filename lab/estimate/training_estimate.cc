@@ -6,6 +6,7 @@
 #include "weft/lab/estimate/training_estimate.h"
 
 #include <algorithm>
+#include <set>
 #include <variant>
 
 #include "absl/container/flat_hash_set.h"
@@ -126,61 +127,47 @@ constexpr int64_t kTokenSteps = 32;        // steps whose tokens are counted
 constexpr int64_t kMaxDrawn = 20'000'000;  // weights: to draw more takes longer than the measurement
 constexpr double kEvaluationPart = 0.25;   // of the measurement
 
-// Runs steps and keeps the ratio of time to cost of each.
-class StepMeter {
- public:
-  StepMeter(TrainingJob* job, TrainingStep* step, const TrainingCosts& costs) : job_(job), step_(step), costs_(costs) {}
-
-  // Runs steps from step 0 on until `seconds` have passed. Returns the medians of the ratios.
-  absl::StatusOr<MachineSpeed> Run(double seconds, int64_t steps) {
-    const Clock::time_point begin = Clock::now();
-    for (int64_t s = 0; s < steps && (s == 0 || SecondsSince(begin) < seconds); ++s) {
-      const double all = seconds - SecondsSince(begin);
-      WEFT_ASSIGN_OR_RETURN(const bool known, RunStep(s, /*long_enough=*/all / 2));
-      if (!known) WEFT_RETURN_IF_ERROR(RunStep(s, all / 2).status());
-    }
-    MachineSpeed speed;
-    std::vector<double> all;
-    for (const auto& [program, ratios] : ratios_) {
-      speed.programs[program] = Median(ratios);
-      all.insert(all.end(), ratios.begin(), ratios.end());
-    }
-    speed.training = Median(all);
-    speed.steps = static_cast<int64_t>(all.size());
-    return speed;
-  }
-  // Returns whether each program has run, up to the last that has.
-  const std::vector<bool>& seen() const { return seen_; }
-
- private:
+// Runs training steps from step 0 on until `seconds` have passed. Returns the medians of the ratios of time to cost,
+// and adds the programs that have run to `seen`.
+absl::StatusOr<MachineSpeed> MeasureSteps(TrainingJob* job, const TrainingPlan& plan, double seconds,
+                                          std::set<size_t>* seen) {
+  std::map<size_t, std::vector<double>> ratios;  // by the program of the first micro-batch
   // Runs a step. Returns whether its time counts: no program was new, or it took `long_enough` seconds.
-  absl::StatusOr<bool> RunStep(int64_t step, double long_enough) {
-    double cost = costs_.others;
+  const auto run_step = [&](int64_t step, double long_enough) -> absl::StatusOr<bool> {
+    double cost = plan.costs.others;
     bool is_new = false;
     size_t first = 0;
-    const Clock::time_point begin = Clock::now();
+    const Clock::time_point start = Clock::now();
     const auto next = [&](MicroBatch micro_batch) -> absl::StatusOr<TrainingBatch> {
-      WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, job_->Train(step, micro_batch));
-      if (batch.targets > 0) cost += costs_.training[batch.program];
+      WEFT_ASSIGN_OR_RETURN(TrainingBatch batch, job->Train(step, micro_batch));
+      if (batch.targets > 0) cost += plan.costs.training[batch.program];
       if (micro_batch.index == 0) first = batch.program;
-      if (batch.program >= seen_.size()) seen_.resize(batch.program + 1);
-      is_new = is_new || !seen_[batch.program];
-      seen_[batch.program] = true;
+      is_new |= seen->insert(batch.program).second;
       return batch;
     };
-    WEFT_RETURN_IF_ERROR(step_->Run(step, kLearningRate, next).status());
-    const double seconds = SecondsSince(begin);
-    if (is_new && seconds < long_enough) return false;
-    ratios_[first].push_back(seconds / cost);
+    WEFT_RETURN_IF_ERROR(plan.step->Run(step, kLearningRate, next).status());
+    const double took = SecondsSince(start);
+    if (is_new && took < long_enough) return false;
+    ratios[first].push_back(took / cost);
     return true;
+  };
+  const int64_t steps = std::max<int64_t>(1, plan.options.steps);
+  const Clock::time_point begin = Clock::now();
+  for (int64_t s = 0; s < steps && (s == 0 || SecondsSince(begin) < seconds); ++s) {
+    const double left = seconds - SecondsSince(begin);
+    WEFT_ASSIGN_OR_RETURN(const bool known, run_step(s, /*long_enough=*/left / 2));
+    if (!known) WEFT_RETURN_IF_ERROR(run_step(s, left / 2).status());
   }
-
-  TrainingJob* job_;
-  TrainingStep* step_;
-  const TrainingCosts& costs_;
-  std::vector<bool> seen_;                        // programs that have run
-  std::map<size_t, std::vector<double>> ratios_;  // by the program of the first micro-batch
-};
+  MachineSpeed speed;
+  std::vector<double> all;
+  for (const auto& [program, of_program] : ratios) {
+    speed.programs[program] = Median(of_program);
+    all.insert(all.end(), of_program.begin(), of_program.end());
+  }
+  speed.training = Median(all);
+  speed.steps = static_cast<int64_t>(all.size());
+  return speed;
+}
 
 // Returns the ratio of time to cost of validation batches.
 absl::StatusOr<double> MeasureEvaluation(TrainingJob* job, const TrainingPlan& plan, Parameters* parameters,
@@ -214,22 +201,21 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
     weights += spec.type.shape.elements();
   }
-  auto parameters =
-      std::make_unique<Parameters>(Parameters::Options{.seed = job->training().seed, .draw = weights <= kMaxDrawn});
+  Parameters parameters({.seed = job->training().seed, .draw = weights <= kMaxDrawn});
   const uint64_t before = ReadResidentMemory().now;
-  WEFT_RETURN_IF_ERROR(plan->step->Allocate(parameters.get()));
-  StepMeter meter(job, plan->step.get(), plan->costs);
+  WEFT_RETURN_IF_ERROR(plan->step->Allocate(&parameters));
   const bool evaluates = plan->evaluated > 0;
-  WEFT_ASSIGN_OR_RETURN(MachineSpeed speed, meter.Run(seconds * (evaluates ? 1 - kEvaluationPart : 1),
-                                                      std::max<int64_t>(1, plan->options.steps)));
+  std::set<size_t> seen;
+  WEFT_ASSIGN_OR_RETURN(MachineSpeed speed,
+                        MeasureSteps(job, *plan, seconds * (evaluates ? 1 - kEvaluationPart : 1), &seen));
   const TrainingMemory& memory = plan->memory;
   uint64_t touched = memory.allocated() - memory.evaluation;  // what evaluations allocate is free again
   for (size_t i = 0; i < plan->counts.training.size(); ++i) {
-    const bool seen = i < meter.seen().size() && meter.seen()[i];
-    if (plan->counts.training[i] > 0 && !seen) touched -= plan->step->graphs()[i].graph.compiled().memory.planned;
+    if (plan->counts.training[i] == 0 || seen.contains(i)) continue;
+    touched -= plan->step->graphs()[i].graph.compiled().memory.planned;
   }
   if (evaluates) {
-    WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, parameters.get(), seconds * kEvaluationPart));
+    WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, &parameters, seconds * kEvaluationPart));
   }
   const uint64_t after = ReadResidentMemory().now;
   speed.code = after - std::min(after, before + touched);
