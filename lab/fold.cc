@@ -203,17 +203,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint32_t kNoGroup = 0xffffffff;
-
-// Returns the fusion group of each node, or kNoGroup for a node that runs alone or not at all.
-std::vector<uint32_t> GroupsOf(const CompiledGraph& graph) {
-  std::vector<uint32_t> groups(graph.program.nodes.size(), kNoGroup);
-  for (const KernelCall& call : graph.calls) {
-    if (graph.groups[call.group].call_count > 1) groups[static_cast<size_t>(call.node)] = call.group;
-  }
-  return groups;
-}
-
 Json NodeJson(const Program& program, NodeId id) {
   const Node& node = program.node(id);
   const Cost cost = CostOfNode(program, node);
@@ -278,15 +267,16 @@ std::string PrintDot(const Fold& fold) {
 }
 
 std::string PrintJson(const Program& program, const CompiledGraph* graph, const Fold& fold, int depth) {
-  std::vector<uint32_t> groups(program.nodes.size(), kNoGroup);
-  if (graph != nullptr) groups = GroupsOf(*graph);
+  std::map<NodeId, uint32_t> groups;  // of nodes that do not run alone
+  for (const KernelCall& call : graph == nullptr ? absl::Span<const KernelCall>() : graph->calls) {
+    if (graph->groups[call.group].call_count > 1) groups[call.node] = call.group;
+  }
   Json boxes = Json::array(), edges = Json::array();
   for (const Box& box : fold.boxes) {
     Json nodes = Json::array();
     for (NodeId n : box.nodes) {
       nodes.push_back(NodeJson(program, n));
-      const uint32_t group = groups[static_cast<size_t>(n)];
-      if (group != kNoGroup) nodes.back()["group"] = group;
+      if (const auto group = groups.find(n); group != groups.end()) nodes.back()["group"] = group->second;
     }
     boxes.push_back(
         {{"id", boxes.size()},
