@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/options/hyperparameters.h"
 
@@ -29,9 +30,35 @@ struct DemoTable {
   std::vector<std::vector<DemoCell>> rows;  // each as long as `columns`
 };
 
+struct PlotCurve {
+  std::string name;
+  std::vector<double> values;  // one for each whole number x, from CurvePanel::first on
+};
+
+struct CurvePanel {
+  std::string title, x_label;
+  std::vector<PlotCurve> curves;
+  int64_t first = 0;
+  double low = 0, high = 1;  // the ends of the y axis; values beyond them are drawn at the ends
+  bool logarithmic = false;  // powers of ten on the y axis; `low` must be positive
+};
+
+struct HeatMap {
+  std::string title, row_label, column_label;
+  int64_t rows = 0, columns = 0;
+  std::vector<double> values;           // row by row
+  double low = 0, high = 1;             // blue and red, with white between them; from white to blue if low is 0
+  std::vector<std::string> names = {};  // of rows and columns; empty: numbers
+};
+
+// Return an SVG picture with the panels side by side, which needs no script, no style sheet and no other file. `title`
+// is for readers who don't see the picture.
+std::string DrawCurves(const std::string& title, absl::Span<const CurvePanel> panels);
+std::string DrawHeatMaps(const std::string& title, absl::Span<const HeatMap> maps);
+
 struct DemoResult {
   std::vector<DemoTable> tables;
-  std::string picture;  // SVG
+  std::string picture;  // of DrawCurves or DrawHeatMaps
 };
 
 struct Demo {

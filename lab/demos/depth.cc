@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/plot.h"
 #include "weft/models/layers.h"
 #include "weft/ops/ops.h"
 

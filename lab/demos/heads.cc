@@ -8,7 +8,6 @@
 #include "absl/strings/string_view.h"
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/ops/ops.h"
 

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/ops/ops.h"
 

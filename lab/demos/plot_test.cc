@@ -1,9 +1,9 @@
-#include "weft/lab/demos/plot.h"
-
+// Tests the pictures of demos.
 #include <cmath>
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "weft/lab/demos/demo.h"
 
 namespace weft {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
-#include "weft/lab/demos/plot.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 #include "weft/ops/ops.h"
