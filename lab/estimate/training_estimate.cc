@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <set>
-#include <variant>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -20,7 +19,6 @@
 #include "weft/graph/run/runner.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/options/hyperparameters.h"
 #include "weft/train/loop/evaluator.h"
 #include "weft/train/loop/options.h"
 
@@ -260,13 +258,6 @@ constexpr uint64_t kSavingBytes = 1'000'000;  // 1 MB: code and buffers of savin
 constexpr double kLongStep = 0.4;             // seconds of the cost model as a fraction of the measurement's
 constexpr int64_t kMaxMicroBatches = 64;      // more of them are hardly ever wanted
 
-int64_t BatchOf(TrainingJob* job) {
-  for (const Hyperparameter& row : job->Table()) {
-    if (row.flag == "batch") return *std::get<int64_t*>(row.value);
-  }
-  return 1;
-}
-
 // A prepared job with its plan.
 struct PlannedJob {
   std::unique_ptr<TrainingJob> job;
@@ -310,7 +301,7 @@ std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limi
   };
   const absl::StatusOr<std::unique_ptr<TrainingJob>> job = make({});
   if (!job.ok()) return found;
-  const int64_t batch = BatchOf(job->get());
+  const int64_t batch = (*job)->batch();
   const TrainerOptions& options = (*job)->training().trainer;
   for (int64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
     const std::optional<uint64_t> bytes = try_change("batch", absl::StrCat(smaller));
@@ -343,7 +334,7 @@ absl::StatusOr<TrainingEstimate> EstimateTraining(JobFactory make, const Estimat
   WEFT_ASSIGN_OR_RETURN(PlannedJob planned, PlanJob(make, {}));
   TrainingEstimate estimate;
   estimate.memory = planned.plan.memory;
-  estimate.batch = BatchOf(planned.job.get());
+  estimate.batch = planned.job->batch();
   if (options.seconds > 0) {
     const int64_t micro_batches = planned.plan.options.micro_batches;
     estimate.measured_batch = MeasuredBatch(planned.plan, estimate.batch, options);

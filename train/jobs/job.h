@@ -58,6 +58,7 @@ class TrainingJob : public TrainingTask {
   // Reads the data and records the programs.
   virtual absl::Status Prepare(Parameters* parameters) = 0;
   const TrainingOptions& training() const { return training_; }
+  int64_t batch() const { return batch_; }  // examples of a step
   // After Prepare, returns the number of batches in an epoch, or 0 if the job has no epochs.
   virtual int64_t batches_per_epoch() const { return 0; }
   // After Prepare, counts the micro-batches of the first `steps` training steps and of one evaluation. By default, all
@@ -102,7 +103,7 @@ class TrainingJob : public TrainingTask {
   // Returns "809856 parameters"; with adapters, "809856 parameters (1024 of them trained)".
   std::string CountParameters(const Parameters& parameters) const;
 
-  int64_t batch_;  // examples of a step
+  int64_t batch_;
   LoraOptions lora_;
   TrainingOptions training_;
   std::string fingerprint_;                // of the training data
