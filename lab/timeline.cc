@@ -104,15 +104,6 @@ Communication Timeline::communication() const {
   return {static_cast<double>(total) * 1e-9, static_cast<double>(hidden) * 1e-9};
 }
 
-Period Timeline::CallPeriod(uint32_t s) const {
-  Period period = {std::numeric_limits<int64_t>::max(), 0};
-  for (uint32_t t = 0; t < graph_.calls[s].tile_count; ++t) {
-    const TileTime& tile = tiles_[graph_.calls[s].first_tile + t];
-    period = {std::min(period.begin, tile.begin), std::max(period.end, tile.end)};
-  }
-  return period;
-}
-
 std::map<int64_t, int64_t> Timeline::ReadyTasks() const {
   std::map<int64_t, int64_t> changes;
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
@@ -125,13 +116,16 @@ std::map<int64_t, int64_t> Timeline::ReadyTasks() const {
 
 std::map<int64_t, int64_t> Timeline::LiveBytes() const {
   std::vector<Period> live(graph_.program.values.size(), {-1, -1});  // by storage root
-  for (uint32_t s = 0; s < graph_.calls.size(); ++s) {
-    const Node& node = graph_.program.node(graph_.calls[s].node);
-    const Period call = CallPeriod(s);
-    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = call;
+  for (const KernelCall& call : graph_.calls) {
+    Period period = {std::numeric_limits<int64_t>::max(), 0};
+    for (const TileTime& tile : tiles_.subspan(call.first_tile, call.tile_count)) {
+      period = {std::min(period.begin, tile.begin), std::max(period.end, tile.end)};
+    }
+    const Node& node = graph_.program.node(call.node);
+    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = period;
     for (ValueId in : node.inputs) {
       Period& read = live[static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(in)])];
-      read.end = std::max(read.end, call.end);
+      read.end = std::max(read.end, period.end);
     }
   }
   std::multimap<int64_t, std::pair<size_t, int>> changes;  // by time: a value; 1: its life begins, -1: its life ends

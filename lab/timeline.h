@@ -57,7 +57,6 @@ class Timeline {
 
  private:
   Period PeriodOf(uint32_t task) const;
-  Period CallPeriod(uint32_t call) const;
 
   const CompiledGraph& graph_;
   const absl::Span<const TileTime> tiles_;

@@ -57,20 +57,18 @@ absl::StatusOr<DemoTable> CompareWithLowRank(const HeadsOptions& o) {
     return tape.Parameter(name, {kF64, {rows, columns}}, LeCunGaussian());
   };
   const Var x = tape.Parameter("x", {kF64, {kTokens, d}}, Gaussian(1));
-  VarList results;
-  Var sum;
+  Var concatenated, sum;
   for (int64_t h = 0; h < o.heads; ++h) {
     const Var w_q = matrix(absl::StrCat("q", h), d_v, d), w_k = matrix(absl::StrCat("k", h), d_v, d),
               w_v = matrix(absl::StrCat("v", h), d_v, d), w_o = matrix(absl::StrCat("o", h), d, d_v);
     const auto linear = [&](Var rows, Var weight) { return MatMul(rows, weight, {.transpose_b = true}); };
     const Var scores = linear(linear(x, w_q), linear(x, w_k)) / std::sqrt(static_cast<double>(d_v));
-    const Var weights = Softmax(scores);                              // [T, T]
-    results.push_back(linear(MatMul(weights, linear(x, w_v)), w_o));  // a part of the output layer for each head
-    const Var full = MatMul(weights, linear(x, MatMul(w_o, w_v)));    // [T, d]
+    const Var weights = Softmax(scores);                            // [T, T]
+    const Var part = linear(MatMul(weights, linear(x, w_v)), w_o);  // of the output layer: that of the head
+    const Var full = MatMul(weights, linear(x, MatMul(w_o, w_v)));  // [T, d]
+    concatenated = h == 0 ? part : concatenated + part;
     sum = h == 0 ? full : sum + full;
   }
-  Var concatenated = results[0];
-  for (int64_t h = 1; h < o.heads; ++h) concatenated = concatenated + results[h];
   const Var difference = Max(Abs(concatenated - sum), {0, 1}), size = Max(Abs(sum), {0, 1});
   WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, {difference, size}, o.seed));
   return DemoTable{.name = "low_rank",
