@@ -60,30 +60,8 @@ Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int dep
 // Prints a fold as Graphviz's DOT: each box with its phase, number of nodes, cost and parameters.
 std::string PrintDot(const Fold& fold);
 
-// Prints a fold as JSON, which also has the ops and the nodes inside the boxes. The page lab/graph_page.html draws it.
-// The JSON is one object:
-//
-//   stage       "recorded" or "compiled"
-//   depth       the depth of the fold
-//   boxes       the fold's boxes, each after those that it reads:
-//     id          a number from 0
-//     scope       the first levels of its nodes' scopes; for an input, its name
-//     phase       "input", "forward", "backward", "update"; "recorded" in a program that is not compiled
-//     part        from 0: number of the box in its scope and phase; more than one if a single box would close a cycle
-//     ops         the number of nodes of each op: {"matmul": 4}
-//     flops, bytes  the cost model's operations, and bytes of operands read and written
-//     parameters  count, elements, bytes of the parameters that its nodes read; several boxes may count a parameter
-//     nodes       in the order of the program:
-//       id          the node's number in the program, from 0
-//       op, attrs   "slice", "axis=0 begin=0 end=64"; for an input, attrs is its name
-//       scope       the whole scope
-//       inputs      values, numbered as in the text format
-//       outputs     values
-//       types       the outputs' types: "f32[12,64]"
-//       flops, bytes
-//       group       a fusion group's number; absent if the node runs alone or not at all
-//   edges       between boxes: from, to (boxes), values (the number of distinct values), bytes
-//   sources     parameters and constants, which are in no box: id, op, name (of a parameter), output, type, bytes
+// Prints a fold as a JSON object, which also has the ops and the nodes inside the boxes; docs/scheduling.md names the
+// fields. The page lab/graph_page.html draws it.
 //
 // `fold` must be a fold of `program` at `depth`. `graph`: the compiled graph of `program`; null if `program` is a
 // recorded program.
