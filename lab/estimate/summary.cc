@@ -48,12 +48,6 @@ Place PlaceOf(const std::string& name) {
   return place;
 }
 
-bool SameParts(const SummaryGroup& a, const SummaryGroup& b) {
-  return std::equal(
-      a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
-      [](const SummaryPart& x, const SummaryPart& y) { return x.scope == y.scope && x.shapes == y.shapes; });
-}
-
 std::string Stem(const std::string& block) { return block.substr(0, block.rfind('.')); }
 
 // Returns the FLOPs of the matrix products on `tape`: 2·M·N·K each.
@@ -93,7 +87,7 @@ std::vector<SummaryGroup> GroupParameters(absl::Span<const ParameterSpec> parame
   std::vector<SummaryGroup> folded;
   for (SummaryGroup& group : groups) {
     const bool repeats = !folded.empty() && !group.first.empty() && Stem(folded.back().first) == Stem(group.first) &&
-                         SameParts(folded.back(), group);
+                         folded.back().parts == group.parts;
     if (repeats) {
       folded.back().last = group.first;
       ++folded.back().copies;
@@ -165,12 +159,9 @@ std::string Row(const std::string& name, int64_t parameters, size_t indent) {
 }
 
 std::string PartText(const SummaryPart& part, size_t indent) {
-  std::string text = Row(part.scope, part.parameters, indent);
-  std::vector<std::string> shapes;
-  for (size_t i = 0; i < part.shapes.size(); ++i) {
-    shapes.push_back(absl::StrCat(part.shapes[i], i + 1 < part.shapes.size() ? "," : ""));
-  }
-  return absl::StrCat(text, Wrap(shapes, indent + 4));
+  std::vector<std::string> shapes = part.shapes;
+  for (size_t i = 0; i + 1 < shapes.size(); ++i) shapes[i] += ",";
+  return absl::StrCat(Row(part.scope, part.parameters, indent), Wrap(shapes, indent + 4));
 }
 
 std::string Megabytes(double bytes) { return absl::StrFormat("%.1f MB", bytes * 1e-6); }

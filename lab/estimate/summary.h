@@ -24,6 +24,8 @@ struct SummaryPart {
   std::string scope;                // "wte", or inside a block "attn"
   std::vector<std::string> shapes;  // "c_attn.weight [768,2304]"
   int64_t parameters = 0;           // of one copy
+
+  bool operator==(const SummaryPart&) const = default;
 };
 // Equal blocks in a row, or a part outside of blocks, which is the only one of its group.
 struct SummaryGroup {
