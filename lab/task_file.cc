@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "weft/base/json.h"
 #include "weft/base/status.h"
@@ -50,7 +51,7 @@ double Workload::seconds() const {
 
 double Workload::critical_path() const { return FindCriticalPath(schedule, SecondsOf(costs)).seconds; }
 
-absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from) {
+absl::StatusOr<Workload> ParseTasks(const std::string& text, const std::string& from) {
   const auto wrong = [&](const auto&... what) { return InvalidArgument(from, " is not a file of tasks: ", what...); };
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
@@ -65,9 +66,10 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     return wrong("\"tasks\" is not a list of at least one");
   if (tasks->size() > kMaxTasks) return wrong("it has more than ", kMaxTasks, " tasks");
   if (edges == json.end() || !edges->is_array()) return wrong("\"edges\" is not a list");
-  TaskList list;
+  Workload workload;
+  ScheduleBuilder builder;
   for (const nlohmann::json& task : *tasks) {
-    const size_t i = list.costs.size();
+    const size_t i = workload.costs.size();
     if (!task.is_object()) return wrong("task ", i, " is ", Shown(task), ", not an object");
     const TaskCost cost = {.seconds = Number(task, "seconds", kMaxSeconds, /*needed=*/true),
                            .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false),
@@ -86,64 +88,46 @@ absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& 
     const auto name = task.find("name");
     if (name != task.end() && !name->is_string())
       return wrong("the name of task ", i, " is ", Shown(*name), ", not a text");
-    list.names.push_back(name != task.end() ? name->get<std::string>() : "");
-    list.costs.push_back(cost);
-    list.parts.push_back(parts.get<uint16_t>());
+    workload.names.push_back(name != task.end() ? name->get<std::string>() : "");
+    workload.costs.push_back(cost);
+    builder.AddTask(cost.seconds, /*ends_later=*/false, parts.get<uint16_t>());
   }
-  for (const nlohmann::json& edge : *edges) {
-    const size_t i = list.edges.size();
+  for (size_t i = 0; i < edges->size(); ++i) {
+    const nlohmann::json& edge = (*edges)[i];
     const bool pair =
         edge.is_array() && edge.size() == 2 && edge[0].is_number_unsigned() && edge[1].is_number_unsigned();
     if (!pair) return wrong("edge ", i, " is ", Shown(edge), ", not a pair of tasks' numbers");
     const uint64_t before = edge[0].get<uint64_t>(), after = edge[1].get<uint64_t>();
-    if (before >= after || after >= list.costs.size()) {
+    if (before >= after || after >= workload.costs.size()) {
       return wrong("edge ", i, " leads from ", before, " to ", after, ", but must lead to a later one of the ",
-                   list.costs.size(), " tasks");
+                   workload.costs.size(), " tasks");
     }
-    list.edges.push_back({static_cast<uint32_t>(before), static_cast<uint32_t>(after)});
+    builder.AddEdge(static_cast<uint32_t>(before), static_cast<uint32_t>(after));
   }
-  return list;
+  workload.measured_schedule = workload.schedule = std::move(builder).Build();
+  return workload;
 }
 
-std::string PrintTasks(const TaskList& list) {
-  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
-  for (size_t t = 0; t < list.costs.size(); ++t) {
-    tasks.push_back({{"name", list.names[t]}, {"seconds", list.costs[t].seconds}, {"bytes", list.costs[t].bytes}});
-    if (list.costs[t].cached > 0) tasks.back()["cached"] = list.costs[t].cached;
-    if (!list.parts.empty() && list.parts[t] > 1) tasks.back()["parts"] = list.parts[t];
-  }
-  const nlohmann::ordered_json json = {{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", list.edges}};
-  return JsonLine(json) + "\n";
-}
-
-Workload WorkloadOf(const TaskList& tasks) {
-  ScheduleBuilder builder;
-  for (size_t t = 0; t < tasks.costs.size(); ++t) {
-    builder.AddTask(tasks.costs[t].seconds, /*ends_later=*/false, tasks.parts.empty() ? 1 : tasks.parts[t]);
-  }
-  for (const auto& [before, after] : tasks.edges) builder.AddEdge(before, after);
-  const Schedule schedule = std::move(builder).Build();
-  return {.schedule = schedule, .measured_schedule = schedule, .costs = tasks.costs, .names = tasks.names};
-}
-
-TaskList ToTaskList(const Workload& workload) {
+std::string PrintTasks(const Workload& workload) {
   const Schedule& schedule = workload.schedule;
   WEFT_CHECK(workload.names.size() == schedule.task_count && workload.costs.size() == schedule.task_count);
-  TaskList list;
-  std::vector<uint32_t> number(schedule.size());
-  for (uint32_t task : SerialOrder(schedule)) {
-    number[task] = static_cast<uint32_t>(list.costs.size());
+  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+  std::vector<uint32_t> number(schedule.size());  // of each task in the file
+  for (const uint32_t task : SerialOrder(schedule)) {
+    number[task] = static_cast<uint32_t>(tasks.size());
     const bool join = task >= schedule.task_count;
-    list.names.push_back(join ? "join" : workload.names[task]);
-    list.costs.push_back(join ? TaskCost{} : workload.costs[task]);
-    list.parts.push_back(static_cast<uint16_t>(schedule.PartsOf(task)));
+    const TaskCost cost = join ? TaskCost() : workload.costs[task];
+    tasks.push_back({{"name", join ? "join" : workload.names[task]}, {"seconds", cost.seconds}, {"bytes", cost.bytes}});
+    if (cost.cached > 0) tasks.back()["cached"] = cost.cached;
+    if (schedule.PartsOf(task) > 1) tasks.back()["parts"] = schedule.PartsOf(task);
   }
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (uint32_t task = 0; task < schedule.size(); ++task) {
     for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      list.edges.push_back({number[task], number[schedule.successors[i] & ~Schedule::kAlone]});
+      edges.emplace_back(number[task], number[schedule.successors[i] & ~Schedule::kAlone]);
     }
   }
-  return list;
+  return JsonLine({{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", edges}}) + "\n";
 }
 
 }  // namespace weft

@@ -12,7 +12,6 @@
 #define WEFT_LAB_TASK_FILE_H_
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -32,21 +31,12 @@ struct Workload {
   double critical_path() const;  // seconds
 };
 
-// The tasks of a file.
-struct TaskList {
-  std::vector<std::string> names;  // by task
-  std::vector<TaskCost> costs;
-  std::vector<uint16_t> parts;                       // of each task; empty: one
-  std::vector<std::pair<uint32_t, uint32_t>> edges;  // (before, after), before < after
-};
-
 // Parses the contents of a task file. If the text is malformed, returns InvalidArgument with the location in the file.
 // `from`: the file name for errors.
-absl::StatusOr<TaskList> ParseTasks(const std::string& text, const std::string& from);
-std::string PrintTasks(const TaskList& tasks);
-Workload WorkloadOf(const TaskList& tasks);
-// Returns the tasks of `workload` in a serial order, and the joins of its schedule as tasks of 0 seconds.
-TaskList ToTaskList(const Workload& workload);
+absl::StatusOr<Workload> ParseTasks(const std::string& text, const std::string& from);
+// Returns the contents of a file with the tasks of `workload` in a serial order, and with the joins of its schedule as
+// tasks of 0 seconds.
+std::string PrintTasks(const Workload& workload);
 
 }  // namespace weft
 

@@ -12,11 +12,11 @@ constexpr char kTwo[] =
     R"({"weft_tasks": 1, "tasks": [{"name": "load", "seconds": 2, "bytes": 5}, {"seconds": 1}], "edges": [[0, 1]]})";
 
 TEST(TaskFileTest, ReadsTasksAndEdges) {
-  const absl::StatusOr<TaskList> tasks = ParseTasks(kTwo, "two.json");
+  const absl::StatusOr<Workload> tasks = ParseTasks(kTwo, "two.json");
   ASSERT_TRUE(tasks.ok()) << tasks.status();
   EXPECT_THAT(tasks->names, testing::ElementsAre("load", ""));
   EXPECT_EQ(tasks->costs[0].bytes, 5);
-  const Schedule schedule = WorkloadOf(*tasks).schedule;
+  const Schedule& schedule = tasks->schedule;
   EXPECT_EQ(schedule.task_count, 2u);
   EXPECT_DOUBLE_EQ(FindCriticalPath(schedule, SecondsOf(tasks->costs)).seconds, 3);
   EXPECT_DOUBLE_EQ(Simulate(schedule, tasks->costs, kFifo, {.workers = 2, .task_seconds = 0}).makespan, 3);
@@ -36,10 +36,10 @@ TEST(TaskFileTest, AWrittenScheduleTakesAsLong) {
     for (uint32_t after = 100; after < 200; after += 1 + before % 3) builder.AddEdge(before, after);
   }
   const Schedule schedule = std::move(builder).Build();
-  const absl::StatusOr<TaskList> read =
-      ParseTasks(PrintTasks(ToTaskList({.schedule = schedule, .costs = costs, .names = names})), "written");
+  const absl::StatusOr<Workload> read =
+      ParseTasks(PrintTasks({.schedule = schedule, .costs = costs, .names = names}), "written");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_DOUBLE_EQ(WorkloadOf(*read).critical_path(), FindCriticalPath(schedule, SecondsOf(costs)).seconds);
+  EXPECT_DOUBLE_EQ(read->critical_path(), FindCriticalPath(schedule, SecondsOf(costs)).seconds);
   double bytes = 0, cached = 0;
   for (const TaskCost& cost : read->costs) {
     bytes += cost.bytes;

@@ -133,8 +133,7 @@ absl::Status CheckRankFlags(const SimulateFlags& flags, bool measures, const std
 
 absl::StatusOr<Workload> Load(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
-  WEFT_ASSIGN_OR_RETURN(const TaskList tasks, ParseTasks(text, path));
-  return WorkloadOf(tasks);
+  return ParseTasks(text, path);
 }
 
 absl::StatusOr<Workload> Measure(const SimulateFlags& flags, const GraphChoice& choice,
@@ -147,7 +146,7 @@ absl::StatusOr<Workload> Measure(const SimulateFlags& flags, const GraphChoice& 
                                          .reuse = !flags.no_reuse},
                                         flags.validate ? absl::MakeSpan(*cases) : absl::Span<ScalingCase>()));
   if (!flags.save.empty()) {
-    WEFT_RETURN_IF_ERROR(WriteOut(flags.save, flags.overwrite, PrintTasks(ToTaskList(workload))));
+    WEFT_RETURN_IF_ERROR(WriteOut(flags.save, flags.overwrite, PrintTasks(workload)));
   }
   return workload;
 }
