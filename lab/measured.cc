@@ -13,13 +13,11 @@
 #include "weft/lab/machine/measure.h"
 
 namespace weft {
-void RunTimes::Add(double seconds, absl::Span<const TileTime> tiles) {
-  seconds_.push_back(seconds);
+void RunTimes::Add(absl::Span<const TileTime> tiles) {
+  ++runs_;
   tiles_.resize(tiles.size());
   for (size_t t = 0; t < tiles.size(); ++t) tiles_[t].push_back(tiles[t].end - tiles[t].begin);
 }
-
-double RunTimes::seconds() const { return Median(seconds_); }
 
 std::vector<TileTime> RunTimes::tiles() const {
   std::vector<TileTime> medians;
@@ -36,9 +34,8 @@ absl::StatusOr<RunTimes> MeasureOnOneWorker(const Graph& graph, absl::Span<const
   WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
   RunTimes times;
   while (times.runs() < runs) {
-    const Clock::time_point start = Clock::now();
     WEFT_RETURN_IF_ERROR(runner.Run(feeds).status());
-    times.Add(SecondsSince(start), runner.tile_times());
+    times.Add(runner.tile_times());
   }
   return times;
 }

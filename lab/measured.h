@@ -15,17 +15,16 @@
 
 namespace weft {
 
-// Collects the times of several executions of one graph, and returns their medians.
+// Collects the times of the tiles in several executions of one graph, and returns their medians.
 class RunTimes {
  public:
-  void Add(double seconds, absl::Span<const TileTime> tiles);
+  void Add(absl::Span<const TileTime> tiles);
 
-  int64_t runs() const { return static_cast<int64_t>(seconds_.size()); }
-  double seconds() const;               // the median execution; requires runs() > 0
+  int64_t runs() const { return runs_; }
   std::vector<TileTime> tiles() const;  // the median duration of each tile, given as a time that begins at 0
 
  private:
-  std::vector<double> seconds_;
+  int64_t runs_ = 0;
   std::vector<std::vector<int64_t>> tiles_;  // nanoseconds
 };
 // Measures `runs` executions, at least 1, on one worker. A first execution, which is not measured, touches the memory.

@@ -27,7 +27,7 @@ absl::StatusOr<double> TimedRun(const Graph& graph, const TimedStep& step, Runne
   const Clock::time_point start = Clock::now();
   WEFT_RETURN_IF_ERROR(runner.Run(step.feeds()).status());
   const double seconds = SecondsSince(start);
-  if (times != nullptr) times->Add(seconds, runner.tile_times());
+  if (times != nullptr) times->Add(runner.tile_times());
   return seconds;
 }
 

@@ -1,6 +1,7 @@
 #include "weft/lab/ranks/rank_scaling.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <iterator>
 #include <memory>
@@ -75,42 +76,37 @@ RankStepOptions RankScaling::StepOf(int rank, int ranks) const {
 }
 
 absl::Status RankScaling::Measure() {
-  // The steps of one of the ranks of a machine, and the times of their parts.
-  struct Steps {
-    std::vector<std::unique_ptr<RankStep>> steps;
-    std::vector<std::vector<RunTimes>> times;
+  struct TimedRankStep {
+    std::unique_ptr<RankStep> step;
+    std::vector<RunTimes> times;  // of each part
     absl::Status status;
   };
-  std::vector<Steps> of_ranks(static_cast<size_t>(options_.ranks_per_machine));
-  for (Steps& mine : of_ranks) {
+  // By rank of the machine: the step of a single rank, and the step of one of two ranks.
+  std::vector<std::array<TimedRankStep, 2>> of_ranks(static_cast<size_t>(options_.ranks_per_machine));
+  for (std::array<TimedRankStep, 2>& mine : of_ranks) {
     for (const int ranks : {1, 2}) {
       RankStepOptions options = StepOf(0, ranks);
       // Four micro-batches on a rank suffice: they use every kind of graph of a rank.
       options.micro_batches = std::clamp<int64_t>(options.micro_batches, ranks, 4 * ranks);
-      WEFT_ASSIGN_OR_RETURN(mine.steps.emplace_back(), RankStep::Plan(options));
-      mine.times.emplace_back(mine.steps.back()->parts().size());
+      TimedRankStep& timed = mine[static_cast<size_t>(ranks - 1)];
+      WEFT_ASSIGN_OR_RETURN(timed.step, RankStep::Plan(options));
+      timed.times.resize(timed.step->parts().size());
     }
   }
   Team team(options_.ranks_per_machine);
   for (int64_t run = 0; run < options_.runs; ++run) {  // in turns, so that both steps see the same load
     for (size_t i = 0; i < 2; ++i) {
       team.Run([&](int rank) {
-        Steps& mine = of_ranks[static_cast<size_t>(rank)];
-        const RankStep& step = *mine.steps[i];
-        const absl::StatusOr<std::vector<double>> seconds = mine.steps[i]->Run(1);
-        mine.status.Update(seconds.status());
-        for (size_t p = 0; seconds.ok() && p < step.parts().size(); ++p) {
-          mine.times[i][p].Add((*seconds)[0], step.tiles(step.parts()[p]));
-        }
+        auto& [step, times, status] = of_ranks[static_cast<size_t>(rank)][i];
+        status = step->Run(1).status();
+        for (size_t p = 0; status.ok() && p < times.size(); ++p) times[p].Add(step->tiles(step->parts()[p]));
       });
-      for (const Steps& each : of_ranks) WEFT_RETURN_IF_ERROR(each.status);
+      for (const auto& each : of_ranks) WEFT_RETURN_IF_ERROR(each[i].status);
     }
   }
-  for (const Steps& each : of_ranks) {
-    for (size_t i = 0; i < 2; ++i) {
-      const RankStep& step = *each.steps[i];
-      for (size_t p = 0; p < step.parts().size(); ++p)
-        costs_.Add(step.graph(step.parts()[p]), each.times[i][p].tiles());
+  for (const auto& each : of_ranks) {
+    for (const auto& [step, times, status] : each) {
+      for (size_t p = 0; p < times.size(); ++p) costs_.Add(step->graph(step->parts()[p]), times[p].tiles());
     }
   }
   return absl::OkStatus();
