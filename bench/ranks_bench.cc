@@ -32,7 +32,6 @@
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
 #include "weft/distributed/weight_gathers.h"
 #include "weft/graph/run/transport.h"

@@ -4,7 +4,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/agreement.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 
 namespace weft {
 namespace {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 #include "absl/types/span.h"
 #include "weft/base/status.h"
 #include "weft/distributed/communicator.h"
+#include "weft/distributed/messenger.h"
 
 namespace weft {
 namespace {
@@ -241,6 +243,19 @@ std::unique_ptr<Communicator> InProcessNetwork::Connect(int rank) {
 std::optional<int> InProcessNetwork::exit_code() const {
   const std::shared_lock lock(state_->abort_mutex);
   return state_->exit_code;
+}
+
+void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& network_options,
+              const MessengerOptions& messenger_options) {
+  InProcessNetwork network(size, network_options);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      Messenger messenger(network.Connect(rank), messenger_options);
+      run(&messenger);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace weft

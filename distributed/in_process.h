@@ -1,19 +1,28 @@
 // An InProcessNetwork connects the threads of one process as MPI connects processes. Tests use it, and so do
 // measurements that imitate a network of a given speed. Each rank's communicator belongs to one thread at a time.
+// RunRanks runs a function on several ranks, each a thread with a Messenger of its own.
 //
 //   InProcessNetwork network(2, {.latency_seconds = 50e-6, .bytes_per_second = 1.25e9});  // 10 Gbit/s
 //   std::thread other([&] { Train(network.Connect(1)); });
 //   Train(network.Connect(0));
+//
+//   RunRanks(3, [](Transport* transport) {
+//     const Ranks ranks(transport);
+//     ranks.Barrier();
+//   });
 //
 // A send ends only after its receive has begun, like the long messages of MPI. So a program that relies on MPI's
 // buffers for short messages hangs here.
 #ifndef WEFT_DISTRIBUTED_IN_PROCESS_H_
 #define WEFT_DISTRIBUTED_IN_PROCESS_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "weft/distributed/communicator.h"
+#include "weft/distributed/messenger.h"
+#include "weft/graph/run/transport.h"
 
 namespace weft {
 
@@ -38,6 +47,10 @@ class InProcessNetwork {
   class Connection;
   std::unique_ptr<State> state_;
 };
+
+// Calls run(transport) on `size` threads, one for each rank, and returns when all calls have returned.
+void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& network_options = {},
+              const MessengerOptions& messenger_options = {});
 
 }  // namespace weft
 

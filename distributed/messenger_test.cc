@@ -17,7 +17,6 @@
 #include "gtest/gtest.h"
 #include "weft/core/random.h"
 #include "weft/distributed/in_process.h"
-#include "weft/distributed/rank_threads.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {

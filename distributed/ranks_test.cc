@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {

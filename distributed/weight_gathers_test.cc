@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/core/parameters.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/distributed/ranks.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"

@@ -15,7 +15,6 @@
 #include "absl/types/span.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
-#include "weft/distributed/rank_threads.h"
 #include "weft/distributed/ranks.h"
 #include "weft/lab/machine/measure.h"
 

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/distributed/in_process.h"
 #include "weft/distributed/message_ops.h"
-#include "weft/distributed/rank_threads.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/ops/ops.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/lab/measured.h"
 
 namespace weft {

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/train/jobs/run_config.h"
 
 namespace weft {

@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/ops/ops.h"
 #include "weft/train/loop/trainer.h"
 

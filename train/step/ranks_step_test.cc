@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/distributed/rank_threads.h"
+#include "weft/distributed/in_process.h"
 #include "weft/distributed/ranks.h"
 #include "weft/models/gpt.h"
 #include "weft/models/transformer.h"
