@@ -1,5 +1,5 @@
 // Predict estimates the time of a step under any policy on any number of workers. Its input is a Workload: the step's
-// tasks, measured on one worker.
+// tasks, measured on one worker or read from a file.
 //
 //   std::vector<ScalingCase> cases = ScalingCases("critical-path", {1, 8, 64});
 //   WEFT_ASSIGN_OR_RETURN(const Workload work, MeasureWorkload({.graph = {"gpt2"}}, absl::MakeSpan(cases)));
@@ -15,13 +15,40 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/graph/schedule.h"
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/lab/simulate.h"
-#include "weft/lab/task_file.h"
 
 namespace weft {
+
+// The tasks that are simulated.
+struct Workload {
+  Schedule schedule;           // with priorities from the cost model
+  Schedule measured_schedule;  // with priorities from measured times
+  std::vector<TaskCost> costs;
+  std::vector<std::string> names;  // by task; empty strings for tasks without a name
+
+  double seconds() const;        // of all tasks on one worker
+  double critical_path() const;  // seconds
+};
+
+// These functions read and write the tasks of a Workload as JSON, so that they can be simulated again or elsewhere. The
+// tasks need not come from a compiled graph.
+//
+//   {"weft_tasks": 1,
+//    "tasks": [{"name": "load", "seconds": 1e-3, "bytes": 4e6}, {"name": "add", "seconds": 2e-4}],
+//    "edges": [[0, 1]]}
+//
+// An edge leads from a task to a task that waits for it and is later in the list. "bytes" counts the bytes that a task
+// reads from memory and writes to it. "parts" is the number of parts of a task that several workers can share. "bytes",
+// "parts" and "name" are optional.
+//
+// ParseTasks returns InvalidArgument with the location in the file if the text is malformed. `from`: the file name for
+// errors. PrintTasks writes the tasks in a serial order, and the joins of the schedule as tasks of 0 seconds.
+absl::StatusOr<Workload> ParseTasks(const std::string& text, const std::string& from);
+std::string PrintTasks(const Workload& workload);
 
 // A policy and a number of workers. MeasureWorkload adds the times of real executions to `seconds`.
 struct ScalingCase {

@@ -1,6 +1,4 @@
 // Checks every field on reading, so that a wrong file gives an error with its location, not a wrong simulation.
-#include "weft/lab/task_file.h"
-
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -8,6 +6,7 @@
 
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/lab/scaling.h"
 
 namespace weft {
 namespace {

@@ -1,7 +1,6 @@
-#include "weft/lab/task_file.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/lab/scaling.h"
 
 namespace weft {
 namespace {
