@@ -2,6 +2,7 @@
 #include "weft/inference/encode/bert_encoder.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -74,13 +75,14 @@ absl::StatusOr<std::vector<float>> BertEncoder::Run(absl::Span<const int32_t> te
 }
 
 absl::Status BertEncoder::Run(absl::Span<const ModelInput> inputs, Take take) {
-  std::vector<int64_t> lengths, buckets;
+  constexpr int64_t kMinLength = 16;
+  std::vector<int64_t> lengths;
+  std::set<int64_t> rounded;
   for (const ModelInput& input : inputs) {
     lengths.push_back(static_cast<int64_t>(input.ids.size()));
-    buckets.push_back(BucketLength(lengths.back()));
+    rounded.insert(std::min(GraphSize(lengths.back(), kMinLength), config_.context));
   }
-  std::sort(buckets.begin(), buckets.end());
-  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  const std::vector<int64_t> buckets(rounded.begin(), rounded.end());
   const BucketBatches batches(buckets, lengths, options_.runtime.batch);
   std::vector<int32_t> tokens, segments, token_counts;
   for (int64_t i = 0; i < batches.size(); ++i) {
@@ -123,11 +125,6 @@ std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
   const DType dtype = table->type.dtype;
   DecodeWeight(dtype, table->data + id * BytesOf(dtype, config_.width), absl::MakeSpan(row));
   return row;
-}
-
-int64_t BertEncoder::BucketLength(int64_t tokens) const {
-  constexpr int64_t kMinLength = 16;
-  return std::min(GraphSize(tokens, kMinLength), config_.context);
 }
 
 Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs) { return bert.Encode(tokens, inputs); }

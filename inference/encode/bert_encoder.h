@@ -78,7 +78,6 @@ class BertEncoder {
   struct Bucket;
 
   BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record);
-  int64_t BucketLength(int64_t tokens) const;
 
   const BertEncoderOptions options_;
   const RuntimeOptions runtime_;

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,9 +65,6 @@ class EvalGraph {
   // Runs the graph, as Runner::Run does. Returns FailedPrecondition if a fetched value of f32 is NaN or infinity,
   // because large weights overflowed. The error names the first op that made a NaN, which another execution finds.
   absl::StatusOr<Outputs> Run(absl::Span<const FeedPair> feeds);
-  absl::StatusOr<Outputs> Run(std::initializer_list<FeedPair> feeds) {
-    return Run(absl::MakeConstSpan(feeds.begin(), feeds.size()));
-  }
 
   Tape tape;
 
