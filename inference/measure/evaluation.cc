@@ -9,6 +9,7 @@
 #include <numbers>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
@@ -26,31 +27,6 @@ namespace weft {
 namespace {
 
 absl::Status NoTokens(const std::string& path) { return InvalidArgument(path, ": there are no tokens in it"); }
-
-// Windows with masked tokens, as a graph takes them.
-struct MaskedBatch {
-  std::vector<int32_t> tokens, lengths;  // [B, T], [B]
-  std::vector<int32_t> positions,
-      targets;         // [B, M] for at most M masked tokens in a window; positions are indices of tokens
-  int64_t chosen = 0;  // number of masked tokens
-
-  // Masks tokens of `window` and appends it as a row of `length` tokens, special tokens and padding included.
-  void Add(const Tokenizer& tokenizer, absl::Span<const int32_t> window, const MaskingOptions& masking,
-           RandomStream random, size_t length) {
-    std::vector<int32_t> ids = tokenizer.Wrap(window).ids;
-    std::vector<bool> maskable(ids.size());
-    std::fill_n(maskable.begin() + static_cast<std::ptrdiff_t>(TokensAround(tokenizer).first.size()), window.size(),
-                true);
-    MaskedPositions masked;
-    MaskTokens(maskable, 1, masking, random, absl::MakeSpan(ids), &masked);
-    for (const int32_t position : masked.indices) positions.push_back(position + static_cast<int32_t>(tokens.size()));
-    targets.insert(targets.end(), masked.targets.begin(), masked.targets.end());
-    chosen += masked.chosen;
-    lengths.push_back(static_cast<int32_t>(ids.size()));
-    ids.resize(length);
-    tokens.insert(tokens.end(), ids.begin(), ids.end());
-  }
-};
 
 // The windows of a text of `tokens` tokens. Window `i` reads `length` tokens from token i · stride on and predicts the
 // token after each, except those that window i - 1 predicts.
@@ -277,24 +253,33 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};
+  const auto before = static_cast<std::ptrdiff_t>(TokensAround(tokenizer).first.size());
   for (size_t begin = 0; begin < windows.size(); begin += static_cast<size_t>(rows)) {
-    MaskedBatch batch;
+    std::vector<int32_t> masked(static_cast<size_t>(rows * length)), sizes(static_cast<size_t>(rows)), places, right;
+    int64_t chosen = 0;  // number of masked tokens
     for (size_t i = begin; i < std::min(begin + static_cast<size_t>(rows), windows.size()); ++i) {
+      const std::vector<int32_t> ids = tokenizer.Wrap(windows[i]).ids;
+      const size_t first = (i - begin) * static_cast<size_t>(length);  // of the row's tokens
+      const absl::Span<int32_t> row = absl::MakeSpan(masked).subspan(first, ids.size());
+      absl::c_copy(ids, row.begin());
+      sizes[i - begin] = static_cast<int32_t>(ids.size());
+      std::vector<bool> maskable(ids.size());
+      std::fill_n(maskable.begin() + before, windows[i].size(), true);
       masking.count = count_masked(windows[i].size());
       // The masked tokens depend on the seed and the window's number alone, so the size of the batch changes nothing.
       const RandomStream random = {.seed = seed, .step = static_cast<uint32_t>(i)};
-      batch.Add(tokenizer, windows[i], masking, random, static_cast<size_t>(length));
+      MaskedPositions mask;
+      MaskTokens(maskable, 1, masking, random, row, &mask);
+      for (const int32_t index : mask.indices) places.push_back(index + static_cast<int32_t>(first));
+      right.insert(right.end(), mask.targets.begin(), mask.targets.end());
+      chosen += mask.chosen;
     }
-    batch.tokens.resize(static_cast<size_t>(rows * length));
-    batch.lengths.resize(static_cast<size_t>(rows));
-    batch.positions.resize(static_cast<size_t>(guesses));
-    batch.targets.resize(static_cast<size_t>(guesses), kIgnoredTarget);
-    WEFT_ASSIGN_OR_RETURN(const Outputs out, graph.Run({{tokens, batch.tokens},
-                                                        {lengths, batch.lengths},
-                                                        {positions, batch.positions},
-                                                        {targets, batch.targets}}));
-    score.count += batch.chosen;
-    score.loss += static_cast<double>(batch.chosen) * out.Scalar(loss);
+    places.resize(static_cast<size_t>(guesses));
+    right.resize(static_cast<size_t>(guesses), kIgnoredTarget);
+    WEFT_ASSIGN_OR_RETURN(const Outputs out,
+                          graph.Run({{tokens, masked}, {lengths, sizes}, {positions, places}, {targets, right}}));
+    score.count += chosen;
+    score.loss += static_cast<double>(chosen) * out.Scalar(loss);
     score.accuracy += out.Scalar(correct);
   }
   score.loss /= static_cast<double>(score.count);
