@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -36,6 +35,11 @@ absl::StatusOr<Ids> ParseIds(const std::string& text) {
     ids.push_back(id);
   }
   return ids;
+}
+
+// Returns the tokens of one of the query's texts, without special ones. `tokenizer` may be null if the texts are ids.
+absl::StatusOr<Ids> Encode(const AttentionQuery& query, const std::string& text, const Tokenizer* tokenizer) {
+  return query.ids ? ParseIds(text) : tokenizer->Encode(text);
 }
 
 // Returns the texts of single tokens. A byte that is not part of a whole character is written as <0xE6>. Ids without a
@@ -73,14 +77,15 @@ class Reading {
     return var;
   }
 
-  // Adds the maps of the probes whose names `choose` accepts, with the texts of their tokens.
-  absl::Status Add(
-      std::string kind, Texts targets, Texts sources,
-      absl::FunctionRef<bool(const std::string&)> choose = [](const std::string&) { return true; }) {
-    AttentionMaps maps = {.kind = std::move(kind), .targets = std::move(targets), .sources = std::move(sources)};
+  // Adds the maps of the probes of this kind, with the texts of their tokens. All probes are of the kind "attention".
+  absl::Status Add(const std::string& kind, const Texts& targets, const Texts& sources) {
+    AttentionMaps maps = {.kind = kind, .targets = targets, .sources = sources};
     VarList vars;
-    for (const Tape::NamedValue& probe : graph_.tape.probes()) {
-      if (absl::EndsWith(probe.name, kAttentionWeights) && choose(probe.name)) vars.push_back(probe.value);
+    for (const auto& [name, value] : graph_.tape.probes()) {
+      const char* const own = absl::StartsWith(name, "encoder.")          ? "encoder"
+                              : absl::StrContains(name, ".encoder_attn.") ? "cross"
+                                                                          : "decoder";
+      if (absl::EndsWith(name, kAttentionWeights) && (kind == "attention" || kind == own)) vars.push_back(value);
     }
     WEFT_RETURN_IF_ERROR(graph_.tape.status());
     if (vars.empty()) return InvalidArgument("the model has no attention");
@@ -159,27 +164,26 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedGp
 
 absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBert& bert, const AttentionQuery& query) {
   std::unique_ptr<Tokenizer> tokenizer;
-  ModelInput input;
-  if (query.ids) {
-    WEFT_ASSIGN_OR_RETURN(input.ids, ParseIds(query.text));
-    input.segments.assign(input.ids.size(), 0);
-    if (query.second) {
-      WEFT_ASSIGN_OR_RETURN(const Ids more, ParseIds(*query.second));
-      input.ids.insert(input.ids.end(), more.begin(), more.end());
-      input.segments.resize(input.ids.size(), 1);
-    }
-  } else {
+  if (!query.ids) {
     WEFT_ASSIGN_OR_RETURN(OpenedBert opened, OpenBert(path));
     tokenizer = std::move(opened.tokenizer);
     tokenizer->ReadSpecial(query.special_tokens);
-    WEFT_ASSIGN_OR_RETURN(Ids ids, tokenizer->Encode(query.text));
-    if (query.second) {
-      WEFT_ASSIGN_OR_RETURN(const Ids second, tokenizer->Encode(*query.second));
-      WEFT_ASSIGN_OR_RETURN(input, tokenizer->WrapPair(ids, second));
-    } else {
-      WEFT_RETURN_IF_ERROR(FitContext(tokenizer->Wrap({}).ids.size(), bert.config.context, query.truncate, &ids));
-      input = tokenizer->Wrap(ids);
-    }
+  }
+  WEFT_ASSIGN_OR_RETURN(Ids ids, Encode(query, query.text, tokenizer.get()));
+  Ids second;
+  if (query.second) {
+    WEFT_ASSIGN_OR_RETURN(second, Encode(query, *query.second, tokenizer.get()));
+  }
+  ModelInput input;
+  if (query.ids) {
+    input = {.ids = ids, .segments = Ids(ids.size(), 0)};
+    input.ids.insert(input.ids.end(), second.begin(), second.end());
+    input.segments.resize(input.ids.size(), 1);
+  } else if (query.second) {
+    WEFT_ASSIGN_OR_RETURN(input, tokenizer->WrapPair(ids, second));
+  } else {
+    WEFT_RETURN_IF_ERROR(FitContext(tokenizer->Wrap({}).ids.size(), bert.config.context, query.truncate, &ids));
+    input = tokenizer->Wrap(ids);
   }
   WEFT_RETURN_IF_ERROR(CheckTokens("the text", input.ids, bert.config.context, bert.config.vocabulary));
   Reading reading(query);
@@ -208,11 +212,8 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
                                       const AttentionQuery& query) {
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer opened, OpenTransformer(path));
   const TransformerConfig& config = opened.model.config;
-  const auto encode = [&](const std::string& text, Tokenizer& tokenizer) {
-    tokenizer.ReadSpecial(query.special_tokens);
-    return query.ids ? ParseIds(text) : tokenizer.Encode(text);
-  };
-  WEFT_ASSIGN_OR_RETURN(Ids source, encode(query.text, *opened.source));
+  for (const auto& tokenizer : {opened.source, opened.target}) tokenizer->ReadSpecial(query.special_tokens);
+  WEFT_ASSIGN_OR_RETURN(Ids source, Encode(query, query.text, opened.source.get()));
   if (!query.ids && !source.empty()) {
     source.insert(source.begin(), opened.before.begin(), opened.before.end());
     source.insert(source.end(), opened.after.begin(), opened.after.end());
@@ -220,7 +221,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   WEFT_RETURN_IF_ERROR(Fit(query, "the source", config.context, config.source_vocabulary, &source));
   Ids produced;
   if (query.second) {
-    WEFT_ASSIGN_OR_RETURN(produced, encode(*query.second, *opened.target));
+    WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, opened.target.get()));
   } else {
     WEFT_ASSIGN_OR_RETURN(produced, Translate(path, opened, source, query.threads));
   }
@@ -234,13 +235,10 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   Reading reading(query);
   Transformer(config).Logits(reading.Ids("source", source, config.source_vocabulary),
                              reading.Ids("target", target, config.target_vocabulary));
-  const auto encoder = [](const std::string& name) { return absl::StartsWith(name, "encoder."); };
-  const auto cross = [&](const std::string& name) { return absl::StrContains(name, ".encoder_attn."); };
-  const auto decoder = [&](const std::string& name) { return !encoder(name) && !cross(name); };
   const Texts sources = TextsOf(source, opened.source.get()), targets = TextsOf(target, opened.target.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources, encoder));
-  WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets, decoder));
-  WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources, cross));
+  WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources));
+  WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets));
+  WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources));
   WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("transformer", path, opened.model));
   result.produced = TextsOf(produced, opened.target.get());
   return result;
