@@ -131,18 +131,19 @@ absl::StatusOr<Figures> MeasureGpt(const EvaluateFlags& flags) {
 
 Figures TagFigures(const ClassScore& score) {
   const TaggingScore& tags = score.tags;
-  const Quality all = tags.All();
+  const TagReport report = tags.Report();
+  const Quality& all = report.all;
   auto types = nlohmann::ordered_json::object();
-  for (const auto& [type, figures] : tags.ByType()) types[type] = Json(figures);
+  for (const auto& [type, figures] : report.types) types[type] = Json(figures);
   return {Count("words", tags.words()),
           {"loss", score.loss, absl::StrFormat("%.6f nats a word", score.loss)},
           {"accuracy", tags.accuracy(), absl::StrFormat("%.2f %%", 100 * tags.accuracy())},
           {"precision", all.precision, absl::StrFormat("%.6f", all.precision)},
           {"recall", all.recall, absl::StrFormat("%.6f", all.recall)},
           {"f1", all.f1, absl::StrFormat("%.6f", all.f1)},
-          {"entities", std::move(types), absl::StrCat("\n", tags.Report())},
-          {"macro_average", Json(tags.Macro()), ""},
-          {"weighted_average", Json(tags.Weighted()), ""}};
+          {"entities", std::move(types), absl::StrCat("\n", ToText(report))},
+          {"macro_average", Json(report.macro), ""},
+          {"weighted_average", Json(report.weighted), ""}};
 }
 
 Figures ClassifierFigures(const Classifier& classifier, const ClassScore& score) {

@@ -218,21 +218,6 @@ std::vector<Entity> EntitiesOf(absl::Span<const std::string> tags) {
   return entities;
 }
 
-// Returns the mean of the figures with the weights that `weight_of` returns.
-template <class WeightOf>
-Quality MeanOf(const std::map<std::string, Quality>& types, WeightOf weight_of) {
-  Quality mean;
-  double sum = 0;
-  for (const auto& [type, figures] : types) {
-    const double weight = weight_of(figures);
-    AddTo(&mean, figures, weight);
-    mean.support += figures.support;
-    sum += weight;
-  }
-  for (double* figure : {&mean.precision, &mean.recall, &mean.f1}) *figure = Ratio(*figure, sum);
-  return mean;
-}
-
 std::string Line(absl::string_view name, size_t width, const Quality& figures) {
   return absl::StrFormat("%*s  %9.4f %9.4f %9.4f %9d\n", static_cast<int>(width), name, figures.precision,
                          figures.recall, figures.f1, figures.support);
@@ -253,51 +238,49 @@ void TaggingScore::Add(absl::Span<const std::string> right, absl::Span<const std
   }
 }
 
-Quality TaggingScore::FiguresOf(const Counts& counts) {
-  Quality figures = {.precision = Ratio(counts.both, counts.predicted),
-                     .recall = Ratio(counts.both, counts.right),
-                     .support = counts.right};
-  figures.f1 = Ratio(2 * figures.precision * figures.recall, figures.precision + figures.recall);
-  return figures;
-}
-
-Quality TaggingScore::All() const {
+TagReport TaggingScore::Report() const {
+  const auto figures_of = [](const Counts& counts) {
+    Quality figures = {.precision = Ratio(counts.both, counts.predicted),
+                       .recall = Ratio(counts.both, counts.right),
+                       .support = counts.right};
+    figures.f1 = Ratio(2 * figures.precision * figures.recall, figures.precision + figures.recall);
+    return figures;
+  };
+  TagReport report;
   Counts all;
   for (const auto& [type, counts] : counts_) {
+    const Quality figures = figures_of(counts);
+    report.types[type] = figures;
+    AddTo(&report.macro, figures, 1);
+    AddTo(&report.weighted, figures, static_cast<double>(figures.support));
     all.right += counts.right;
     all.predicted += counts.predicted;
     all.both += counts.both;
   }
-  return FiguresOf(all);
-}
-
-Quality TaggingScore::Macro() const {
-  return MeanOf(ByType(), [](const Quality&) { return 1.0; });
-}
-
-Quality TaggingScore::Weighted() const {
-  return MeanOf(ByType(), [](const Quality& figures) { return static_cast<double>(figures.support); });
-}
-
-std::map<std::string, Quality> TaggingScore::ByType() const {
-  std::map<std::string, Quality> figures;
-  for (const auto& [type, counts] : counts_) figures[type] = FiguresOf(counts);
-  return figures;
+  report.all = figures_of(all);
+  const auto divide = [&](Quality* mean, int64_t sum) {
+    mean->support = all.right;
+    for (double* figure : {&mean->precision, &mean->recall, &mean->f1}) {
+      *figure = Ratio(*figure, static_cast<double>(sum));
+    }
+  };
+  divide(&report.macro, static_cast<int64_t>(counts_.size()));
+  divide(&report.weighted, all.right);
+  return report;
 }
 
 double TaggingScore::accuracy() const { return Ratio(equal_, words_); }
 
-std::string TaggingScore::Report() const {
+std::string ToText(const TagReport& report) {
   constexpr absl::string_view kWidest = "weighted avg";
-  const std::map<std::string, Quality> types = ByType();
   size_t width = kWidest.size();
-  for (const auto& [type, figures] : types) width = std::max(width, type.size());
-  std::string report = absl::StrFormat("%*s  %9s %9s %9s %9s\n\n", static_cast<int>(width), "", "precision", "recall",
-                                       "f1-score", "support");
-  for (const auto& [type, figures] : types) report += Line(type, width, figures);
-  absl::StrAppend(&report, "\n", Line("micro avg", width, All()), Line("macro avg", width, Macro()),
-                  Line(kWidest, width, Weighted()));
-  return report;
+  for (const auto& [type, figures] : report.types) width = std::max(width, type.size());
+  std::string text = absl::StrFormat("%*s  %9s %9s %9s %9s\n\n", static_cast<int>(width), "", "precision", "recall",
+                                     "f1-score", "support");
+  for (const auto& [type, figures] : report.types) text += Line(type, width, figures);
+  absl::StrAppend(&text, "\n", Line("micro avg", width, report.all), Line("macro avg", width, report.macro),
+                  Line(kWidest, width, report.weighted));
+  return text;
 }
 
 namespace {

@@ -56,6 +56,15 @@ std::vector<Confusion> MostFrequentConfusions(const ConfusionMatrix& confusion, 
 // wide. `labels`: a label of each class; long labels are cut.
 std::string ToText(const ConfusionMatrix& confusion, absl::Span<const std::string> labels);
 
+// The figures of entities by their type, and over all of them: seqeval's "micro avg", and the means over the types, of
+// equal weight ("macro avg") or weighted by their support ("weighted avg").
+struct TagReport {
+  std::map<std::string, Quality> types;
+  Quality all, macro, weighted;
+};
+// Returns a table in the layout of seqeval's classification_report, with 4 digits.
+std::string ToText(const TagReport& report);
+
 // Compares predicted tags of words, such as B-PER, I-PER and O, with the right ones. It counts entities, which are
 // sequences of words, as the Python package seqeval does in its default mode. So an entity is right if its type, first
 // word and last word are. Tags follow IOB2 (B-, I-, O), IOB1, or IOBES (also E- for the last word and S- for a single
@@ -63,30 +72,20 @@ std::string ToText(const ConfusionMatrix& confusion, absl::Span<const std::strin
 //
 //   TaggingScore score;
 //   score.Add({"B-PER", "I-PER", "O"}, {"B-PER", "I-PER", "B-LOC"});   // a sentence
-//   score.All().f1   // 2/3
-//   score.Report()   // a table: precision, recall and F1 of each type
+//   score.Report().all.f1   // 2/3
 class TaggingScore {
  public:
   // Adds a sentence. Both spans have one tag for each word.
   void Add(absl::Span<const std::string> right, absl::Span<const std::string> predicted);
 
-  // Returns the figures over the entities of all types together, seqeval's "micro avg".
-  Quality All() const;
-  // Returns the means over the types: of equal weight ("macro avg"), or weighted by their support ("weighted avg").
-  Quality Macro() const;
-  Quality Weighted() const;
-  std::map<std::string, Quality> ByType() const;
+  TagReport Report() const;
   double accuracy() const;  // fraction of the words whose tag is right
   int64_t words() const { return words_; }
-
-  // Returns a table in the layout of seqeval's classification_report, with 4 digits.
-  std::string Report() const;
 
  private:
   struct Counts {
     int64_t right = 0, predicted = 0, both = 0;
   };
-  static Quality FiguresOf(const Counts& counts);
 
   std::map<std::string, Counts> counts_;  // by type
   int64_t words_ = 0, equal_ = 0;

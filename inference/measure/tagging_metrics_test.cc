@@ -47,7 +47,7 @@ TEST(TaggingMetricsTest, AgreesWithSeqeval) {
       {{{"B-X-Y", "I-X-Y", "B-X"}}, {{"B-X-Y", "I-X", "B-X"}}, 0.3333333333333333, 0.5, 0.4},
   };
   for (const auto& [right, predicted, precision, recall, f1] : kCases) {
-    const Quality all = ScoreOf(right, predicted).All();
+    const Quality all = ScoreOf(right, predicted).Report().all;
     EXPECT_DOUBLE_EQ(all.precision, precision);
     EXPECT_DOUBLE_EQ(all.recall, recall);
     EXPECT_DOUBLE_EQ(all.f1, f1);
@@ -58,7 +58,7 @@ TEST(TaggingMetricsTest, AgreesWithSeqeval) {
 TEST(TaggingMetricsTest, TheReportIsThatOfSeqeval) {
   const TaggingScore score = ScoreOf({{"B-A", "I-B", "I-A", "O", "S-C", "E-C"}, {"E-A", "I-A", "S-A", "B-A", "E-A"}},
                                      {{"B-A", "I-A", "I-A", "O", "S-C", "S-C"}, {"E-A", "E-A", "S-A", "B-A", "I-A"}});
-  EXPECT_EQ(score.Report(),
+  EXPECT_EQ(ToText(score.Report()),
             "              precision    recall  f1-score   support\n"
             "\n"
             "           A     0.8000    0.6667    0.7273         6\n"

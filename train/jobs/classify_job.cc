@@ -213,9 +213,9 @@ std::vector<std::string> ClassifyJob::figure_names() const {
 NamedFigures ClassifyJob::TakeFigures(bool averaged) {
   NamedFigures figures;
   if (data_.task() == TextTask::kTokens) {
-    const Quality all = tags_.All();
-    figures = {{"precision", all.precision}, {"recall", all.recall}, {"f1", all.f1}};
-    if (!averaged) report_ = tags_.Report();
+    const TagReport report = tags_.Report();
+    figures = {{"precision", report.all.precision}, {"recall", report.all.recall}, {"f1", report.all.f1}};
+    if (!averaged) report_ = ToText(report);
     tags_ = {};
   } else if (data_.task() == TextTask::kRegression) {
     const double pearson = PearsonCorrelation(right_, predicted_), spearman = SpearmanCorrelation(right_, predicted_);
