@@ -93,14 +93,15 @@ absl::Status TextHead::Add(absl::StatusOr<std::vector<std::string>> texts, std::
 }
 
 absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(std::vector<Example> examples) {
+  std::vector<ClassifierResult> results(examples.size());
   std::vector<ModelInput> inputs;
   std::vector<size_t> indices;  // of the examples that have tokens
   for (size_t i = 0; i < examples.size(); ++i) {
+    if (task() == TextTask::kTokens) results[i].words = std::move(examples[i].texts);
     if (examples[i].input.input.ids.empty()) continue;
     inputs.push_back(examples[i].input.input);
     indices.push_back(i);
   }
-  std::vector<ClassifierResult> results(examples.size());
   const auto take = [&](size_t input, absl::Span<const float> values) {
     ClassifierResult& result = results[indices[input]];
     if (task() != TextTask::kTokens) {
@@ -116,8 +117,6 @@ absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(std::vector<Example>
     }
   };
   WEFT_RETURN_IF_ERROR(encoder_->Run(inputs, take));
-  if (task() != TextTask::kTokens) return results;
-  for (size_t i = 0; i < results.size(); ++i) results[i].words = std::move(examples[i].texts);
   return results;
 }
 

@@ -8,7 +8,10 @@
 //     }
 //   }));
 //
-// To classify texts or pictures in memory, use TextHead::Run or PictureClassifier::Run.
+// To classify texts or pictures in memory, open a TextHead or a PictureClassifier:
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto pictures, PictureClassifier::Open("runs/vit-1", {}));
+//   WEFT_ASSIGN_OR_RETURN(const auto logits, pictures->Run(images));
 #ifndef WEFT_INFERENCE_ENCODE_CLASSIFIER_H_
 #define WEFT_INFERENCE_ENCODE_CLASSIFIER_H_
 
@@ -82,10 +85,6 @@ class Classifier {
 
 // The classifier of a BERT. It computes logits of the labels of a text or of a pair of texts, logits of the labels of
 // each word, or the number of a regression.
-//
-//   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert("runs/classify-1"));
-//   WEFT_ASSIGN_OR_RETURN(const auto head, TextHead::Create(std::move(bert), {.truncate = true}));
-//   WEFT_ASSIGN_OR_RETURN(const auto results, head->Run(examples));
 class TextHead final : public Classifier {
  public:
   // Texts are pairs if the model's files or `options.pairs` say so. The files of published models never do. Returns
@@ -127,9 +126,6 @@ absl::StatusOr<PixelScale> ReadPixelScale(const std::string& model, const VitCon
 absl::Status CheckSize(const Images& images, const VitConfig& config);
 
 // The classifier of a Vision Transformer.
-//
-//   WEFT_ASSIGN_OR_RETURN(const auto classifier, PictureClassifier::Open("runs/vit-1", {}));
-//   WEFT_ASSIGN_OR_RETURN(const auto logits, classifier->Run(images));
 class PictureClassifier final : public Classifier {
  public:
   // `path`: a model, as for ReadModel. Pixels are scaled by ReadPixelScale, whose errors are returned.
