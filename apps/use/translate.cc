@@ -108,8 +108,7 @@ absl::Status Translate(TranslateFlags flags) {
   if (search.n_best > search.beam) {
     return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
   }
-  WEFT_ASSIGN_OR_RETURN(const auto translator,
-                        UsageError(LineTranslator::Create(flags.model, std::move(opened), flags.options)));
+  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Create(std::move(opened), flags.options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   const auto print = [&](const TextLines&, absl::Span<const TokenIds> sources) -> absl::Status {
     WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate(sources));

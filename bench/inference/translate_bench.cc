@@ -39,7 +39,7 @@ absl::Status Measure(const Options& options) {
   how.runtime.threads = options.threads == 0 ? Cores() : options.threads;
   how.shortlist = options.shortlist;
   ParseDType(options.precision, &how.runtime.weights.emplace());
-  WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(options.model, std::move(opened), how));
+  WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(std::move(opened), how));
   LineReader reader({options.source});
   WEFT_ASSIGN_OR_RETURN(const TextLines lines, reader.Next(/*max_lines=*/size_t{1} << 20));
   if (lines.lines.empty()) return InvalidArgument(options.source, " has no lines");

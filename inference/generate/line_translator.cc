@@ -63,12 +63,11 @@ absl::Status CheckOutput(const OpenedTransformer& model, const LexiconTexts& tex
 LineTranslator::LineTranslator(const LineTranslatorOptions& options, OpenedTransformer opened)
     : options_(options), opened_(std::move(opened)) {}
 
-absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(const std::string& path,
-                                                                       OpenedTransformer opened,
+absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTransformer opened,
                                                                        const LineTranslatorOptions& options) {
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
   const PublishedTransformer& model = translator->opened_.model;
-  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, model.weights, &translator->parameters_));
+  WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(translator->opened_.path, model.weights, &translator->parameters_));
   WEFT_ASSIGN_OR_RETURN(translator->translator_, Translator::Create(model.config, &translator->parameters_,
                                                                     options.runtime.For(model.weights.dtype())));
   WEFT_RETURN_IF_ERROR(

@@ -2,7 +2,7 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
 //   const LineTranslatorOptions options = {.translate = opened.translate};
-//   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(path, std::move(opened), options));
+//   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(std::move(opened), options));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, translator->Encode("ein Haus"));
 //   WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate({ids}));
 //   translator->Text(translations[0][0])   // "a house"
@@ -45,9 +45,9 @@ struct LineTranslatorOptions {
 
 class LineTranslator {
  public:
-  // `path`: where `opened` comes from, for errors. Returns InvalidArgument if the options do not fit the model, or if
-  // its tokenizer's file does not spell all tokens of a lexicon.
-  static absl::StatusOr<std::unique_ptr<LineTranslator>> Create(const std::string& path, OpenedTransformer opened,
+  // Returns InvalidArgument if the options do not fit the model, or if its tokenizer's file does not spell all tokens
+  // of a lexicon.
+  static absl::StatusOr<std::unique_ptr<LineTranslator>> Create(OpenedTransformer opened,
                                                                 const LineTranslatorOptions& options);
 
   // Returns the tokens of a line, with the special tokens around a source. A line without tokens, such as an

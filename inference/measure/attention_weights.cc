@@ -196,12 +196,11 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
 }
 
 // Returns the tokens of a greedy translation, without its begin and end tokens.
-absl::StatusOr<Ids> Translate(const std::string& path, const OpenedTransformer& opened, const Ids& source,
-                              int64_t threads) {
+absl::StatusOr<Ids> Translate(const OpenedTransformer& opened, const Ids& source, int64_t threads) {
   Parameters parameters({.draw = false});
   WEFT_ASSIGN_OR_RETURN(const auto translator,
                         Translator::Create(opened.model.config, &parameters, {.batch = 1, .threads = threads}));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, opened.model.weights, &parameters));
+  WEFT_RETURN_IF_ERROR(SetFiniteWeights(opened.path, opened.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
                         translator->Translate({source}, {.search = {.begin = opened.translate.search.begin,
                                                                     .end = opened.translate.search.end}}));
@@ -223,7 +222,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   if (query.second) {
     WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, opened.target.get()));
   } else {
-    WEFT_ASSIGN_OR_RETURN(produced, Translate(path, opened, source, query.threads));
+    WEFT_ASSIGN_OR_RETURN(produced, Translate(opened, source, query.threads));
   }
   const BeamSearchOptions& search = opened.translate.search;
   Ids target = {search.begin};  // the decoder reads the begin token and then the translation

@@ -224,7 +224,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, ReadModelOf<PublishedTransformer>(path));
   OpenedTransformer opened = {
-      .folder = BaseOf(path), .model = std::move(model), .translate = {.search = {.beam = 4, .end = {}}}};
+      .path = path, .folder = BaseOf(path), .model = std::move(model), .translate = {.search = {.beam = 4, .end = {}}}};
   WEFT_RETURN_IF_ERROR(OpenTokenizers(&opened));
   const TransformerConfig& config = opened.model.config;
   const int64_t source_tokens = opened.source->vocabulary_size(), target_tokens = opened.target->vocabulary_size();

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
 absl::StatusOr<std::vector<int32_t>> EndTokens(const Tokenizer& tokenizer, absl::Span<const std::string> texts);
 
 struct OpenedTransformer {
-  std::string folder;  // of the model's files
+  std::string path, folder;  // the model, and the folder of its files
   PublishedTransformer model;
   std::shared_ptr<Tokenizer> source, target;
   bool lists = false;                  // true: the tokenizers are lists of tokens, without rules to split a text
