@@ -50,8 +50,8 @@ absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& m
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
   PrintNotes(opened.notes);
   opened.source->ReadSpecial(flags.special_tokens);
-  LineTranslatorOptions options = {.translate = opened.translate, .truncate = flags.truncate, .runtime = flags.runtime};
-  if (flags.beam > 0) options.translate.search.beam = flags.beam;
+  LineTranslatorOptions options = {.search = opened.search, .truncate = flags.truncate, .runtime = flags.runtime};
+  if (flags.beam > 0) options.search.beam = flags.beam;
   WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Create(std::move(opened), options)));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(source, encode)));

@@ -25,7 +25,7 @@ namespace {
 
 struct TranslateFlags {
   std::string model;
-  LineTranslatorOptions options = {.translate = {{.beam = 4}}};
+  LineTranslatorOptions options = {.search = {.beam = 4}};
   std::optional<std::vector<std::string>> end_tokens;
   std::optional<bool> special_tokens;
   bool scores = false;
@@ -34,7 +34,7 @@ struct TranslateFlags {
 };
 
 Hyperparameters Table(TranslateFlags* flags) {
-  BeamSearchOptions& search = flags->options.translate.search;
+  BeamSearchOptions& search = flags->options.search;
   return {
       ModelRow("a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, "
                "Pegasus or Blenderbot of Hugging Face",
@@ -53,7 +53,7 @@ Hyperparameters Table(TranslateFlags* flags) {
        {.low = 0, .high = 10, .group = "Search"}},
       {"max-length",
        "maximum number of tokens of a translation; 0: 50 more than its source has",
-       &flags->options.translate.max_length,
+       &search.max_length,
        {.low = 0, .group = "Search"}},
       {"shortlist",
        "a lexicon of weft lexicon or Marian: a line's translations consist of likely translations of its tokens only, "
@@ -78,7 +78,7 @@ Hyperparameters Table(TranslateFlags* flags) {
 // place, with --scores of log-probability -inf.
 absl::Status Print(const TranslateFlags& flags, const LineTranslator& translator,
                    const std::vector<Hypothesis>& translations) {
-  for (size_t n = 0; n < static_cast<size_t>(flags.options.translate.search.n_best); ++n) {
+  for (size_t n = 0; n < static_cast<size_t>(flags.options.search.n_best); ++n) {
     std::string text;
     if (n < translations.size()) {
       WEFT_ASSIGN_OR_RETURN(text, translator.Text(translations[n]));
@@ -98,8 +98,8 @@ absl::Status Translate(TranslateFlags flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(flags.model)));
   PrintNotes(opened.notes);
   opened.source->ReadSpecial(flags.special_tokens);
-  flags.options.translate = opened.translate;  // the defaults; the given flags are set once more
-  BeamSearchOptions& search = flags.options.translate.search;
+  flags.options.search = opened.search;  // the defaults; the given flags are set once more
+  BeamSearchOptions& search = flags.options.search;
   WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
   if (flags.given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
   if (flags.end_tokens) {

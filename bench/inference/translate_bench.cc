@@ -34,8 +34,8 @@ struct Options {
 
 absl::Status Measure(const Options& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(options.model));
-  LineTranslatorOptions how = {.translate = opened.translate, .runtime = {.batch = options.batch}};
-  how.translate.search.beam = options.beam;
+  LineTranslatorOptions how = {.search = opened.search, .runtime = {.batch = options.batch}};
+  how.search.beam = options.beam;
   how.runtime.threads = options.threads == 0 ? Cores() : options.threads;
   how.shortlist = options.shortlist;
   ParseDType(options.precision, &how.runtime.weights.emplace());

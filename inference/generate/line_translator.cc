@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTra
   WEFT_ASSIGN_OR_RETURN(translator->translator_, Translator::Create(model.config, &translator->parameters_,
                                                                     options.runtime.For(model.weights.dtype())));
   WEFT_RETURN_IF_ERROR(
-      translator->translator_->Translate({}, translator->options_.translate).status());  // checks the options
+      translator->translator_->Translate({}, translator->options_.search).status());  // checks the options
   if (!options.shortlist.empty()) {
     WEFT_ASSIGN_OR_RETURN(const LexiconVocabularies vocabularies, VocabulariesOf(translator->opened_));
     WEFT_ASSIGN_OR_RETURN(translator->lexicon_, ReadLexicon(options.shortlist, vocabularies));
@@ -99,9 +99,9 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     std::vector<int32_t>& shortlist =
         shortlists.emplace_back(lexicon_->Shortlist(source, options_.shortlist_translations));
     if (opened_.source == opened_.target) shortlist.insert(shortlist.end(), source.begin(), source.end());
-    if (shortlist.empty()) shortlist = options_.translate.search.end;
+    if (shortlist.empty()) shortlist = options_.search.end;
   }
-  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.translate, shortlists));
+  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.search, shortlists));
   std::vector<std::vector<Hypothesis>> results;
   size_t next = 0;
   for (const std::vector<int32_t>& source : sources) {

@@ -1,7 +1,7 @@
 // A LineTranslator translates lines of text with an encoder-decoder Transformer and its tokenizers.
 //
 //   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(path));
-//   const LineTranslatorOptions options = {.translate = opened.translate};
+//   const LineTranslatorOptions options = {.search = opened.search};
 //   WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(std::move(opened), options));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, translator->Encode("ein Haus"));
 //   WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate({ids}));
@@ -33,8 +33,8 @@
 namespace weft {
 
 struct LineTranslatorOptions {
-  TranslateOptions translate;  // usually OpenedTransformer::translate, with changes
-  bool truncate = false;       // true: cuts lines that exceed the context; false: they are errors
+  BeamSearchOptions search;  // usually OpenedTransformer::search, with changes
+  bool truncate = false;     // true: cuts lines that exceed the context; false: they are errors
   RuntimeOptions runtime = {};
   // The file of a lexicon; empty: none. With it, a line's translations have only tokens that translate one of the
   // line's tokens or the NULL word. Each of these gives its `shortlist_translations` most likely translations. If both

@@ -291,7 +291,7 @@ TEST(WeightsTest, ArabicNamesAreTransliterated) {
   std::vector<std::string> letters;
   std::ifstream vocabulary(folder + "/target_vocabulary.txt");
   for (std::string line; std::getline(vocabulary, line);) letters.push_back(line);
-  const auto best = (*translator)->Translate(sources, {{.beam = 5, .n_best = 5}});
+  const auto best = (*translator)->Translate(sources, {.beam = 5, .n_best = 5});
   ASSERT_TRUE(best.ok()) << best.status();
   double worst = 0;
   for (size_t i = 0; i < items.size(); ++i) {

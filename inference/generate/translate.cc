@@ -81,12 +81,11 @@ absl::StatusOr<std::unique_ptr<Translator>> Translator::Create(const Transformer
   return translator;
 }
 
-absl::Status Translator::Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
+absl::Status Translator::Check(absl::Span<const Tokens> sources, const BeamSearchOptions& options,
                                absl::Span<const Tokens> shortlists) const {
-  const BeamSearchOptions& search = options.search;
   const auto invalid = [](auto... text) { return InvalidArgument("translate: ", text...); };
-  if (search.beam < 1 || search.n_best < 1 || search.n_best > search.beam) {
-    return invalid("beam ", search.beam, " and n_best ", search.n_best, "; wanted 1 <= n_best <= beam");
+  if (options.beam < 1 || options.n_best < 1 || options.n_best > options.beam) {
+    return invalid("beam ", options.beam, " and n_best ", options.n_best, "; wanted 1 <= n_best <= beam");
   }
   if (options.max_length < 0 || options.max_length > config_.context) {
     return invalid("max_length is ", options.max_length, ", but the model's context is ", config_.context);
@@ -94,16 +93,16 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   size_t longest = 1;
   for (const Tokens& source : sources) longest = std::max(longest, source.size());
   const int64_t capacity = CachesOf(static_cast<int64_t>(longest), sources.size(), options).capacity;
-  if (search.beam > kMaxBeamPositions / capacity) {
-    return invalid("beam ", search.beam, " with caches of ", capacity, " tokens: beam * tokens may be at most ",
+  if (options.beam > kMaxBeamPositions / capacity) {
+    return invalid("beam ", options.beam, " with caches of ", capacity, " tokens: beam * tokens may be at most ",
                    kMaxBeamPositions);
   }
-  if (search.min_length < 0 || (options.max_length > 0 && search.min_length > options.max_length)) {
-    return invalid("min_length is ", search.min_length, ", wanted 0 .. max_length");
+  if (options.min_length < 0 || (options.max_length > 0 && options.min_length > options.max_length)) {
+    return invalid("min_length is ", options.min_length, ", wanted 0 .. max_length");
   }
-  Tokens special = search.end;
-  special.push_back(search.begin);
-  for (const std::optional<int32_t>& forced : {search.forced_begin, search.forced_end}) {
+  Tokens special = options.end;
+  special.push_back(options.begin);
+  for (const std::optional<int32_t>& forced : {options.forced_begin, options.forced_end}) {
     if (forced.has_value()) special.push_back(*forced);
   }
   WEFT_RETURN_IF_ERROR(
@@ -118,24 +117,24 @@ absl::Status Translator::Check(absl::Span<const Tokens> sources, const Translate
   for (size_t i = 0; i < shortlists.size(); ++i) {
     WEFT_RETURN_IF_ERROR(CheckTokens(absl::StrCat("translate: the shortlist of source ", i), shortlists[i],
                                      std::numeric_limits<int64_t>::max(), config_.target_vocabulary));
-    if (search.min_length > 0 && absl::c_all_of(shortlists[i], [&](int32_t id) { return search.IsEnd(id); })) {
-      return invalid("the shortlist of source ", i, " has only end tokens, but min_length is ", search.min_length);
+    if (options.min_length > 0 && absl::c_all_of(shortlists[i], [&](int32_t id) { return options.IsEnd(id); })) {
+      return invalid("the shortlist of source ", i, " has only end tokens, but min_length is ", options.min_length);
     }
   }
   const int64_t candidates = GraphSize(config_.target_vocabulary, kCandidateStep, kFiner);
   if (!shortlists.empty() &&
-      std::max(search.beam, kMaxTranslatorRows) > std::numeric_limits<int32_t>::max() / candidates) {
-    return invalid("beam ", search.beam, " is too large for shortlists from ", config_.target_vocabulary, " tokens");
+      std::max(options.beam, kMaxTranslatorRows) > std::numeric_limits<int32_t>::max() / candidates) {
+    return invalid("beam ", options.beam, " is too large for shortlists from ", config_.target_vocabulary, " tokens");
   }
   return absl::OkStatus();
 }
 
-int64_t Translator::MaxLength(int64_t source_length, const TranslateOptions& options) const {
+int64_t Translator::MaxLength(int64_t source_length, const BeamSearchOptions& options) const {
   return options.max_length > 0 ? options.max_length : std::min(source_length + kMaxLonger, config_.context);
 }
 
-TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const {
-  const int64_t beam = options.search.beam;
+TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, const BeamSearchOptions& options) const {
+  const int64_t beam = options.beam;
   const int64_t wanted = GraphSize(std::min(static_cast<int64_t>(sentences), kMaxTranslatorRows));
   const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxTranslatorRows / beam, wanted}));
   const int64_t pages = GraphSize((source_length + kMemoryPage - 1) / kMemoryPage);
@@ -143,11 +142,11 @@ TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, c
           .searches = searches,
           .hypotheses = beam,
           .capacity = std::min(GraphSize(MaxLength(source_length, options), kCapacityStep, kFiner), config_.context),
-          .candidates = BeamSearch::Candidates(options.search)};
+          .candidates = BeamSearch::Candidates(options)};
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl::Span<const Tokens> sources,
-                                                                           const TranslateOptions& options,
+                                                                           const BeamSearchOptions& options,
                                                                            absl::Span<const Tokens> shortlists) {
   WEFT_RETURN_IF_ERROR(Check(sources, options, shortlists));
   std::vector<size_t> order(sources.size());
@@ -166,10 +165,10 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
     std::vector<std::unique_ptr<Sentence>> sentences;
     for (end = begin; end < order.size() && fits(end); ++end) {
       sentences.push_back(std::make_unique<Sentence>(
-          Sentence{order[end], &sources[order[end]], {options.search, MaxLength(length(end), options)}}));
-      if (!shortlists.empty()) sentences.back()->shortlist = WithEnd(shortlists[order[end]], options.search.end);
+          Sentence{order[end], &sources[order[end]], {options, MaxLength(length(end), options)}}));
+      if (!shortlists.empty()) sentences.back()->shortlist = WithEnd(shortlists[order[end]], options.end);
     }
-    WEFT_RETURN_IF_ERROR(TranslateAll(std::move(sentences), caches, options.search, &translations));
+    WEFT_RETURN_IF_ERROR(TranslateAll(std::move(sentences), caches, options, &translations));
   }
   return translations;
 }

@@ -1,7 +1,7 @@
 // A Translator translates sentences with an encoder-decoder Transformer, greedily or by beam search, many at once.
 //
 //   WEFT_ASSIGN_OR_RETURN(auto translator, Translator::Create(config, &parameters));
-//   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {{.beam = 5}}));
+//   WEFT_ASSIGN_OR_RETURN(auto translations, translator->Translate(sources, {.beam = 5}));
 //   translations[i][0].tokens   // the best translation of sources[i]
 //
 // The encoder runs once for each sentence, and the keys and values of its memory are cached. Each execution of the
@@ -51,7 +51,7 @@ class Translator {
   // one sentence alone exceeds kMaxBeamPositions. Returns FailedPrecondition if the model's probabilities are not
   // numbers.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(
-      absl::Span<const std::vector<int32_t>> sources, const TranslateOptions& options = {},
+      absl::Span<const std::vector<int32_t>> sources, const BeamSearchOptions& options = {},
       absl::Span<const std::vector<int32_t>> shortlists = {});
 
  private:
@@ -62,10 +62,10 @@ class Translator {
   using Sentences = std::deque<std::unique_ptr<Sentence>>;
 
   Translator(const TransformerConfig& config, Parameters* parameters, const RuntimeOptions& options);
-  absl::Status Check(absl::Span<const Tokens> sources, const TranslateOptions& options,
+  absl::Status Check(absl::Span<const Tokens> sources, const BeamSearchOptions& options,
                      absl::Span<const Tokens> shortlists) const;
-  int64_t MaxLength(int64_t source_length, const TranslateOptions& options) const;
-  TranslatorCaches CachesOf(int64_t source_length, size_t sentences, const TranslateOptions& options) const;
+  int64_t MaxLength(int64_t source_length, const BeamSearchOptions& options) const;
+  TranslatorCaches CachesOf(int64_t source_length, size_t sentences, const BeamSearchOptions& options) const;
   absl::Status Encode(absl::Span<const std::unique_ptr<Sentence>> sentences, const TranslatorCaches& caches);
   Choices ChoicesOf(const Sentences& live, int64_t rows) const;
   absl::Status Extend(const Sentences& live, const TranslatorCaches& caches, const BeamSearchOptions& options);

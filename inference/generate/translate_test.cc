@@ -83,7 +83,7 @@ std::vector<Tokens> Sources(int64_t n, int64_t longest) {
 }
 
 Translations Translate(const TransformerConfig& config, absl::Span<const Tokens> sources,
-                       const TranslateOptions& options, const RuntimeOptions& how = {},
+                       const BeamSearchOptions& options, const RuntimeOptions& how = {},
                        absl::Span<const Tokens> shortlists = {}) {
   Parameters parameters({.seed = 4});
   const auto translator = Translator::Create(config, &parameters, how);
@@ -145,7 +145,7 @@ TEST(TranslateTest, AWideBeamFindsWhatTryingAllTextsFinds) {
       SCOPED_TRACE(name);
       const std::vector<Tokens> sources = Sources(3, 6);
       const Translations got =
-          Translate(config, sources, {{.beam = 100, .n_best = 85, .length_penalty = length_penalty}, /*max_length=*/3});
+          Translate(config, sources, {.beam = 100, .n_best = 85, .length_penalty = length_penalty, .max_length = 3});
       ASSERT_EQ(got.size(), 3);
       for (size_t i = 0; i < sources.size(); ++i) {
         const std::vector<Hypothesis> wanted = AllTexts(config, sources[i], length_penalty);
@@ -165,7 +165,7 @@ TEST(TranslateTest, ABeamOfOneTakesTheLikeliestToken) {
   for (const auto& [name, config] : Forms()) {
     SCOPED_TRACE(name);
     const std::vector<Tokens> sources = Sources(4, 20);
-    const Translations got = Translate(config, sources, {{.min_length = 3}, /*max_length=*/12});
+    const Translations got = Translate(config, sources, {.min_length = 3, .max_length = 12});
     ASSERT_EQ(got.size(), sources.size());
     for (size_t i = 0; i < sources.size(); ++i) {
       Tokens text = {kBegin};
@@ -209,8 +209,8 @@ TEST(TranslateTest, ASentenceHasTheSameTranslationsInAnyCompany) {
     for (int32_t& token : sources.back()) token %= 11;
   }
   for (const int64_t beam : {1, 4, 170}) {
-    const TranslateOptions options = {{.beam = beam, .n_best = std::min<int64_t>(beam, 4)},
-                                      /*max_length=*/beam == 4 ? 0 : 9};
+    const BeamSearchOptions options = {
+        .beam = beam, .n_best = std::min<int64_t>(beam, 4), .max_length = beam == 4 ? 0 : 9};
     for (const DType weights : {kF32, kBF16, kQ8_0}) {
       const Translations together = Translate(wide, sources, options, {.weights = weights});
       ASSERT_EQ(together.size(), sources.size());
@@ -248,7 +248,7 @@ TEST(TranslateTest, ShortlistsAreKeptInAnyCompany) {
   const std::vector<Tokens> sources = Sources(13, 20), shortlists = Shortlists(13);
   for (const TransformerConfig& config : {Many(), untied}) {
     for (const DType weights : {kF32, kQ8_0}) {
-      const TranslateOptions options = {{.beam = 4, .n_best = 4}, /*max_length=*/9};
+      const BeamSearchOptions options = {.beam = 4, .n_best = 4, .max_length = 9};
       const Translations together = Translate(config, sources, options, {.weights = weights}, shortlists);
       ASSERT_EQ(together.size(), sources.size());
       for (const int64_t batch : {1, 3, 7}) {
@@ -268,7 +268,7 @@ TEST(TranslateTest, AShortlistOfAllTokensChangesNothing) {
   const std::vector<Tokens> sources = Sources(5, 20);
   Tokens all(700);
   std::iota(all.begin(), all.end(), 0);
-  const TranslateOptions options = {{.beam = 3, .n_best = 3}};
+  const BeamSearchOptions options = {.beam = 3, .n_best = 3};
   const Translations wanted = Translate(Many(), sources, options);
   const Translations got = Translate(Many(), sources, options, {}, std::vector<Tokens>(5, all));
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -282,7 +282,7 @@ TEST(TranslateTest, AShortlistOfAllTokensChangesNothing) {
 
 TEST(TranslateTest, ProbabilitiesAreThoseAmongTheShortlist) {
   const Tokens source = {3, 4};
-  const TranslateOptions options = {{.beam = 3, .n_best = 3}, /*max_length=*/1};
+  const BeamSearchOptions options = {.beam = 3, .n_best = 3, .max_length = 1};
   const std::vector<float> all = LogProbabilities(Small(), source, {kBegin}, 1);
   const Hypothesis best = Translate(Small(), {source}, options, {}, {{4, 0, 4}})[0][0];
   const int32_t token = best.ended ? kEnd : best.tokens[0];
@@ -293,7 +293,7 @@ TEST(TranslateTest, ProbabilitiesAreThoseAmongTheShortlist) {
 
 TEST(TranslateTest, ThreadsDontChangeABit) {
   const std::vector<Tokens> sources = Sources(7, 20);
-  const TranslateOptions options = {{.beam = 3, .n_best = 3}};
+  const BeamSearchOptions options = {.beam = 3, .n_best = 3};
   const Translations wanted = Translate(Small(), sources, options, {.threads = 1});
   for (const int threads : {2, 4}) {
     ExpectSame(wanted, Translate(Small(), sources, options, {.threads = threads}));
@@ -306,7 +306,7 @@ TEST(TranslateTest, OneTranslatorServesManyCalls) {
   const auto translator = Translator::Create(Small(), &parameters, {.batch = 4});
   ASSERT_TRUE(translator.ok()) << translator.status();
   const std::vector<Tokens> sources = Sources(10, 20);
-  const TranslateOptions options = {{.beam = 3}};
+  const BeamSearchOptions options = {.beam = 3};
   const auto first = (*translator)->Translate(sources, options);
   ASSERT_TRUE((*translator)->Translate(Sources(10, 7)).ok());
   const auto again = (*translator)->Translate(sources, options);
@@ -323,7 +323,7 @@ TEST(TranslateTest, CachesAreOfFewSizes) {
   ASSERT_TRUE(translator.ok()) << translator.status();
   for (int64_t length = 1; length <= 200; ++length) {
     const Tokens source(static_cast<size_t>(length), 3);
-    ASSERT_TRUE((*translator)->Translate({source}, {{}, /*max_length=*/1}).ok());
+    ASSERT_TRUE((*translator)->Translate({source}, {.max_length = 1}).ok());
   }
   // A sentence alone has 2 slots for memories, of 1, 2, 4 or 8 pages.
   for (const int pages : {2, 4, 8, 16}) {
@@ -336,20 +336,20 @@ TEST(TranslateTest, SaysWhatDoesNotFit) {
   Parameters parameters;
   const auto translator = Translator::Create(Small(), &parameters);
   ASSERT_TRUE(translator.ok()) << translator.status();
-  const auto error = [&](const std::vector<Tokens>& sources, const TranslateOptions& options = {}) {
+  const auto error = [&](const std::vector<Tokens>& sources, const BeamSearchOptions& options = {}) {
     return std::string((*translator)->Translate(sources, options).status().message());
   };
   EXPECT_EQ(error({}), "");
   EXPECT_THAT(error({{1}, {}}), HasSubstr("source 1 has no tokens"));
   EXPECT_THAT(error({Tokens(25)}), HasSubstr("source 0 has 25 tokens, but the model's context is 24"));
   EXPECT_THAT(error({{1, 11}}), HasSubstr("source 0 has the token 11, but the vocabulary ends at 10"));
-  EXPECT_THAT(error({{1}}, {{.beam = 2, .n_best = 3}}), HasSubstr("beam 2 and n_best 3"));
-  EXPECT_THAT(error({{1}}, {{}, /*max_length=*/25}), HasSubstr("max_length is 25, but the model's context is 24"));
-  EXPECT_THAT(error({{1}}, {{.min_length = 4}, /*max_length=*/3}), HasSubstr("min_length is 4"));
-  EXPECT_THAT(error({{1}}, {{.beam = 300000, .n_best = 1}}),
+  EXPECT_THAT(error({{1}}, {.beam = 2, .n_best = 3}), HasSubstr("beam 2 and n_best 3"));
+  EXPECT_THAT(error({{1}}, {.max_length = 25}), HasSubstr("max_length is 25, but the model's context is 24"));
+  EXPECT_THAT(error({{1}}, {.min_length = 4, .max_length = 3}), HasSubstr("min_length is 4"));
+  EXPECT_THAT(error({{1}}, {.beam = 300000, .n_best = 1}),
               HasSubstr("beam 300000 with caches of 24 tokens: beam * tokens may be at most "));
-  EXPECT_THAT(error({}, {{.beam = int64_t{1} << 60}}), HasSubstr("at most 4194304"));
-  EXPECT_THAT(error({{1}}, {{.end = {5}}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
+  EXPECT_THAT(error({}, {.beam = int64_t{1} << 60}), HasSubstr("at most 4194304"));
+  EXPECT_THAT(error({{1}}, {.end = {5}}), HasSubstr("has the token 5, but the vocabulary ends at 4"));
   EXPECT_FALSE(Translator::Create(Small(), &parameters, {.batch = 0}).ok());
   const auto shortlist_error = [&](const std::vector<Tokens>& shortlists) {
     return std::string((*translator)->Translate({Tokens{1}, {2}}, {}, shortlists).status().message());

@@ -202,8 +202,7 @@ absl::StatusOr<Ids> Translate(const OpenedTransformer& opened, const Ids& source
                         Translator::Create(opened.model.config, &parameters, {.batch = 1, .threads = threads}));
   WEFT_RETURN_IF_ERROR(SetFiniteWeights(opened.path, opened.model.weights, &parameters));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate({source}, {.search = {.begin = opened.translate.search.begin,
-                                                                    .end = opened.translate.search.end}}));
+                        translator->Translate({source}, {.begin = opened.search.begin, .end = opened.search.end}));
   return translations[0][0].tokens;
 }
 
@@ -224,7 +223,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   } else {
     WEFT_ASSIGN_OR_RETURN(produced, Translate(opened, source, query.threads));
   }
-  const BeamSearchOptions& search = opened.translate.search;
+  const BeamSearchOptions& search = opened.search;
   Ids target = {search.begin};  // the decoder reads the begin token and then the translation
   target.insert(target.end(), produced.begin(), produced.end());
   WEFT_RETURN_IF_ERROR(Fit(query, "the translation", config.context, config.target_vocabulary, &target));

@@ -41,7 +41,10 @@ struct BeamSearchOptions {
   int64_t n_best = 1;  // maximum number of hypotheses to return, at most `beam`
   // The score of a finished hypothesis of n tokens, its end token included, is log_probability / n^length_penalty.
   double length_penalty = 1;
-  int64_t min_length = 0;          // minimum number of tokens before the end token
+  int64_t min_length = 0;  // minimum number of tokens before the end token
+  // Of a Translator: maximum number of tokens in a translation, at most the context. 0: 50 tokens more than the source
+  // has, or the context if that is less (Vaswani et al., 2017, section 6.1).
+  int64_t max_length = 0;
   int32_t begin = 1;               // the token that the decoder reads first
   std::vector<int32_t> end = {2};  // any of these tokens ends a hypothesis
   // The first token of each hypothesis, and its last one if it reaches the maximum length. They have probability 1.
@@ -50,14 +53,6 @@ struct BeamSearchOptions {
   BeamStop stop = BeamStop::kFull;
 
   bool IsEnd(int32_t token) const;
-};
-
-// The search of a Translator (inference/generate/translate.h).
-struct TranslateOptions {
-  BeamSearchOptions search;
-  // Maximum number of tokens in a translation, at most the context. 0: 50 tokens more than the source has, or the
-  // context if that is less (Vaswani et al., 2017, section 6.1).
-  int64_t max_length = 0;
 };
 
 struct Hypothesis {

@@ -83,7 +83,7 @@ absl::Status OpenTokenizers(OpenedTransformer* opened) {
 
 // Sets the special tokens that `names` tell.
 absl::Status SetTokens(const TokenNames& names, OpenedTransformer* opened) {
-  BeamSearchOptions& search = opened->translate.search;
+  BeamSearchOptions& search = opened->search;
   WEFT_ASSIGN_OR_RETURN(search.begin, NeededToken(*opened->target, "decoder_start_token", names.start));
   WEFT_ASSIGN_OR_RETURN(search.end.emplace_back(), NeededToken(*opened->target, "eos_token", names.end));
   if (names.source_begin) {
@@ -102,7 +102,7 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
   WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings,
                         ReadGenerationSettings(path, *opened->target, config.target_vocabulary));
   const SpecialTokens& special = opened->target->special_tokens();
-  BeamSearchOptions& search = opened->translate.search;
+  BeamSearchOptions& search = opened->search;
   const std::optional<int32_t> begin = settings.decoder_start ? settings.decoder_start : settings.begin;
   if (!begin.has_value()) {
     if (!special.begin.has_value() || !special.end.has_value()) {
@@ -129,7 +129,7 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
   if (!settings.forced_end.empty()) search.forced_end = settings.forced_end.front();
   // max_length counts `begin`, too.
   const int64_t longest = settings.max_new_tokens.value_or(settings.max_length.value_or(1) - 1);
-  opened->translate.max_length = std::clamp<int64_t>(longest, 0, config.context);
+  search.max_length = std::clamp<int64_t>(longest, 0, config.context);
   std::vector<absl::string_view> used = {"num_beams",  "length_penalty", "min_length",      "early_stopping",
                                          "max_length", "max_new_tokens", "suppress_tokens", "forced_bos_token_id"};
   if (!search.excluded.empty()) used.emplace_back("bad_words_ids");
@@ -224,7 +224,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
 absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(PublishedTransformer model, ReadModelOf<PublishedTransformer>(path));
   OpenedTransformer opened = {
-      .path = path, .folder = BaseOf(path), .model = std::move(model), .translate = {.search = {.beam = 4, .end = {}}}};
+      .path = path, .folder = BaseOf(path), .model = std::move(model), .search = {.beam = 4, .end = {}}};
   WEFT_RETURN_IF_ERROR(OpenTokenizers(&opened));
   const TransformerConfig& config = opened.model.config;
   const int64_t source_tokens = opened.source->vocabulary_size(), target_tokens = opened.target->vocabulary_size();
@@ -238,7 +238,7 @@ absl::StatusOr<OpenedTransformer> OpenTransformer(const std::string& path) {
   }
   if (!opened.lists) return opened;
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(path_of_config));
-  const BeamSearchOptions& search = opened.translate.search;
+  const BeamSearchOptions& search = opened.search;
   WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "bos_id", search.begin), path_of_config));
   WEFT_RETURN_IF_ERROR(Annotate(CheckId(json, "eos_id", search.end.front()), path_of_config));
   return opened;

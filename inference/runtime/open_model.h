@@ -66,7 +66,7 @@ struct OpenedTransformer {
   std::vector<int32_t> before, after;  // the special tokens around each source
   // The special tokens of targets, and the search that the model's files ask for. Without such files, beam search with
   // 4 hypotheses.
-  TranslateOptions translate;
+  BeamSearchOptions search;
   std::vector<std::string> notes;  // on settings of the model's files that are not used
 };
 // Opens an encoder-decoder Transformer in any format that ReadModel reads. In a folder of CTranslate2 the tokenizers

@@ -180,8 +180,9 @@ absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
   WEFT_ASSIGN_OR_RETURN(const auto translator,
                         Translator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
   WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate(sources, {.search = {.begin = tokens_.begin, .end = {tokens_.end}},
-                                                        .max_length = std::min(kMaxTokens, model_.config().context)}));
+                        translator->Translate(sources, {.max_length = std::min(kMaxTokens, model_.config().context),
+                                                        .begin = tokens_.begin,
+                                                        .end = {tokens_.end}}));
   std::string text;
   for (size_t i = 0; i < count; ++i) {
     const SentencePair& pair = validation_pairs_[i];
