@@ -19,7 +19,7 @@ struct CachedGpt::Part : EvalGraph {
     const auto [rows, ends] = sizes;
     token = tape.Input("token", {kI32, {rows, 1}}, {.below = config.vocabulary});
     position = tape.Input("position", {kI32, {rows, 1}}, {.below = config.context, .ignored = -1});
-    const int64_t width = CachePagesOf(config.context, options.page_size);
+    const int64_t width = PagesOf(config.context, options.page_size);
     pages = tape.Input("pages", {kI32, {rows, width}}, {.below = options.pages});
     last = tape.Input("last", {kI32, {ends}}, {.below = rows});
     const AttentionCache cache = {.prefix = absl::StrCat("generate.", options.pages, "x", options.page_size),

@@ -36,11 +36,6 @@ struct CachedText {
   size_t unread() const { return tokens.size() - kept; }
 };
 
-// Returns the number of pages that `tokens` tokens of a text take.
-inline int64_t CachePagesOf(int64_t tokens, int64_t page_size = kCachePage) {
-  return (tokens + page_size - 1) / page_size;
-}
-
 class CachedGpt {
  public:
   static constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are

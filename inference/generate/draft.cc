@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& 
                                                                const RuntimeOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   if (options.batch < 1) return InvalidArgument("draft: batch is ", options.batch, ", wanted at least 1");
-  const int64_t pages = options.batch * CachePagesOf(config.context);
+  const int64_t pages = options.batch * PagesOf(config.context, kCachePage);
   auto draft = std::unique_ptr<ModelDraft>(new ModelDraft(config, options, pages));
   WEFT_ASSIGN_OR_RETURN(draft->gpt_, CachedGpt::Create(config, parameters, {.pages = pages, .runtime = options}));
   return draft;

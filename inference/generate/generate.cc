@@ -60,16 +60,16 @@ absl::StatusOr<std::unique_ptr<Generator>> Generator::Create(const GptConfig& co
   }
   constexpr int64_t kMaxPositions = 1 << 30;
   const int64_t page_size = beam > 0 ? 1 : kCachePage;
-  const int64_t context = CachePagesOf(config.context, page_size);
+  const int64_t context = PagesOf(config.context, page_size);
   if (options.pages != 0 && (options.pages < context || options.pages > kMaxPositions / page_size)) {
     return InvalidArgument("generate: pages is ", options.pages, ", wanted ", context, " to ",
                            kMaxPositions / page_size, ", because a context of ", config.context, " tokens takes ",
                            context);
   }
   const int64_t long_texts = std::min(batch, kMaxPositions / kCachePage / kLongText);
-  const int64_t usual =
-      beam > 0 ? context * (1 + beam)
-               : std::max(context, long_texts * CachePagesOf(std::min(config.context, kLongText), page_size));
+  const int64_t usual = beam > 0
+                            ? context * (1 + beam)
+                            : std::max(context, long_texts * PagesOf(std::min(config.context, kLongText), page_size));
   const int64_t pages = options.pages != 0 ? options.pages : usual;
   auto generator = std::unique_ptr<Generator>(new Generator(config, options, pages, page_size));
   WEFT_ASSIGN_OR_RETURN(

@@ -137,7 +137,7 @@ TranslatorCaches Translator::CachesOf(int64_t source_length, size_t sentences, c
   const int64_t beam = options.beam;
   const int64_t wanted = GraphSize(std::min(static_cast<int64_t>(sentences), kMaxTranslatorRows));
   const int64_t searches = std::max<int64_t>(1, std::min({options_.batch, kMaxTranslatorRows / beam, wanted}));
-  const int64_t pages = GraphSize((source_length + kMemoryPage - 1) / kMemoryPage);
+  const int64_t pages = GraphSize(PagesOf(source_length, kMemoryPage));
   return {.memory = {searches + std::min({options_.batch, kMaxEncoded, wanted}), pages},
           .searches = searches,
           .hypotheses = beam,

@@ -28,13 +28,17 @@ struct PageTable {
   size_t promised = 0;         // number of pages that Add can still take
 };
 
+// Returns the number of pages that `tokens` tokens fill or begin.
+constexpr int64_t PagesOf(int64_t tokens, int64_t page_size) { return (tokens + page_size - 1) / page_size; }
+
 class PagePool {
  public:
   PagePool(size_t pages, size_t page_size);
 
   size_t page_size() const { return page_size_; }
-  // Returns the number of pages that `tokens` tokens fill or begin.
-  size_t PagesOf(size_t tokens) const { return (tokens + page_size_ - 1) / page_size_; }
+  size_t PagesOf(size_t tokens) const {
+    return static_cast<size_t>(weft::PagesOf(static_cast<int64_t>(tokens), static_cast<int64_t>(page_size_)));
+  }
   // Returns the number of pages that a text holds.
   size_t used() const { return pages_.size() - unnamed_.size() - released_.size(); }
 
