@@ -86,22 +86,16 @@ absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view pro
                          "; truncate would take its end");
 }
 
-// Returns the end of a prompt that exceeds the context, because `truncate` is set. Leaves room for the continuation,
-// too.
-absl::Span<const int32_t> TextGenerator::Fit(absl::Span<const int32_t> prompt) const {
-  const int64_t context = gpt_.model.config.context;
-  if (static_cast<int64_t>(prompt.size()) <= context) return prompt;
-  return prompt.last(static_cast<size_t>(context - std::min(options_.generate.length, context / 2)));
-}
-
 absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink) {
   std::vector<TextStream> streams;
-  std::vector<std::vector<int32_t>> fitting;
-  for (const std::vector<int32_t>& prompt : prompts) {
+  std::vector<std::vector<int32_t>> fitting(prompts.begin(), prompts.end());
+  const bool slides = options_.generate.slide && options_.search.beam == 0;
+  for (std::vector<int32_t>& prompt : fitting) {
     streams.emplace_back(*gpt_.tokenizer, prompt, options_.stop);
-    const bool slides = options_.generate.slide && options_.search.beam == 0;
-    const absl::Span<const int32_t> end = slides ? prompt : Fit(prompt);
-    fitting.emplace_back(end.begin(), end.end());
+    if (slides || static_cast<int64_t>(prompt.size()) <= context()) continue;
+    // `truncate` is set. The end of the prompt leaves room for the continuation, too.
+    const int64_t kept = context() - std::min(options_.generate.length, context() / 2);
+    prompt.erase(prompt.begin(), prompt.end() - kept);
   }
   absl::Status status;
   const auto take = [&](GeneratedToken generated) {

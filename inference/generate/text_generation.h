@@ -76,7 +76,6 @@ class TextGenerator {
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
   absl::Status OpenDraft();
-  absl::Span<const int32_t> Fit(absl::Span<const int32_t> prompt) const;
 
   TextGeneratorOptions options_;
   const OpenedGpt gpt_;
