@@ -124,6 +124,22 @@ struct AttentionCache {
 // Returns the cache of layer `i`, with the prefix PREFIX.i, of a model with the cache `cache`.
 AttentionCache LayerOf(AttentionCache cache, int64_t i);
 
+// What is added to token embeddings to tell their positions. kAuto: nothing if attention has rotary positions or a
+// distance bias, and otherwise what the model's paper has.
+enum class PositionKind : uint8_t { kAuto, kLearned, kSinusoidal, kSinusoidalHalves, kNone };
+// Returns `positions` or, for kAuto, kNone or `usual`.
+PositionKind Resolve(PositionKind positions, const AttentionVariant& variant,
+                     PositionKind usual = PositionKind::kLearned);
+
+struct PositionOptions {
+  PositionKind kind = PositionKind::kLearned;  // not kAuto
+  const char* name = "wpe";                    // of the table of learned positions
+  int64_t context = 0;                         // rows of this table
+  int64_t first = 0;                           // the first position of sinusoids
+};
+// Returns x [B, T, C] plus the vectors of its positions: 0 .. T - 1 or, with a cache, cache->positions.
+Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* cache = nullptr);
+
 struct AttentionInputs {
   Var memory;  // sources [B, S, C']; null: x itself
   Var mask;    // bool, broadcasts to [B, H, T, S]: true hides a source from a target; null: no mask

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "weft/models/ablation.h"
+#include "weft/models/attention.h"
 #include "weft/models/layers.h"
-#include "weft/models/positions.h"
 
 namespace weft {
 

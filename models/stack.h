@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "weft/base/status.h"
+#include "weft/models/attention.h"
 #include "weft/models/block.h"
-#include "weft/models/positions.h"
 #include "weft/models/validate.h"
 
 namespace weft {

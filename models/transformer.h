@@ -13,7 +13,6 @@
 #include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
-#include "weft/models/positions.h"
 
 namespace weft {
 

@@ -22,7 +22,6 @@
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
 #include "weft/models/lora.h"
-#include "weft/models/positions.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
 #include "weft/options/hyperparameters.h"
