@@ -1,5 +1,4 @@
-#include "weft/models/ablation.h"
-
+// Ablations leave out weights and change results as they say.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,8 +12,11 @@
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
+#include "weft/models/attention.h"
 #include "weft/models/block.h"
 #include "weft/models/gpt.h"
+#include "weft/models/layers.h"
+#include "weft/models/options.h"
 
 namespace weft {
 namespace {

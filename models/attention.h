@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "weft/models/ablation.h"
+#include "weft/models/layers.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

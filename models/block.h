@@ -7,7 +7,6 @@
 
 #include <optional>
 
-#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 

@@ -11,7 +11,6 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 

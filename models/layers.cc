@@ -114,6 +114,10 @@ Var Norm(absl::string_view name, Var x, const NormOptions& options) {
   return RmsNorm(x, x.tape->Parameter("weight", {ComputedIn(x.dtype()), {x.dim(-1)}}, Ones()), options.epsilon);
 }
 
+Var Norm(absl::string_view name, Var x, const NormOptions& options, const Ablation& ablation) {
+  return ablation.norm ? x : Norm(name, x, options);
+}
+
 Var Activate(Var x, Activation activation) {
   switch (activation) {
     case Activation::kRelu:

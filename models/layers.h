@@ -68,6 +68,22 @@ struct NormOptions {
 };
 Var Norm(absl::string_view name, Var x, const NormOptions& options);
 
+// The parts of a Transformer that a model leaves out. It is for study only: it shows what each part is for, and no
+// published model or file format has such a model. By default nothing is left out.
+//
+//   GptConfig config = {.layers = 4, .ablation = {.residual = true}};
+struct Ablation {
+  bool residual = false;      // a block's layer replaces x; its result is not added to x
+  bool norm = false;          // the model has no norm anywhere
+  bool feed_forward = false;  // blocks have no feed-forward layer, and no norm and residual connection of it
+  bool value = false;         // a head's values are its part of the features of the keys' input, without a layer
+  bool query_is_key = false;  // one layer computes both queries and keys
+
+  friend bool operator==(const Ablation&, const Ablation&) = default;
+};
+// Returns Norm(name, x, options) or, if norms are left out, x.
+Var Norm(absl::string_view name, Var x, const NormOptions& options, const Ablation& ablation);
+
 enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
 Var Activate(Var x, Activation activation);
 

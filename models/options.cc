@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
-#include "weft/models/ablation.h"
 
 namespace weft {
 namespace {
@@ -38,8 +39,11 @@ constexpr std::pair<const char*, GptConfig::Names> kNames[] = {{"gpt2", GptConfi
 constexpr std::pair<const char*, TransformerConfig::Memory> kMemories[] = {
     {"last", TransformerConfig::Memory::kLast}, {"same-layer", TransformerConfig::Memory::kSameLayer}};
 
-Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1) {
-  return {flag, help, value, {.low = low, .high = high}};
+constexpr double kMost = 1e6;  // of a width or a number of positions
+
+Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1,
+                    const char* needs = "") {
+  return {flag, help, value, {.low = low, .high = high, .needs = needs}};
 }
 
 // `value`: a double, or an optional one.
@@ -155,6 +159,22 @@ Hyperparameter InitializerRow(std::optional<Initializer>* initializer) {
           {.may_change = true, .type = "NAME[:X]"}};
 }
 
+constexpr std::pair<const char*, bool Ablation::*> kParts[] = {{"residual", &Ablation::residual},
+                                                               {"norm", &Ablation::norm},
+                                                               {"feed-forward", &Ablation::feed_forward},
+                                                               {"value", &Ablation::value},
+                                                               {"query-is-key", &Ablation::query_is_key}};
+
+absl::Status SetPart(absl::string_view word, Ablation* ablation) {
+  std::vector<std::string> names;
+  for (const auto& [name, part] : kParts) {
+    if (word == name) return ablation->*part = true, absl::OkStatus();
+    names.push_back(name);
+  }
+  return InvalidArgument("'", word, "' is not one of ", absl::StrJoin(names, ", "), DidYouMean(word, names),
+                         "; wanted none, or a list of them separated by commas");
+}
+
 Hyperparameter AblationRow(Ablation* ablation) {
   return {"ablate",
           "for study only: parts that blocks leave out: none, or a list of residual, norm, feed-forward, value and "
@@ -167,32 +187,22 @@ Hyperparameter AblationRow(Ablation* ablation) {
           {.type = "PART[,PART...]"}};
 }
 
-constexpr double kMost = 1e6;  // of a width or a number of positions
-
 Hyperparameters AttentionRows(AttentionVariant* attention) {
   AttentionVariant& a = *attention;
   return {
-      {"key-value-heads",
-       "number of heads of keys and values; all serve equally many query heads; 0: the number of query heads",
-       &a.key_value_heads,
-       {.low = 0, .high = kMost}},
-      {"query-width", "width of a head's queries; 0: that of its keys", &a.query_width, {.low = 0, .high = kMost}},
-      {"key-width",
-       "width of a head's keys; 0: query-width, or else width / heads",
-       &a.key_width,
-       {.low = 0, .high = kMost}},
-      {"value-width",
-       "width of a head's values; 0: key-width or, with --head-merge=average, width",
-       &a.value_width,
-       {.low = 0, .high = kMost}},
+      Size("key-value-heads",
+           "number of heads of keys and values; all serve equally many query heads; 0: the number of query heads",
+           &a.key_value_heads, kMost, 0),
+      Size("query-width", "width of a head's queries; 0: that of its keys", &a.query_width, kMost, 0),
+      Size("key-width", "width of a head's keys; 0: query-width, or else width / heads", &a.key_width, kMost, 0),
+      Size("value-width", "width of a head's values; 0: key-width or, with --head-merge=average, width", &a.value_width,
+           kMost, 0),
       ChoiceRow<ScoreFunction>("score",
                                "function that compares a query with a key: their scaled product, or a small network "
                                "(Bahdanau et al., 2015)",
                                kScoreNames, &a.score),
-      {"score-width",
-       "width of the hidden layer of --score=additive; 0: key-width",
-       &a.score_width,
-       {.low = 0, .high = kMost, .needs = "score=additive"}},
+      Size("score-width", "width of the hidden layer of --score=additive; 0: key-width", &a.score_width, kMost, 0,
+           "score=additive"),
       ChoiceRow<HeadMerge>("head-merge",
                            "how the outputs of the heads are combined: by a linear layer, or as their mean",
                            kMergeNames, &a.merge),
@@ -212,14 +222,9 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
                               "number that is added to a score by distance: none, ALiBi's slopes, or learnt numbers "
                               "for buckets of distances as in T5",
                               kBiases, &a.distance_bias),
-      {"buckets",
-       "number of buckets of --distance-bias=buckets",
-       &a.buckets,
-       {.low = 4, .high = kMost, .needs = "distance-bias=buckets"}},
-      {"max-distance",
-       "distance from which on all tokens share the last bucket of --distance-bias=buckets",
-       &a.max_distance,
-       {.low = 4, .high = kMost, .needs = "distance-bias=buckets"}},
+      Size("buckets", "number of buckets of --distance-bias=buckets", &a.buckets, kMost, 4, "distance-bias=buckets"),
+      Size("max-distance", "distance from which on all tokens share the last bucket of --distance-bias=buckets",
+           &a.max_distance, kMost, 4, "distance-bias=buckets"),
       {"soft-cap",
        "bound C of attention scores, which become C · tanh(score / C); 0: no bound",
        &a.soft_cap,
@@ -264,6 +269,24 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
 }
 
 }  // namespace
+
+std::string ToText(const Ablation& ablation) {
+  std::vector<absl::string_view> names;
+  for (const auto& [name, part] : kParts) {
+    if (ablation.*part) names.push_back(name);
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ",");
+}
+
+absl::StatusOr<Ablation> AblationFromText(absl::string_view text) {
+  Ablation ablation;
+  if (text == "none") return ablation;
+  const std::string hyphens = absl::StrReplaceAll(text, {{"_", "-"}});
+  for (const absl::string_view word : absl::StrSplit(hyphens, ',')) {
+    WEFT_RETURN_IF_ERROR(SetPart(absl::StripAsciiWhitespace(word), &ablation));
+  }
+  return ablation;
+}
 
 Hyperparameters ModelRows(GptConfig* config) {
   Hyperparameters table = {
@@ -333,10 +356,7 @@ Hyperparameters ModelRows(TransformerConfig* config) {
       {"scale-embeddings", "multiply embeddings by the root of width", &config->scale_embeddings},
       {"tied-head", "use the target's token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
-      {"first-position",
-       "number of the first position of sinusoids",
-       &config->first_position,
-       {.low = 0, .high = kMost}},
+      Size("first-position", "number of the first position of sinusoids", &config->first_position, kMost, 0),
   };
   AppendBlockRows(config, &table);
   return table;

@@ -10,11 +10,15 @@
 #ifndef WEFT_MODELS_OPTIONS_H_
 #define WEFT_MODELS_OPTIONS_H_
 
+#include <string>
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
+#include "weft/models/layers.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
 #include "weft/options/hyperparameters.h"
@@ -32,6 +36,11 @@ Hyperparameters ModelRows(GptConfig* config);
 Hyperparameters ModelRows(BertConfig* config);
 Hyperparameters ModelRows(TransformerConfig* config);
 Hyperparameters ModelRows(VitConfig* config);
+
+// Returns the names of the parts that are left out: "residual,query-is-key"; "none" for none.
+std::string ToText(const Ablation& ablation);
+// Reads the text that ToText returns. Parts may stand in any order, with '_' in place of '-'.
+absl::StatusOr<Ablation> AblationFromText(absl::string_view text);
 
 }  // namespace weft
 

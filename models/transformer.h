@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 

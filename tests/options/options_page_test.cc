@@ -15,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "weft/models/ablation.h"
 #include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/block.h"
