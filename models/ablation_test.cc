@@ -112,10 +112,9 @@ Numbers ValuesOf(absl::FunctionRef<Var(Var x, Var memory)> record, const Weights
 }
 
 BlockOptions Decoder(const Ablation& ablation, const char* packed = nullptr) {
-  return {.attention = {.heads = 2, .causal = true, .packed = packed},
-          .cross_attention = AttentionOptions{.heads = 2, .packed = nullptr},
-          .feed_forward = {.width = 12},
-          .ablation = ablation};
+  return {.attention = {.heads = 2, .causal = true, .ablation = ablation, .packed = packed},
+          .cross_attention = AttentionOptions{.heads = 2, .ablation = ablation, .packed = nullptr},
+          .feed_forward = {.width = 12}};
 }
 Numbers BlockValues(const BlockOptions& options, const Weights& own = {}) {
   return ValuesOf([&](Var x, Var memory) { return Block("b", x, options, {.cross = {.memory = memory}}); }, own);

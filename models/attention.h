@@ -93,7 +93,8 @@ struct AttentionOptions {
   bool bias = true;
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
-  // For study only: `value` and `query_is_key` leave out layers. Heads are then averaged only if G is 1.
+  // For study only: `value` and `query_is_key` leave out layers. Heads are then averaged only if G is 1. The other
+  // parts are those of Block.
   Ablation ablation;
 
   // Names of the layers. If `packed` is not null and x attends to itself, the one layer `packed` computes queries, keys

@@ -2,33 +2,24 @@
 #include "weft/models/block.h"
 
 namespace weft {
-namespace {
-
-AttentionOptions Ablated(AttentionOptions attention, const Ablation& ablation) {
-  attention.ablation = ablation;
-  return attention;
-}
-
-}  // namespace
 
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs) {
   const Scope scope(x.tape, name);
+  const Ablation& ablation = options.attention.ablation;
   const auto residual = [&](const char* norm, auto layer) {
-    const auto normalized = [&](Var h) { return Norm(norm, h, options.norm, options.ablation); };
-    const auto sum = [&](Var h) { return options.ablation.residual ? h : Add(x, h); };
+    const auto normalized = [&](Var h) { return Norm(norm, h, options.norm, ablation); };
+    const auto sum = [&](Var h) { return ablation.residual ? h : Add(x, h); };
     x = options.pre_norm ? sum(layer(normalized(x))) : normalized(sum(layer(x)));
   };
-  const AttentionOptions self = Ablated(options.attention, options.ablation);
   residual(options.attention_norm,
-           [&](Var h) { return MultiHeadAttention(options.attention_name, h, self, inputs.attention); });
+           [&](Var h) { return MultiHeadAttention(options.attention_name, h, options.attention, inputs.attention); });
   if (options.cross_attention) {
-    const AttentionOptions cross = Ablated(*options.cross_attention, options.ablation);
-    residual(options.cross_norm, [&](Var h) {
+    residual(options.cross_norm, [&, &cross = *options.cross_attention](Var h) {
       return inputs.memory != nullptr ? AttendToStored(options.cross_name, h, cross, *inputs.memory)
                                       : MultiHeadAttention(options.cross_name, h, cross, inputs.cross);
     });
   }
-  if (options.ablation.feed_forward) return x;
+  if (ablation.feed_forward) return x;
   residual(options.feed_forward_norm,
            [&](Var h) { return FeedForward(options.feed_forward_name, h, options.feed_forward); });
   return x;
@@ -37,7 +28,7 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
 VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
                     const AttentionCache& cache) {
   const Scope scope(memory.tape, name);
-  return StoreMemory(options.cross_name, memory, width, Ablated(*options.cross_attention, options.ablation), cache);
+  return StoreMemory(options.cross_name, memory, width, *options.cross_attention, cache);
 }
 
 }  // namespace weft

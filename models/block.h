@@ -13,12 +13,11 @@
 namespace weft {
 
 struct BlockOptions {
-  AttentionOptions attention;
+  AttentionOptions attention;  // its ablation is that of the whole block, except for cross-attention
   std::optional<AttentionOptions> cross_attention;
   FeedForwardOptions feed_forward;
   NormOptions norm;
   bool pre_norm = true;
-  Ablation ablation;  // for study only: parts that the block leaves out, also of both kinds of attention
 
   // Names of the layers; the defaults are GPT-2's.
   const char *attention_name = "attn", *attention_norm = "ln_1";

@@ -59,6 +59,7 @@ void SetStack(const Config& config, int64_t layer, const Initializer& usual, con
   attention.layer = layer;
   attention.dropout = *std::optional<double>(full.attention_dropout);
   attention.residual_dropout = config.dropout;
+  attention.ablation = config.ablation;
   FeedForwardOptions& feed_forward = block->feed_forward;
   set(&feed_forward);
   feed_forward.width = config.feed_forward;
@@ -68,7 +69,6 @@ void SetStack(const Config& config, int64_t layer, const Initializer& usual, con
   if (!config.gated) feed_forward.gate = nullptr;
   block->norm = config.norm;
   block->pre_norm = config.pre_norm;
-  block->ablation = config.ablation;
 }
 
 // Returns InvalidArgument if a field that all families have is out of its range, or one of `sizes`, the family's own.

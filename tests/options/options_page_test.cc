@@ -79,7 +79,7 @@ std::map<std::string, Set> FieldsOfLayers() {
       {"FeedForwardOptions", WEFT_FIELDS(FeedForwardOptions, width, activation, dropout, hidden_dropout, bias,
                                          initializer, output_initializer, up, gate, down)},
       {"BlockOptions",
-       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, ablation, attention_name,
+       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, attention_name,
                    attention_norm, cross_name, cross_norm, feed_forward_name, feed_forward_norm)},
       {"Ablation", WEFT_FIELDS(Ablation, residual, norm, feed_forward, value, query_is_key)},
       {"LinearOptions", WEFT_FIELDS(LinearOptions, bias, initializer)},
