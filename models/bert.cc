@@ -12,7 +12,7 @@ namespace {
 constexpr char kTokenTable[] = "embeddings.word_embeddings";
 
 BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
-  BlockOptions block = {
+  const BlockOptions names = {
       .attention = {.packed = nullptr,
                     .query = "self.query",
                     .key = "self.key",
@@ -23,8 +23,7 @@ BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
       .attention_norm = "attention.output.LayerNorm",
       .feed_forward_name = "",
       .feed_forward_norm = "output.LayerNorm"};
-  SetStack(config, layer, Gaussian(0.02f), Gaussian(0.02f), &block);
-  return block;
+  return WithStack(names, config, layer, Gaussian(0.02f));
 }
 
 }  // namespace
@@ -42,9 +41,7 @@ absl::Status Validate(const BertConfig& config) {
 Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   Tape* const tape = tokens.tape;
   const Scope scope(tape, "bert", Scope::kNoNames);
-  if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "bert"));
-  RequireTokens("bert", "tokens", tokens, config_.context);
-  if (!tape->status().ok()) return tape->Poison();
+  if (!CheckTokens("bert", "tokens", tokens, config_)) return tape->Poison();
   const int64_t length = tokens.dim(1);
   const auto table = [&](const char* name, int64_t rows) {
     return EmbeddingTable(name, tape, rows, config_.width, {.dtype = config_.dtype});

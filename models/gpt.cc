@@ -22,9 +22,9 @@ absl::Status Validate(const GptConfig& config) {
 namespace {
 
 BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
-  BlockOptions block = {.attention = {.causal = true}, .feed_forward = {.gate = "c_gate"}};
+  BlockOptions names = {.attention = {.causal = true}, .feed_forward = {.gate = "c_gate"}};
   if (config.names == GptConfig::Names::kLlama) {
-    block = {.attention = {.causal = true, .packed = nullptr, .output = "o_proj"},
+    names = {.attention = {.causal = true, .packed = nullptr, .output = "o_proj"},
              .feed_forward = {.up = "up_proj", .gate = "gate_proj", .down = "down_proj"},
              .attention_name = "self_attn",
              .attention_norm = "input_layernorm",
@@ -33,8 +33,7 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
   // The blocks add 2·layers results to the embeddings. Dividing the deviation by √(2·layers) keeps the variance of the
   // sum independent of their number (Radford et al., 2019, section 2.3).
   const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));
-  SetStack(config, layer, Gaussian(0.02f), output, &block);
-  return block;
+  return WithStack(names, config, layer, Gaussian(0.02f), output);
 }
 
 }  // namespace
@@ -62,8 +61,7 @@ Var Gpt::Head(Var hidden, Var table) const {
 
 Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const {
   Tape* tape = tokens.tape;
-  if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "gpt"));
-  RequireTokens("gpt", "tokens", tokens, config_.context);
+  CheckTokens("gpt", "tokens", tokens, config_);
   Var mask;
   if (documents.tape != nullptr) {
     if (cache != nullptr || documents.type() != tokens.type()) {

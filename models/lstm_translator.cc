@@ -81,13 +81,7 @@ class Decoder {
   LstmState state_;
 };
 
-// Checks the configuration and the tokens. If they do not fit, fails the tape and returns false.
-bool Check(const LstmTranslatorConfig& config, const char* side, Var tokens) {
-  Tape* const tape = tokens.tape;
-  if (absl::Status valid = Validate(config); !valid.ok()) tape->Fail(Annotate(valid, "lstm translator"));
-  RequireTokens("lstm translator", side, tokens, config.context);
-  return tape->status().ok();
-}
+constexpr char kModel[] = "lstm translator";
 
 }  // namespace
 
@@ -111,7 +105,8 @@ absl::Status Validate(const LstmTranslatorConfig& config) {
 Var LstmTranslator::Logits(Var source, Var target, Var source_lengths) const {
   Tape* const tape = source.tape;
   const Scope scope(tape, "lstm_translator", Scope::kNoNames);
-  if (!Check(config_, "source's tokens", source) || !Check(config_, "target's tokens", target)) return tape->Poison();
+  if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
+  if (!CheckTokens(kModel, "target's tokens", target, config_)) return tape->Poison();
   Decoder decoder(Encode(source, source_lengths, config_), config_);
   const int64_t batch = target.dim(0), length = target.dim(1), width = config_.width;
   const Var embedded = decoder.Embed(target);  // [B, T, C]
@@ -130,7 +125,7 @@ Var LstmTranslator::Loss(Var logits, Var next) const {
 Var LstmTranslator::Greedy(Var source, Var source_lengths, int32_t begin, int64_t steps) const {
   Tape* const tape = source.tape;
   const Scope scope(tape, "lstm_translator", Scope::kNoNames);
-  if (!Check(config_, "source's tokens", source)) return tape->Poison();
+  if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
   if (begin < 0 || begin >= config_.target_vocabulary || steps < 1 || steps > config_.context) {
     return tape->Fail(InvalidArgument("lstm translator: begin is ", begin, " and steps is ", steps,
                                       ", wanted a token of the target and 1 .. ", config_.context, " steps"));

@@ -1,8 +1,8 @@
 // What the configurations of all model families share: fields of the same names describe one stack of blocks. These
 // functions read the fields from a configuration of any family.
 //
-//   BlockOptions block = {.attention = {.packed = nullptr, .query = "self.query"}};   // the family's names
-//   SetStack(config, /*layer=*/3, &block);
+//   const BlockOptions names = {.attention = {.packed = nullptr, .query = "self.query"}};   // the family's
+//   x = Block("encoder.layer.3", x, WithStack(names, config, /*layer=*/3, Gaussian(0.02f)));
 #ifndef WEFT_MODELS_STACK_H_
 #define WEFT_MODELS_STACK_H_
 
@@ -41,18 +41,19 @@ Config WithFeedForward(Config config) {
   return config;
 }
 
-// Sets the options of block `layer`: all except names and causal. `usual`: the initializer of linear layers that
-// `config` does not name. `usual_output`: that of the layers whose results are added to x.
+// Returns the options of block `layer`. `block` has the family's names and causal, and all else comes from `config`.
+// `usual`: the initializer of linear layers that `config` does not name. `usual_output`: that of the layers whose
+// results are added to x; unset: `usual`.
 template <class Config>
-void SetStack(const Config& config, int64_t layer, const Initializer& usual, const Initializer& usual_output,
-              BlockOptions* block) {
+BlockOptions WithStack(BlockOptions block, const Config& config, int64_t layer, const Initializer& usual,
+                       const std::optional<Initializer>& usual_output = {}) {
   const Config full = WithDropout(config);
   const auto set = [&](auto* part) {
     part->bias = config.bias;
     part->initializer = config.initializer.value_or(usual);
-    part->output_initializer = config.initializer.value_or(usual_output);
+    part->output_initializer = config.initializer.value_or(usual_output.value_or(usual));
   };
-  AttentionOptions& attention = block->attention;
+  AttentionOptions& attention = block.attention;
   set(&attention);
   attention.heads = config.heads;
   attention.variant = config.attention;
@@ -60,15 +61,16 @@ void SetStack(const Config& config, int64_t layer, const Initializer& usual, con
   attention.dropout = *std::optional<double>(full.attention_dropout);
   attention.residual_dropout = config.dropout;
   attention.ablation = config.ablation;
-  FeedForwardOptions& feed_forward = block->feed_forward;
+  FeedForwardOptions& feed_forward = block.feed_forward;
   set(&feed_forward);
   feed_forward.width = config.feed_forward;
   feed_forward.activation = config.activation;
   feed_forward.dropout = config.dropout;
   feed_forward.hidden_dropout = *std::optional<double>(full.activation_dropout);
   if (!config.gated) feed_forward.gate = nullptr;
-  block->norm = config.norm;
-  block->pre_norm = config.pre_norm;
+  block.norm = config.norm;
+  block.pre_norm = config.pre_norm;
+  return block;
 }
 
 // Returns InvalidArgument if a field that all families have is out of its range, or one of `sizes`, the family's own.

@@ -18,15 +18,15 @@ Initializer UsualInitializer(const TransformerConfig& config) {
 }
 
 BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decoder) {
-  BlockOptions block = {.attention = {.causal = decoder, .packed = nullptr, .output = "out_proj"},
-                        .feed_forward = {.up = "fc1", .gate = "fc_gate", .down = "fc2"},
-                        .attention_name = "self_attn",
-                        .attention_norm = "self_attn_layer_norm",
-                        .cross_name = "encoder_attn",
-                        .cross_norm = "encoder_attn_layer_norm",
-                        .feed_forward_name = "",
-                        .feed_forward_norm = "final_layer_norm"};
-  SetStack(config, layer, UsualInitializer(config), UsualInitializer(config), &block);
+  const BlockOptions names = {.attention = {.causal = decoder, .packed = nullptr, .output = "out_proj"},
+                              .feed_forward = {.up = "fc1", .gate = "fc_gate", .down = "fc2"},
+                              .attention_name = "self_attn",
+                              .attention_norm = "self_attn_layer_norm",
+                              .cross_name = "encoder_attn",
+                              .cross_norm = "encoder_attn_layer_norm",
+                              .feed_forward_name = "",
+                              .feed_forward_norm = "final_layer_norm"};
+  BlockOptions block = WithStack(names, config, layer, UsualInitializer(config));
   if (!decoder) return block;
   AttentionOptions cross = block.attention;  // without what depends on positions, which a memory does not have
   cross.causal = false;
@@ -67,9 +67,7 @@ absl::Status Validate(const TransformerConfig& config) {
 
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
   Tape* const tape = tokens.tape;
-  if (absl::Status valid = Validate(config_); !valid.ok()) tape->Fail(Annotate(valid, "transformer"));
-  RequireTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_.context);
-  if (!tape->status().ok()) return tape->Poison();
+  if (!CheckTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_)) return tape->Poison();
   const DType dtype = config_.dtype;
   const bool second = config_.shared_embeddings && tape->HasParameter("shared.weight");
   const Var table =

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -52,11 +53,16 @@ inline absl::Status CheckDType(DType dtype) {
   return InvalidArgument("dtype is ", Name(dtype), ", but must be f32 or f64");
 }
 
-// Unless `tokens` are i32 [B, T] with T at most `context`, fails their tape.
-inline void RequireTokens(const char* model, absl::string_view what, Var tokens, int64_t context) {
-  if (tokens.shape().rank() == 2 && tokens.dtype() == kI32 && tokens.dim(1) <= context) return;
-  tokens.tape->Fail(
-      ShapeError(model, absl::StrCat(what, " must be i32[B,T] with T at most the context ", context), {tokens.type()}));
+// Fails the tape of `tokens` unless `config` is valid and they are i32 [B, T] with T at most its context. Returns
+// whether the tape has not failed.
+template <class Config>
+bool CheckTokens(const char* model, absl::string_view what, Var tokens, const Config& config) {
+  if (absl::Status valid = Validate(config); !valid.ok()) tokens.tape->Fail(Annotate(valid, model));
+  if (tokens.shape().rank() != 2 || tokens.dtype() != kI32 || tokens.dim(1) > config.context) {
+    const std::string problem = absl::StrCat(what, " must be i32[B,T] with T at most the context ", config.context);
+    tokens.tape->Fail(ShapeError(model, problem, {tokens.type()}));
+  }
+  return tokens.tape->status().ok();
 }
 
 }  // namespace weft

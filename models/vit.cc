@@ -12,7 +12,7 @@ namespace {
 constexpr Initializer kInitializer = Gaussian(0.02f);
 
 BlockOptions BlockOf(const VitConfig& config, int64_t layer) {
-  BlockOptions block = {
+  const BlockOptions names = {
       .attention = {.packed = nullptr,
                     .query = "attention.query",
                     .key = "attention.key",
@@ -23,8 +23,7 @@ BlockOptions BlockOf(const VitConfig& config, int64_t layer) {
       .attention_norm = "layernorm_before",
       .feed_forward_name = "",
       .feed_forward_norm = "layernorm_after"};
-  SetStack(config, layer, kInitializer, kInitializer, &block);
-  return block;
+  return WithStack(names, config, layer, kInitializer);
 }
 
 // Unless the configuration is valid and `images` are f32 or f64 in the configured size, fails the tape.
@@ -47,14 +46,13 @@ Var Patches(Var images, const VitConfig& config) {
   return Reshape(Permute(cut, {0, 1, 3, 5, 2, 4}), {images.dim(0), config.patches(), channels * patch * patch});
 }
 
-// Projects patches [B, N, Ch·P·P] to tokens [B, N, C].
-Var Project(Var patches, const VitConfig& config) {
-  Tape* const tape = patches.tape;
-  const Scope scope(tape, "patch_embeddings.projection");
-  const Shape convolution = {config.width, config.channels, config.patch_size, config.patch_size};
-  const Var weight = tape->Parameter("weight", {patches.dtype(), convolution}, LeCunGaussian());
-  const Var bias = tape->Parameter("bias", {patches.dtype(), {config.width}}, Zeros());
-  return MatMul(patches, Reshape(weight, {config.width, -1}), {.transpose_b = true}) + bias;
+// Records a linear layer of x [..., in] with a weight in `shape`, that of a convolution: [out, ...]. Returns [...,
+// out].
+Var Convolution(const char* name, Var x, const Shape& shape) {
+  const Scope scope(x.tape, name);
+  const Var weight = x.tape->Parameter("weight", {x.dtype(), shape}, LeCunGaussian());
+  const Var bias = x.tape->Parameter("bias", {x.dtype(), {shape.dim(0)}}, Zeros());
+  return MatMul(x, Reshape(weight, {shape.dim(0), -1}), {.transpose_b = true}) + bias;
 }
 
 // Replaces each of `patches` [B, N, C] for which `mask` [B, N] is 1 by the mask token.
@@ -72,7 +70,8 @@ Var Hide(Var patches, Var mask) {
 Var Embed(Var images, const VitInputs& inputs, const VitConfig& config) {
   Tape* const tape = images.tape;
   const Scope scope(tape, "embeddings");
-  Var patches = Project(Patches(images, config), config);
+  const Shape projection = {config.width, config.channels, config.patch_size, config.patch_size};
+  Var patches = Convolution("patch_embeddings.projection", Patches(images, config), projection);  // [B, N, C]
   if (inputs.mask) patches = Hide(patches, inputs.mask);
   const Var token = tape->Parameter("cls_token", {images.dtype(), {1, 1, config.width}}, kInitializer);
   const Var first = BroadcastTo(token, {images.dim(0), 1, config.width});
@@ -124,14 +123,10 @@ Var Vit::Classify(Var hidden) const {
 }
 
 Var Vit::Reconstruct(Var hidden) const {
-  Tape* const tape = hidden.tape;
-  if (!tape->status().ok()) return tape->Poison();
+  if (!hidden.tape->status().ok()) return hidden.tape->Poison();
   const int64_t pixels = config_.channels * config_.patch_size * config_.patch_size;
   const Var patches = Slice(hidden, 1, 1, hidden.dim(1));  // without the class token
-  const Scope scope(tape, "decoder.0");
-  const Var weight = tape->Parameter("weight", {hidden.dtype(), {pixels, config_.width, 1, 1}}, LeCunGaussian());
-  const Var bias = tape->Parameter("bias", {hidden.dtype(), {pixels}}, Zeros());
-  return MatMul(patches, Reshape(weight, {pixels, config_.width}), {.transpose_b = true}) + bias;
+  return Convolution("decoder.0", patches, {pixels, config_.width, 1, 1});
 }
 
 Var Vit::ReconstructionLoss(Var predicted, Var images, Var mask) const {
