@@ -1,5 +1,3 @@
-#include "weft/models/lstm_translator.h"
-
 #include <string>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include "weft/core/parameters.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
+#include "weft/models/recurrent.h"
 
 namespace weft {
 namespace {

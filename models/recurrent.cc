@@ -1,10 +1,12 @@
-// Everything that does not depend on the state is computed for all positions at once. A step has one product.
+// Everything that does not depend on the state is computed for all positions at once. A step of an LSTM has one
+// product. The decoder's weights are recorded once; its steps share them.
 #include "weft/models/recurrent.h"
 
 #include <cmath>
 #include <limits>
 
 #include "weft/base/status.h"
+#include "weft/models/validate.h"
 
 namespace weft {
 
@@ -76,6 +78,138 @@ Var AdditiveAttention::Context(Var query) const {
   scores = Reshape(scores, {batch, 1, sources});
   if (mask_) scores = MaskFill(scores, Reshape(mask_, {batch, 1, sources}), -std::numeric_limits<double>::infinity());
   return Reshape(MatMul(Softmax(scores), memory_), {batch, memory_.dim(2)});
+}
+
+namespace {
+
+struct Encoded {
+  Var memory;  // [B, S, C]
+  Var mask;    // bool [B, S], true at padding; null: no padding
+  Var last;    // [B, C/2]: the last state of the backward LSTM, which has read the whole source
+  Var table;   // the source's token table
+};
+
+EmbeddingTableOptions TableOptions(const LstmTranslatorConfig& config) {
+  return {.initializer = Gaussian(1 / std::sqrt(static_cast<float>(config.width))), .dtype = config.dtype};
+}
+
+Encoded Encode(Var source, Var lengths, const LstmTranslatorConfig& config) {
+  Tape* const tape = source.tape;
+  Encoded encoded;
+  encoded.table = EmbeddingTable(config.shared_embeddings ? "shared" : "encoder.embed_tokens", tape,
+                                 config.source_vocabulary, config.width, TableOptions(config));
+  const Scope scope(tape, "encoder");
+  const Var x = Dropout(Embedding(encoded.table, source), config.dropout);  // [B, S, C]
+  const LstmResult forward = Lstm("forward", x, config.width / 2, {.lengths = lengths});
+  const LstmResult backward = Lstm("backward", x, config.width / 2, {.reverse = true, .lengths = lengths});
+  encoded.memory = Concat({forward.outputs, backward.outputs}, 2);
+  encoded.last = backward.last.hidden;
+  if (lengths) {
+    const int64_t batch = source.dim(0);
+    encoded.mask = Not(Less(Iota(tape, kI32, source.dim(1)), Reshape(lengths, {batch, 1})));
+  }
+  return encoded;
+}
+
+class Decoder {
+ public:
+  Decoder(const Encoded& encoded, const LstmTranslatorConfig& config)
+      : config_(config),
+        table_(config.shared_embeddings ? encoded.table
+                                        : EmbeddingTable("decoder.embed_tokens", encoded.memory.tape,
+                                                         config.target_vocabulary, config.width, TableOptions(config))),
+        attention_("decoder.attention", encoded.memory, config.width, config.width, encoded.mask),
+        cell_("decoder.cell", encoded.memory.tape, config.dtype, 2 * config.width, config.width) {
+    Tape* const tape = encoded.memory.tape;
+    const Scope scope(tape, "decoder");
+    const int64_t width = config.width;
+    state_.hidden = Tanh(Linear("initial", encoded.last, width, {.initializer = XavierUniform()}));
+    state_.cell = Fill(tape, state_.hidden.type(), 0);
+    readout_weight_ = tape->Parameter("readout.weight", {config.dtype, {width, 3 * width}}, XavierUniform());
+    readout_bias_ = tape->Parameter("readout.bias", {config.dtype, {width}}, Zeros());
+  }
+
+  // Returns the vectors [..., C] of tokens [...].
+  Var Embed(Var tokens) const { return Dropout(Embedding(table_, tokens), config_.dropout); }
+  // Makes one step with the vectors [B, C] of its tokens. Returns what Logits needs, [B, 3·C].
+  Var Step(Var embedded) {
+    const Var context = attention_.Context(state_.hidden);
+    state_ = cell_.Step(cell_.FromInput(Concat({embedded, context}, 1)), state_);
+    return Concat({state_.hidden, context, embedded}, 1);
+  }
+  // Returns logits [..., V] of the results [..., 3·C] of steps.
+  Var Logits(Var steps) const {
+    const Var readout = Tanh(MatMul(steps, readout_weight_, {.transpose_b = true}) + readout_bias_);
+    return MatMul(Dropout(readout, config_.dropout), table_, {.transpose_b = true});
+  }
+
+ private:
+  const LstmTranslatorConfig& config_;
+  Var table_;
+  AdditiveAttention attention_;
+  LstmCell cell_;
+  Var readout_weight_, readout_bias_;
+  LstmState state_;
+};
+
+constexpr char kModel[] = "lstm translator";
+
+}  // namespace
+
+absl::Status Validate(const LstmTranslatorConfig& config) {
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"source_vocabulary", config.source_vocabulary, 1, kMaxTokens},
+                                   {"target_vocabulary", config.target_vocabulary, 1, kMaxTokens},
+                                   {"context", config.context, 1, kMaxLayers},
+                                   {"width", config.width, 2, kMaxFeatures}}));
+  if (config.width % 2 != 0) {
+    return InvalidArgument("width ", config.width, " is odd, but each direction of the encoder has half of it");
+  }
+  if (config.shared_embeddings && config.source_vocabulary != config.target_vocabulary) {
+    return InvalidArgument("source_vocabulary ", config.source_vocabulary, " and target_vocabulary ",
+                           config.target_vocabulary, " differ, but share their embeddings");
+  }
+  WEFT_RETURN_IF_ERROR(CheckDropout(config.label_smoothing, "label_smoothing"));
+  WEFT_RETURN_IF_ERROR(CheckDType(config.dtype));
+  return CheckDropout(config.dropout);
+}
+
+Var LstmTranslator::Logits(Var source, Var target, Var source_lengths) const {
+  Tape* const tape = source.tape;
+  const Scope scope(tape, "lstm_translator", Scope::kNoNames);
+  if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
+  if (!CheckTokens(kModel, "target's tokens", target, config_)) return tape->Poison();
+  Decoder decoder(Encode(source, source_lengths, config_), config_);
+  const int64_t batch = target.dim(0), length = target.dim(1), width = config_.width;
+  const Var embedded = decoder.Embed(target);  // [B, T, C]
+  VarList steps;
+  for (int64_t t = 0; t < length; ++t) {
+    const Var step = decoder.Step(Reshape(Slice(embedded, 1, t, t + 1), {batch, width}));
+    steps.push_back(Reshape(step, {batch, 1, 3 * width}));
+  }
+  return decoder.Logits(Concat(steps, 1));
+}
+
+Var LstmTranslator::Loss(Var logits, Var next) const {
+  return CrossEntropy(logits, next, {.label_smoothing = config_.label_smoothing});
+}
+
+Var LstmTranslator::Greedy(Var source, Var source_lengths, int32_t begin, int64_t steps) const {
+  Tape* const tape = source.tape;
+  const Scope scope(tape, "lstm_translator", Scope::kNoNames);
+  if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
+  if (begin < 0 || begin >= config_.target_vocabulary || steps < 1 || steps > config_.context) {
+    return tape->Fail(InvalidArgument("lstm translator: begin is ", begin, " and steps is ", steps,
+                                      ", wanted a token of the target and 1 .. ", config_.context, " steps"));
+  }
+  Decoder decoder(Encode(source, source_lengths, config_), config_);
+  const int64_t batch = source.dim(0);
+  Var token = Fill(tape, {kI32, {batch}}, begin);
+  VarList tokens;
+  for (int64_t t = 0; t < steps; ++t) {
+    token = ArgMax(decoder.Logits(decoder.Step(decoder.Embed(token))));
+    tokens.push_back(Reshape(token, {batch, 1}));
+  }
+  return Concat(tokens, 1);
 }
 
 }  // namespace weft
