@@ -15,7 +15,6 @@
 #include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
 #include "weft/models/validate.h"
 

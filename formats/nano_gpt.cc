@@ -7,7 +7,6 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/gpt_layouts.h"
 #include "weft/formats/published.h"
 
 namespace weft {

@@ -119,6 +119,15 @@ absl::Status AddSinusoids(const std::string& name, int64_t rows, const Transform
 // Reports whether the matrix `table` has the values value(row, column). The tolerance is for tables computed in f32.
 bool HasValues(const Tensor& table, absl::FunctionRef<double(int64_t, int64_t)> value);
 
+// Returns rules that drop tensors of a GPT that PyTorch saves but that are no parameters: causal masks and rotary
+// frequencies.
+std::vector<Weights::Rule> GptTensorsToDrop();
+// Returns the model with the rows of queries and keys reordered for `layout`. Without rotary positions, the model stays
+// unchanged.
+absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout);
+// Returns the model with all biases. A bias that the model lacked is filled with zeros.
+absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt);
+
 // Records an input of one sequence of tokens, i32 [1, length].
 Var TokensInput(Tape* tape, const char* name, int64_t length, int64_t vocabulary);
 
