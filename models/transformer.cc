@@ -65,6 +65,14 @@ absl::Status Validate(const TransformerConfig& config) {
   return CheckDropout(config.label_smoothing, "label_smoothing");
 }
 
+Var Transformer::Logits(Var source, Var target, Var source_lengths) const {
+  return Decode(target, Encode(source, source_lengths), source_lengths);
+}
+
+Var Transformer::Loss(Var logits, Var next) const {
+  return CrossEntropy(logits, next, {.label_smoothing = config_.label_smoothing});
+}
+
 Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const AttentionCache* cache) const {
   Tape* const tape = tokens.tape;
   if (!CheckTokens("transformer", absl::StrCat(side, "'s tokens"), tokens, config_)) return tape->Poison();
@@ -89,8 +97,8 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
 VarList Transformer::Encode(Var source, Var source_lengths) const {
   const Scope scope(source.tape, "transformer", Scope::kNoNames);
   Var x = Embed("encoder", source, config_.source_vocabulary, nullptr);
-  VarList memory(static_cast<size_t>(std::max<int64_t>(config_.decoder_layers, 1)), x);
-  if (!source.tape->status().ok()) return memory;
+  const size_t blocks = static_cast<size_t>(std::max<int64_t>(config_.decoder_layers, 1));
+  if (!source.tape->status().ok()) return VarList(blocks, x);
   BlockInputs inputs;
   if (source_lengths.tape != nullptr) inputs.attention.mask = PaddingMask(source_lengths, source.dim(1));
   VarList layers;
@@ -99,10 +107,25 @@ VarList Transformer::Encode(Var source, Var source_lengths) const {
     layers.push_back(x);
   }
   if (config_.pre_norm) layers.back() = Norm("encoder.layer_norm", layers.back(), config_.norm, config_.ablation);
-  for (size_t i = 0; i < memory.size(); ++i) {
-    memory[i] = config_.memory == TransformerConfig::Memory::kSameLayer ? layers[i] : layers.back();
-  }
-  return memory;
+  return config_.memory == TransformerConfig::Memory::kSameLayer ? layers : VarList(blocks, layers.back());
+}
+
+// Checks that `memory` has one value for each decoder block. If not, fails the tape and returns false.
+bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
+  if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
+  tape->Fail(InvalidArgument("transformer: the memory has ", memory.size(), " values, wanted one for each of ",
+                             config_.decoder_layers, " decoder layers"));
+  return false;
+}
+
+Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
+  if (!CheckMemory(target.tape, memory)) return target;
+  BlockInputs inputs;
+  if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, memory[0].dim(1));
+  return RunDecoder(target, nullptr, /*candidates=*/{}, [&](int64_t i) {
+    inputs.cross.memory = memory[static_cast<size_t>(i)];
+    return inputs;
+  });
 }
 
 template <class Inputs>
@@ -133,24 +156,6 @@ Var Transformer::Head(Var x, Var candidates) const {
   return logits + (all ? bias : Gather(bias, candidates, 0));
 }
 
-// Checks that `memory` has one value for each decoder block. If not, fails the tape and returns false.
-bool Transformer::CheckMemory(Tape* tape, VarSpan memory) const {
-  if (static_cast<int64_t>(memory.size()) == config_.decoder_layers) return true;
-  tape->Fail(InvalidArgument("transformer: the memory has ", memory.size(), " values, wanted one for each of ",
-                             config_.decoder_layers, " decoder layers"));
-  return false;
-}
-
-Var Transformer::Decode(Var target, VarSpan memory, Var source_lengths) const {
-  if (!CheckMemory(target.tape, memory)) return target;
-  BlockInputs inputs;
-  if (source_lengths.tape != nullptr) inputs.cross.mask = PaddingMask(source_lengths, memory[0].dim(1));
-  return RunDecoder(target, nullptr, /*candidates=*/{}, [&](int64_t i) {
-    inputs.cross.memory = memory[static_cast<size_t>(i)];
-    return inputs;
-  });
-}
-
 Var Transformer::DecodeNext(Var target, const AttentionCache& cache, const AttentionCache& stored,
                             Var candidates) const {
   AttentionCache layer;
@@ -169,14 +174,6 @@ VarList Transformer::StoreMemory(VarSpan memory, const AttentionCache& cache) co
     states.insert(states.end(), stored.begin(), stored.end());
   }
   return states;
-}
-
-Var Transformer::Logits(Var source, Var target, Var source_lengths) const {
-  return Decode(target, Encode(source, source_lengths), source_lengths);
-}
-
-Var Transformer::Loss(Var logits, Var next) const {
-  return CrossEntropy(logits, next, {.label_smoothing = config_.label_smoothing});
 }
 
 }  // namespace weft
