@@ -18,8 +18,8 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
+#include "weft/models/block.h"
 #include "weft/models/options.h"
-#include "weft/models/stack.h"
 #include "weft/options/hyperparameters.h"
 
 namespace weft {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/models/block.h"
-#include "weft/models/stack.h"
+#include "weft/models/validate.h"
 
 namespace weft {
 
