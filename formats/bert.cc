@@ -220,12 +220,6 @@ absl::Status Write(const PublishedBert& bert, const std::string& folder, const W
 
 constexpr absl::string_view kModelTypes[] = {"bert"};
 
-// Returns the value of `key`, a text of a run's configuration, or "".
-std::string TextOf(const Json& run, const char* key) {
-  const auto found = run.find(key);
-  return found != run.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // Returns the configuration, labels and task of a run. Instead of weights, one tensor of zeros for each head tells
 // RecordModel which heads the run trained.
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
@@ -239,7 +233,8 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
     WEFT_ASSIGN_OR_RETURN(bert.scores, LabelScoresFromJson(model, bert.labels.size()));
   }
   if (bert.task == TextTask::kRegression && !model.contains("problem_type")) bert.scores = LabelScores::kNumbers;
-  bert.pairs = bert.task == TextTask::kPair || !TextOf(run, "text_pair_column").empty();
+  const Json pair_column = run.value("text_pair_column", Json());
+  bert.pairs = bert.task == TextTask::kPair || (pair_column.is_string() && pair_column != "");
   const int64_t width = bert.config.width, classes = static_cast<int64_t>(bert.labels.size());
   Weights& heads = bert.weights;
   if (classes > 0) {
@@ -249,7 +244,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
     }
   } else {
     WEFT_RETURN_IF_ERROR(heads.Add("cls.predictions.bias", {kF32, {bert.config.vocabulary}}).status());
-    if (run.contains("next_sentence") && run["next_sentence"] == true) {
+    if (run.value("next_sentence", Json()) == true) {
       WEFT_RETURN_IF_ERROR(heads.Add("cls.seq_relationship.bias", {kF32, {2}}).status());
     }
   }

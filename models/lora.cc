@@ -27,6 +27,13 @@ std::vector<std::string> Split(absl::string_view patterns) {
   return list;
 }
 
+// Reports whether one of the comma-separated `patterns` matches `name`.
+bool MatchesAny(absl::string_view patterns, absl::string_view name) {
+  const std::vector<std::string> list = Split(patterns);
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
+}
+
 }  // namespace
 
 absl::Status Validate(const LoraOptions& options) {
@@ -36,19 +43,6 @@ absl::Status Validate(const LoraOptions& options) {
   WEFT_RETURN_IF_ERROR(CheckDropout(options.dropout, "lora dropout"));
   if (!Split(options.targets).empty()) return absl::OkStatus();
   return InvalidArgument("lora targets is '", options.targets, "', but must name at least one layer: '*.query'");
-}
-
-bool MatchesAny(absl::string_view patterns, absl::string_view name) {
-  const std::vector<std::string> list = Split(patterns);
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
-}
-
-bool IsTrained(absl::string_view full_name, const LoraOptions& options) {
-  if (options.rank == 0 || absl::EndsWith(full_name, kLoraA) || absl::EndsWith(full_name, kLoraB)) return true;
-  absl::string_view layer = full_name;
-  if (!absl::ConsumeSuffix(&layer, kWeight)) absl::ConsumeSuffix(&layer, kBias);
-  return MatchesAny(options.also_train, layer);
 }
 
 LoraScope::LoraScope(Tape* tape, const LoraOptions& options)
@@ -69,6 +63,13 @@ LoraScope::~LoraScope() {
     tape_->Fail(
         InvalidArgument("lora: no layer matches '", pattern, "'; the first layers are ", absl::StrJoin(layers_, ", ")));
   }
+}
+
+bool LoraScope::Trains(absl::string_view full_name) const {
+  if (options_.rank == 0 || absl::EndsWith(full_name, kLoraA) || absl::EndsWith(full_name, kLoraB)) return true;
+  absl::string_view layer = full_name;
+  if (!absl::ConsumeSuffix(&layer, kWeight)) absl::ConsumeSuffix(&layer, kBias);
+  return MatchesAny(options_.also_train, layer);
 }
 
 Var LoraScope::Adapt(Var x, Var weight, Var y) {

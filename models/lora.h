@@ -41,10 +41,6 @@ struct LoraOptions {
 
 // Returns InvalidArgument if an option is out of its range, or if there is a rank but no target.
 absl::Status Validate(const LoraOptions& options);
-// Reports whether one of the comma-separated `patterns` matches `name`.
-bool MatchesAny(absl::string_view patterns, absl::string_view name);
-// Reports whether training with `options` changes the weight `full_name`: an adapter's, or one of `also_train`.
-bool IsTrained(absl::string_view full_name, const LoraOptions& options);
 
 // While a LoraScope exists, each layer that is recorded on its tape and matches a pattern of `targets` gets an adapter.
 // If a pattern matches no layer, the destructor fails the tape with InvalidArgument, which lists names that exist. If
@@ -56,7 +52,8 @@ class LoraScope final : public Adaptation {
   LoraScope(const LoraScope&) = delete;
   LoraScope& operator=(const LoraScope&) = delete;
 
-  bool Trains(absl::string_view full_name) const override { return IsTrained(full_name, options_); }
+  // Reports whether training changes the weight `full_name`: an adapter's, or one of `also_train`.
+  bool Trains(absl::string_view full_name) const override;
   Var Adapt(Var x, Var weight, Var y) override;
 
  private:
