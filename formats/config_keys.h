@@ -46,18 +46,18 @@ class KeyReader {
   void Field(const char* key, T& value) {
     const nlohmann::ordered_json* const json = Find(key);
     if (json == nullptr) return;
-    const bool fits = std::is_same_v<T, bool>          ? json->is_boolean()
-                      : std::is_same_v<T, std::string> ? json->is_string()
-                      : std::is_same_v<T, double>      ? json->is_number()
-                                                       : WholeNumber(*json).has_value();
-    if (fits) {
-      value = json->get<T>();
-    } else {
-      Refuse(key, std::is_same_v<T, bool>          ? "true or false"
-                  : std::is_same_v<T, std::string> ? "a text"
-                  : std::is_same_v<T, double>      ? "a number"
-                                                   : "a whole number");
-    }
+    const auto [fits, wanted] = std::is_same_v<T, bool>          ? std::pair{json->is_boolean(), "true or false"}
+                                : std::is_same_v<T, std::string> ? std::pair{json->is_string(), "a text"}
+                                : std::is_same_v<T, double>
+                                    ? std::pair{json->is_number(), "a number"}
+                                    : std::pair{WholeNumber(*json).has_value(), "a whole number"};
+    if (!fits) return Refuse(key, wanted);
+    value = json->get<T>();
+  }
+  // Sets an optional value that may be unset without the key.
+  template <class T>
+  void Field(const char* key, std::optional<T>& value) {
+    if (Find(key) != nullptr) Field(key, value.emplace());
   }
   // Reads a size as Field does: an absent or null key leaves `size` unchanged. KeyWriter writes the size 0 as null.
   void SizeOrNull(const char* key, int64_t& size) { Field(key, size); }

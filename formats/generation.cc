@@ -154,23 +154,16 @@ void Read(KeyReader& keys, int64_t vocabulary, Settings* settings) {
   ReadUnneeded(keys, "pad_token_id", vocabulary, &settings->padding);
   ReadTokens(keys, "suppress_tokens", &settings->excluded);
   ReadBadWords(keys, settings);
-  if (keys.Find("do_sample") != nullptr) {
-    settings->do_sample.emplace();
-    keys.Field("do_sample", *settings->do_sample);
-  }
+  keys.Field("do_sample", settings->do_sample);
   if (const Json* const json = keys.Find("early_stopping")) {
     settings->early_stopping = json->is_string() ? json->get<std::string>() : json->dump();
     if (!json->is_boolean() && *json != "never") keys.Refuse("early_stopping", "true, false or \"never\"");
   }
-  for (const auto& row : kNumbers) {
-    if (keys.Find(row.key) == nullptr) continue;
-    keys.Field(row.key, (settings->*row.field).emplace());
-  }
+  for (const auto& row : kNumbers) keys.Field(row.key, settings->*row.field);
   for (const auto& row : kCounts) {
-    if (keys.Find(row.key) == nullptr) continue;
-    int64_t& value = (settings->*row.field).emplace();
-    keys.Field(row.key, value);
-    if (value < row.low) keys.Refuse(row.key, absl::StrCat("a number from ", row.low));
+    keys.Field(row.key, settings->*row.field);
+    const bool given = keys.Find(row.key) != nullptr;
+    if (given && *(settings->*row.field) < row.low) keys.Refuse(row.key, absl::StrCat("a number from ", row.low));
   }
 }
 

@@ -54,19 +54,16 @@ Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, Va
   if (x.shape().rows() == 0) return batch.y;  // without rows there are no statistics
   const double n = static_cast<double>(x.shape().elements()) / std::max<double>(1, static_cast<double>(x.dim(-1)));
   const Var unbiased = Scale(batch.variance, n / std::max(1.0, n - 1));
-  struct Statistic {
-    const char* name;
-    Var running, of_batch;
-  };
-  for (const auto& [statistic, running, of_batch] :
-       {Statistic{"running_mean", mean, batch.mean}, Statistic{"running_var", variance, unbiased}}) {
+  const auto update = [&](const char* statistic, Var running, Var of_batch) {
     const Var next = running + Scale(of_batch - running, options.momentum);
     if (updates != nullptr) {
       updates->push_back(Assign(running, next));
     } else {
       tape->Probe(absl::StrCat(statistic, kNextState), next);
     }
-  }
+  };
+  update("running_mean", mean, batch.mean);
+  update("running_var", variance, unbiased);
   return batch.y;
 }
 
