@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
+#include "weft/base/json.h"
 
 namespace weft {
 namespace {
@@ -35,7 +36,7 @@ constexpr const char* kTokenNameKeyList[] = {"unk_token",           "bos_token",
 // Returns `json` as text for an error message: at most 200 bytes, and "..." if more follow.
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = JsonLine(json);
   if (text.size() > kMaxCharacters) {
     text.resize(kMaxCharacters);
     text += "...";

@@ -201,8 +201,7 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& mod
       const bool token = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_") &&
                          (key != "eos_token_id" || absl::c_none_of(settings.end, unknown));
       if (token || IsOff(key, value) || absl::c_linear_search(kHarmless, key)) continue;
-      settings.given.push_back(
-          {fs::path(path).filename().string(), key, value.dump(-1, ' ', false, Json::error_handler_t::replace)});
+      settings.given.push_back({fs::path(path).filename().string(), key, JsonLine(value)});
     }
   }
   if (settings.end.empty() && (sources.empty() || sources[0].path == ConfigPath(BaseOf(model)))) {

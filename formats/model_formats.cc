@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/file.h"
+#include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/generation.h"
@@ -54,8 +55,8 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
   for (const ModelFamily* const family : ModelFamilies()) {
     known.insert(known.end(), family->model_types.begin(), family->model_types.end());
   }
-  return InvalidArgument("model_type is ", type.dump(-1, ' ', false, Json::error_handler_t::replace),
-                         ", which is not supported; wanted one of ", absl::StrJoin(known, ", "));
+  return InvalidArgument("model_type is ", JsonLine(type), ", which is not supported; wanted one of ",
+                         absl::StrJoin(known, ", "));
 }
 
 constexpr absl::string_view kHuggingFaceFiles[] = {kConfigFile, "model.safetensors", kGenerationConfig};

@@ -1,7 +1,6 @@
 // This file reads how sentence-transformers (https://www.sbert.net) makes one vector of a text. In a model's folder,
 // modules.json lists the modules that process a text, and names the folder of the pooling's config.json.
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -17,13 +16,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Reads an optional file of the folder. Returns an empty object if the file is missing.
-absl::StatusOr<Json> ReadIfThere(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return Json::object();
-  return ReadJsonFile(path);
-}
 
 // Old folders have a key for each kind of pooling, which pooling_mode replaces.
 absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format) {
@@ -96,7 +88,10 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
   if (!IsRun(folder)) format.max_length = config.context;
   const auto read = [&](const std::string& name, auto&& of_json) -> absl::Status {
     const std::string file = absl::StrCat(folder, "/", name);
-    WEFT_ASSIGN_OR_RETURN(const Json json, ReadIfThere(file));
+    Json json = Json::object();
+    if (Exists(file)) {
+      WEFT_ASSIGN_OR_RETURN(json, ReadJsonFile(file));
+    }
     return Annotate(of_json(json), file);
   };
   WEFT_RETURN_IF_ERROR(read("tokenizer_config.json", [&](const Json& json) {
@@ -105,8 +100,7 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
     return absl::OkStatus();
   }));
   const std::string path = folder + "/modules.json";
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
+  if (!Exists(path)) {
     if (prompt.empty()) return format;
     return InvalidArgument(folder, ": there is no prompt '", prompt, "', because modules.json is missing");
   }
@@ -114,7 +108,7 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
       read("config_sentence_transformers.json", [&](const Json& json) { return ReadPrompt(json, prompt, &format); }));
   for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
                            "sentence_distilbert_config.json", "sentence_albert_config.json"}) {
-    if (!std::filesystem::exists(absl::StrCat(folder, "/", name), error)) continue;
+    if (!Exists(absl::StrCat(folder, "/", name))) continue;
     WEFT_RETURN_IF_ERROR(read(name, [&](const Json& json) { return ReadTransformer(json, &format); }));
     break;
   }
