@@ -43,13 +43,13 @@ GptConfig ModelOf(const GptConfig& sizes) {
           .names = GptConfig::Names::kLlama};
 }
 
-// Returns the number of rotary cosines and sines in a file. Version 0 has those of all positions, which are not read;
-// version 1 has none.
+// Returns the number of rotary cosines and sines in a file.
 int64_t TableSize(const GptConfig& config, int version) {
   return version == 0 ? config.context * (config.width / config.heads) : 0;
 }
 
-// The names of the tensors of each array, where # is the layer.
+// The names of the tensors of each array, where # is the layer. kTables has the rotary cosines and sines of all
+// positions, which are not read; in version 1 it has no bytes.
 constexpr absl::string_view kTable = "model.embed_tokens.weight",
                             kAttentionNorm = "model.layers.#.input_layernorm.weight",
                             kQuery = "model.layers.#.self_attn.q_proj.weight",
@@ -59,17 +59,17 @@ constexpr absl::string_view kTable = "model.embed_tokens.weight",
                             kNorm = "model.layers.#.post_attention_layernorm.weight",
                             kGate = "model.layers.#.mlp.gate_proj.weight",
                             kDown = "model.layers.#.mlp.down_proj.weight", kUp = "model.layers.#.mlp.up_proj.weight",
-                            kLastNorm = "model.norm.weight", kHead = "lm_head.weight";
-// The arrays of both versions in the order of the file, except the head. If the head is not tied, its weight follows
-// the cosines and sines.
-constexpr absl::string_view kArrays[][11] = {
-    {kTable, kAttentionNorm, kQuery, kKey, kValue, kOutput, kNorm, kGate, kDown, kUp, kLastNorm},
-    {kAttentionNorm, kNorm, kLastNorm, kTable, kQuery, kKey, kValue, kOutput, kGate, kDown, kUp}};
+                            kLastNorm = "model.norm.weight", kTables = "", kHead = "lm_head.weight";
+// The arrays of both versions in the order of the file.
+constexpr absl::string_view kArrays[][13] = {
+    {kTable, kAttentionNorm, kQuery, kKey, kValue, kOutput, kNorm, kGate, kDown, kUp, kLastNorm, kTables, kHead},
+    {kAttentionNorm, kNorm, kLastNorm, kTable, kQuery, kKey, kValue, kOutput, kGate, kDown, kUp, kTables, kHead}};
 
-// Returns the names of all tensors except an untied head, in the order of the file.
+// Returns the names of all tensors and kTables, in the order of the file. A tied head is not in the file.
 std::vector<std::string> NamesOf(const GptConfig& config, int version) {
   std::vector<std::string> names;
   for (const absl::string_view array : kArrays[version]) {
+    if (array == kHead && config.tied_head) continue;
     for (int64_t i = 0; i < (absl::StrContains(array, '#') ? config.layers : 1); ++i) {
       names.push_back(absl::StrReplaceAll(array, {{"#", absl::StrCat(i)}}));
     }
@@ -117,14 +117,15 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ord
   absl::flat_hash_map<std::string, TensorType> types;
   for (const ParameterSpec& spec : ParametersOf(gpt)) types[spec.name] = spec.type;
   size_t at = kHeaderBytes[version];
-  const auto read = [&](absl::string_view name) -> absl::Status {
+  for (const std::string& name : NamesOf(config, version)) {
+    if (name == kTables) {
+      at += sizeof(float) * static_cast<size_t>(TableSize(config, version));
+      continue;
+    }
     const Tensor tensor = {types.at(name), file.data() + at};
+    WEFT_RETURN_IF_ERROR(gpt.weights.AddCopy(name, tensor));
     at += tensor.type.bytes();
-    return gpt.weights.AddCopy(std::string(name), tensor);
-  };
-  for (const std::string& name : NamesOf(config, version)) WEFT_RETURN_IF_ERROR(read(name));
-  at += sizeof(float) * static_cast<size_t>(TableSize(config, version));
-  if (!config.tied_head) WEFT_RETURN_IF_ERROR(read(kHead));
+  }
   return PublishedModel(std::move(gpt));
 }
 
@@ -161,14 +162,6 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
                        pairs.config.attention.key_value_heads, vocabulary, config.context}) {
     put(size);
   }
-  absl::flat_hash_map<absl::string_view, Tensor> tensors;
-  for (const auto& [name, tensor] : pairs.weights.tensors()) tensors[name] = tensor;
-  std::vector<absl::string_view> parts = {header};
-  const auto write = [&](absl::string_view name) {
-    const Tensor& tensor = tensors.at(name);
-    parts.emplace_back(reinterpret_cast<const char*>(tensor.data), tensor.type.bytes());
-  };
-  for (const std::string& name : NamesOf(config, version)) write(name);
   std::vector<float> tables(static_cast<size_t>(TableSize(config, version)));
   const size_t half = static_cast<size_t>(config.width / config.heads / 2), cosines = tables.size() / 2;
   for (size_t i = 0; i < cosines; ++i) {
@@ -177,8 +170,12 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
     tables[i] = std::cos(angle);
     tables[cosines + i] = std::sin(angle);
   }
-  parts.emplace_back(reinterpret_cast<const char*>(tables.data()), tables.size() * sizeof(float));
-  if (!config.tied_head) write(kHead);
+  const Tensor rotary = {{kF32, {static_cast<int64_t>(tables.size())}}, reinterpret_cast<std::byte*>(tables.data())};
+  std::vector<absl::string_view> parts = {header};
+  for (const std::string& name : NamesOf(config, version)) {
+    const Tensor& tensor = name == kTables ? rotary : *pairs.weights.Find(name);
+    parts.emplace_back(tensor.as<const char>(), tensor.type.bytes());
+  }
   return WriteFile(absl::StrCat(folder, "/", kFiles[0]), parts);
 }
 
