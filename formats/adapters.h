@@ -1,5 +1,5 @@
 // These functions read low-rank adapters (models/lora.h) in the files of the package PEFT: adapter_config.json, which
-// names the base model, and adapter_model.safetensors. WriteAdapter (write_weights.h) writes them.
+// names the base model, and adapter_model.safetensors. WriteAdapter (weights.h) writes them.
 //
 //   WEFT_ASSIGN_OR_RETURN(const PublishedModel merged, ReadModel("adapter"));   // weights.h; the format "peft"
 //

@@ -14,7 +14,6 @@
 #include "weft/base/file.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/weights.h"
-#include "weft/formats/write_weights.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 

@@ -42,7 +42,7 @@ bool IsMarian(const nlohmann::ordered_json& config);
 // Reads model.safetensors of a folder with the config.json `json`. Sinusoids are read as PositionKind::kSinusoidal. A
 // table of positions that is not the class's sinusoids is read as PositionKind::kLearned.
 absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const nlohmann::ordered_json& json);
-// Writes the model in the first class that has it (WriteModel in write_weights.h).
+// Writes the model in the first class that has it (WriteModel in weights.h).
 absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model);
 
 // Returns the model_type of the first class that has the model, in the order above. Otherwise returns InvalidArgument,

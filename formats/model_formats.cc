@@ -16,7 +16,6 @@
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/weight_files.h"
-#include "weft/formats/write_weights.h"
 
 namespace weft {
 namespace {

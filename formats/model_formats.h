@@ -36,14 +36,6 @@ struct ModelSizes {
   int64_t cache_bytes = 0;  // of keys and values, for each token that is generated; 0: the model generates none
 };
 
-struct WriteModelOptions {
-  DType weights = kF32;     // in the format weft: the dtype of the weights that may have fewer bytes than f32
-  int llama2c_version = 0;  // version of a llama2.c file: 0 or 1
-  // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
-  // this project's own model_type "transformer" (false).
-  bool published_classes_only = false;
-};
-
 // A ModelFamily describes one kind of model by all that other code needs to know of it. The functions take and return
 // the family's own alternative of PublishedModel.
 struct ModelFamily {

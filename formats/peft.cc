@@ -15,7 +15,6 @@
 #include "weft/core/safetensors.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/published.h"
-#include "weft/formats/write_weights.h"
 #include "weft/models/lora.h"
 
 namespace weft {

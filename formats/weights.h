@@ -1,13 +1,13 @@
-// These functions read published models, and convert the tensors to this project's names and layouts.
+// These functions read and write published models. They convert tensors to this project's names and layouts, and back.
 //
 //   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadHuggingFace<PublishedBert>("minilm"));
 //   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
+//   WEFT_RETURN_IF_ERROR(WriteModel("copy", published));  // the folder exists
 //
 // A model that is read computes exactly what its configuration asks for (config_json.h). If the tensors of a folder are
 // not exactly the model's, with their shapes, the error is FailedPrecondition. It lists up to 8 missing, unexpected or
-// misshapen tensors. The option ignore_extra_tensors leaves unexpected tensors out. formats/write_weights.h writes the
-// same formats.
+// misshapen tensors. The option ignore_extra_tensors leaves unexpected tensors out.
 #ifndef WEFT_FORMATS_WEIGHTS_H_
 #define WEFT_FORMATS_WEIGHTS_H_
 
@@ -27,6 +27,7 @@
 #include "weft/core/safetensors.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
+#include "weft/models/lora.h"
 #include "weft/models/transformer.h"
 #include "weft/models/vit.h"
 #include "weft/text/data/text_task.h"
@@ -197,6 +198,45 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
   if (!model.ok()) return model.status();
   return std::get<Model>(*std::move(model));
 }
+
+struct WriteModelOptions {
+  DType weights = kF32;     // in the format weft: the dtype of the weights that may have fewer bytes than f32
+  int llama2c_version = 0;  // version of a llama2.c file: 0 or 1
+  // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
+  // this project's own model_type "transformer" (false).
+  bool published_classes_only = false;
+};
+// Writes a model. `format`: the name of a format of model_formats.h. If it can't express the model, the error is
+// InvalidArgument, for example "a configuration of gpt2 cannot say that positions are rotary". Weights are written in
+// f32 with unchanged bits. An existing file is replaced as a whole.
+//
+// huggingface: config.json and model.safetensors in the names and layouts of the Hugging Face class that has the model:
+//   GPT          GPT2LMHeadModel, LlamaForCausalLM or MistralForCausalLM. A GPT-2 without biases gets biases of zeros.
+//                If rotary positions are in pairs, queries and keys are reordered for halves.
+//   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
+//                classifier of the mean (Pooling::kMean) is an error, because Hugging Face has no such class.
+//   Transformer  the first class of marian.h that has it, with a generation_config.json. If `folder` has a
+//                tokenizer.json, adds the end token to its input format, and writes tokenizer_config.json, so that
+//                AutoTokenizer gives the ids that the model was trained on. If no class has it, this project's own
+//                model_type "transformer", with names like Marian's, or an error that names what each class lacks.
+//   ViT          ViTForImageClassification
+// nanogpt: nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false
+// and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
+// llama2.c: a checkpoint of llama2.c as one file, model.bin.
+// ctranslate2: the files that the program CTranslate2 opens: model.bin, config.json and, if `folder` has a tokenizer
+// whose file spells its tokens, a vocabulary. A model as OpenNMT trains them also gets a model.safetensors.
+absl::Status WriteModel(const std::string& folder, const PublishedModel& model,
+                        absl::string_view format = "huggingface", const WriteModelOptions& options = {});
+
+// The adapters of a training.
+struct TrainedAdapter {
+  LoraOptions lora;
+  std::string base;        // path of the base model; "" if the base has no file
+  std::string model_type;  // "bert", "gpt2": of the base model in Hugging Face, for the names of its layers
+};
+// Writes the trained weights of `parameters` to both files of an adapter (adapters.h) in `folder`, with the names that
+// PEFT gives them. Layers that are trained without adapters are listed in modules_to_save.
+absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapter, const Parameters& parameters);
 
 // How a folder of sentence-transformers makes one vector of a text.
 struct SentenceFormat {

@@ -1,5 +1,5 @@
 // Written models are read again with the same bits.
-#include "weft/formats/write_weights.h"
+#include "weft/formats/weights.h"
 
 #include <cstdlib>
 #include <cstring>

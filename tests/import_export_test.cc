@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "weft/formats/weights.h"
-#include "weft/formats/write_weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

@@ -9,7 +9,6 @@
 #include "nlohmann/json.hpp"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
-#include "weft/formats/write_weights.h"
 #include "weft/tests/weft_program.h"
 
 namespace weft {

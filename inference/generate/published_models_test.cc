@@ -14,7 +14,6 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "weft/formats/weights.h"
-#include "weft/formats/write_weights.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/inference/generate/generate.h"

@@ -13,7 +13,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/random.h"
-#include "weft/formats/write_weights.h"
+#include "weft/formats/weights.h"
 #include "weft/options/option_names.h"
 
 namespace weft {
