@@ -8,6 +8,7 @@
 #ifndef WEFT_BASE_STATUS_H_
 #define WEFT_BASE_STATUS_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -55,8 +56,15 @@ absl::StatusOr<T> Annotate(absl::StatusOr<T> result, absl::string_view context) 
   return result;
 }
 
-// Returns ", did you mean 'X'?", where X is the word of `known` with the smallest EditDistance from `word`. Returns ""
-// if all words take more than 2 edits and more than a third of the length of `word`.
+// Returns the minimum number of bytes to insert, remove or replace, and of neighbours to swap, that makes `b` from `a`.
+// No byte takes part in two edits (optimal string alignment). The time grows with the product of the lengths.
+size_t EditDistance(absl::string_view a, absl::string_view b);
+// Returns the position in `known` of the first word with the smallest distance from `word`, or known.size() if all
+// words take more than `limit` edits. If `word` has at least 3 bytes and is the beginning of a known word, that counts
+// as one edit. Words of more than 200 bytes are near to none.
+size_t NearestWord(absl::string_view word, absl::Span<const std::string> known, size_t limit);
+// Returns ", did you mean 'X'?", where X is the NearestWord of `known`. Returns "" if all words take more than 2 edits
+// and more than a third of the length of `word`.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
 
 }  // namespace weft

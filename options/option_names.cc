@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "weft/base/edit_distance.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {

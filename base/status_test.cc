@@ -1,4 +1,4 @@
-#include "weft/base/edit_distance.h"
+#include "weft/base/status.h"
 
 #include <gtest/gtest.h>
 
