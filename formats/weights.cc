@@ -36,11 +36,6 @@ std::optional<std::string> Match(absl::string_view pattern, absl::string_view na
   return std::string(name.substr(before.size(), name.size() - before.size() - after.size()));
 }
 
-absl::Status NoMemory(absl::string_view name, const TensorType& type) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no memory for the ", type.bytes(), " bytes of '", name, "' ", ToString(type)));
-}
-
 void Transpose(const Tensor& from, const Tensor& to) {
   const int64_t rows = from.type.shape.dim(0), cols = from.type.shape.dim(1);
   constexpr int64_t kBlock = 16;  // rows and columns of a block that stays in the L1 cache
@@ -196,12 +191,11 @@ absl::Status Weights::Fit(absl::Span<const ParameterSpec> wanted) {
   }
   for (const auto& [name, type] : unread_) extra_.push_back(absl::StrCat("'", name, "' ", type));
   unread_.clear();
-  const auto kept = std::stable_partition(tensors_.begin(), tensors_.end(),
-                                          [&](const NamedTensor& named) { return by_name.contains(named.name); });
-  std::for_each(kept, tensors_.end(), [&](const NamedTensor& named) {
-    extra_.push_back(absl::StrCat("'", named.name, "' ", ToString(named.tensor.type)));
-  });
-  tensors_.erase(kept, tensors_.end());
+  const auto is_extra = [&](const NamedTensor& named) { return !by_name.contains(named.name); };
+  for (const NamedTensor& named : tensors_) {
+    if (is_extra(named)) extra_.push_back(absl::StrCat("'", named.name, "' ", ToString(named.tensor.type)));
+  }
+  std::erase_if(tensors_, is_extra);
   return absl::OkStatus();
 }
 
@@ -233,8 +227,7 @@ const Tensor* Weights::Find(absl::string_view name) const {
 }
 
 bool Weights::Has(absl::string_view prefix) const {
-  return std::any_of(tensors_.begin(), tensors_.end(),
-                     [&](const NamedTensor& named) { return absl::StartsWith(named.name, prefix); });
+  return absl::c_any_of(tensors_, [&](const NamedTensor& named) { return absl::StartsWith(named.name, prefix); });
 }
 
 DType Weights::dtype() const {
@@ -249,17 +242,22 @@ DType Weights::dtype() const {
 absl::Status Weights::ConvertToF32() {
   for (auto& [name, tensor] : tensors_) {
     if (tensor.type.dtype == kF32 || !IsWeightFormat(tensor.type.dtype)) continue;
-    const Tensor to = {{kF32, tensor.type.shape}, arena_->Allocate(TensorType{kF32, tensor.type.shape}.bytes())};
-    if (to.data == nullptr) return NoMemory(name, to.type);
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, Allocate(name, {kF32, tensor.type.shape}));
     ConvertWeight(tensor, to);
     tensor = to;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {
+absl::StatusOr<Tensor> Weights::Allocate(absl::string_view name, const TensorType& type) {
   const Tensor tensor = {type, arena_->Allocate(type.bytes())};
-  if (tensor.data == nullptr) return NoMemory(name, type);
+  if (tensor.data != nullptr) return tensor;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no memory for the ", type.bytes(), " bytes of '", name, "' ", ToString(type)));
+}
+
+absl::StatusOr<Tensor> Weights::Add(const std::string& name, TensorType type) {
+  WEFT_ASSIGN_OR_RETURN(const Tensor tensor, Allocate(name, type));
   tensors_.push_back({name, tensor});
   return tensor;
 }
@@ -296,9 +294,7 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
                              keep.transpose ? "" : absl::StrCat(parts, " equal parts"));
     }
     if (keep.transpose) {
-      tensor.type.shape = {shape.dim(1), shape.dim(0)};
-      tensor.data = arena_->Allocate(tensor.type.bytes());
-      if (tensor.data == nullptr) return NoMemory(name, tensor.type);
+      WEFT_ASSIGN_OR_RETURN(tensor, Allocate(name, {kF32, {shape.dim(1), shape.dim(0)}}));
       Transpose(from, tensor);
     }
     if (parts > 1) tensor.type.shape.set_dim(0, shape.dim(0) / parts);
@@ -359,11 +355,7 @@ absl::Status Weights::Join(const std::vector<std::string>& from, const std::stri
     shape = grown;
     parts.push_back(*part);
   }
-  tensors_.erase(std::remove_if(tensors_.begin(), tensors_.end(),
-                                [&](const NamedTensor& named) {
-                                  return std::find(from.begin(), from.end(), named.name) != from.end();
-                                }),
-                 tensors_.end());
+  std::erase_if(tensors_, [&](const NamedTensor& named) { return absl::c_linear_search(from, named.name); });
   WEFT_ASSIGN_OR_RETURN(const Tensor joined, Add(to, {kF32, shape}));
   std::byte* at = joined.data;
   for (const Tensor& part : parts) {

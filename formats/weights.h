@@ -90,6 +90,8 @@ class Weights {
   absl::Status Tie(const std::string& name, const std::string& copy);
 
  private:
+  // Returns a tensor of zeros for the weight `name`, or ResourceExhausted.
+  absl::StatusOr<Tensor> Allocate(absl::string_view name, const TensorType& type);
   // Replaces the tensors `from` by one tensor `to` with all their rows.
   absl::Status Join(const std::vector<std::string>& from, const std::string& to);
 
