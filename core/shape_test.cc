@@ -1,11 +1,10 @@
-#include "weft/core/shape.h"
-
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "weft/core/tensor.h"
 #include "weft/tests/parse_shape.h"
 
 namespace weft {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "weft/core/shape.h"
+#include "weft/core/tensor.h"
 
 namespace weft {
 
