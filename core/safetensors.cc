@@ -23,32 +23,24 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
 
-// How a file stores a tensor's elements. No DType exists for F16 and I64, so reading converts them to f32 and i32. No
-// kernel computes with the dtypes of kUnread, so their bytes are not read.
-enum class Stored : uint8_t { kAsItIs, kF16, kI64, kUnread };
-
-// The dtypes of the format that have no DType.
+// The dtypes of the format that have no DType. Reading converts F16 to f32 and I64 to i32. No kernel computes with the
+// others, so their bytes are not read.
 struct OtherDType {
   absl::string_view name;
-  Stored stored;
   uint64_t bits;  // of one element
-  DType dtype = kF32;
+  std::optional<DType> read_as = std::nullopt;
 };
 constexpr OtherDType kOtherDTypes[] = {
-    {"F16", Stored::kF16, 16},       {"I64", Stored::kI64, 64, kI32},     {"U64", Stored::kUnread, 64},
-    {"C64", Stored::kUnread, 64},    {"U32", Stored::kUnread, 32},        {"I16", Stored::kUnread, 16},
-    {"U16", Stored::kUnread, 16},    {"I8", Stored::kUnread, 8},          {"U8", Stored::kUnread, 8},
-    {"F8_E4M3", Stored::kUnread, 8}, {"F8_E5M2", Stored::kUnread, 8},     {"F8_E4M3FNUZ", Stored::kUnread, 8},
-    {"F8_E8M0", Stored::kUnread, 8}, {"F8_E5M2FNUZ", Stored::kUnread, 8}, {"F6_E2M3", Stored::kUnread, 6},
-    {"F6_E3M2", Stored::kUnread, 6}, {"F4", Stored::kUnread, 4},
+    {"F16", 16, kF32}, {"I64", 64, kI32},  {"U64", 64},    {"C64", 64},    {"U32", 32},    {"I16", 16},
+    {"U16", 16},       {"I8", 8},          {"U8", 8},      {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8},
+    {"F8_E8M0", 8},    {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
 };
 
 struct Entry {
   std::string name;
   TensorType type;
-  Stored stored = Stored::kAsItIs;
-  uint64_t bits = 0;            // of one element in the file; 0: as `type` has them
-  uint64_t begin = 0, end = 0;  // offsets of its bytes from the end of the header
+  const OtherDType* other = nullptr;  // the dtype in the file; null: that of `type`
+  uint64_t begin = 0, end = 0;        // offsets of its bytes from the end of the header
 };
 
 // Returns the value of a JSON number that is a natural number, or nothing for any other JSON value.
@@ -84,9 +76,8 @@ absl::Status ReadDType(const Json& name, Entry* entry) {
   }
   for (const OtherDType& other : kOtherDTypes) {
     if (other.name != text) continue;
-    entry->type.dtype = other.dtype;
-    entry->stored = other.stored;
-    entry->bits = other.bits;
+    entry->type.dtype = other.read_as.value_or(kF32);
+    entry->other = &other;
     return absl::OkStatus();
   }
   return InvalidArgument("its dtype ", text, " is none of the format's");
@@ -94,8 +85,8 @@ absl::Status ReadDType(const Json& name, Entry* entry) {
 
 // Elements of 6 or 4 bits are packed, so that a tensor has whole bytes.
 uint64_t StoredBytes(const Entry& entry) {
-  if (entry.bits == 0) return entry.type.bytes();
-  return (static_cast<uint64_t>(entry.type.shape.elements()) * entry.bits + 7) / 8;
+  if (entry.other == nullptr) return entry.type.bytes();
+  return (static_cast<uint64_t>(entry.type.shape.elements()) * entry.other->bits + 7) / 8;
 }
 
 template <class T>
@@ -109,29 +100,23 @@ T LittleEndian(absl::string_view bytes) {
 // than 0 and 1, and for an I64 that does not fit i32.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
-  switch (entry.stored) {
-    case Stored::kAsItIs:
-      if (entry.type.dtype == kBool && absl::c_any_of(from, [](char c) { return c != 0 && c != 1; })) {
-        return InvalidArgument("a BOOL is neither 0 nor 1");
+  if (entry.other == nullptr) {
+    if (entry.type.dtype == kBool && absl::c_any_of(from, [](char c) { return c != 0 && c != 1; })) {
+      return InvalidArgument("a BOOL is neither 0 nor 1");
+    }
+    std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
+  } else if (entry.type.dtype == kF32) {
+    for (int64_t i = 0; i < count; ++i) {
+      reinterpret_cast<float*>(to)[i] = FromHalfBits(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t value = static_cast<int64_t>(LittleEndian<uint64_t>(from.substr(8 * i, 8)));
+      if (value != static_cast<int32_t>(value)) {
+        return absl::OutOfRangeError(absl::StrCat("element ", i, " is ", value, ", which does not fit i32"));
       }
-      std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
-      break;
-    case Stored::kF16:
-      for (int64_t i = 0; i < count; ++i) {
-        reinterpret_cast<float*>(to)[i] = FromHalfBits(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
-      }
-      break;
-    case Stored::kI64:
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t value = static_cast<int64_t>(LittleEndian<uint64_t>(from.substr(8 * i, 8)));
-        if (value != static_cast<int32_t>(value)) {
-          return absl::OutOfRangeError(absl::StrCat("element ", i, " is ", value, ", which does not fit i32"));
-        }
-        reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(value);
-      }
-      break;
-    case Stored::kUnread:
-      break;
+      reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(value);
+    }
   }
   return absl::OkStatus();
 }
@@ -139,7 +124,7 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
 // Reports whether kernels can use the tensor's bytes where they are in the file.
 bool IsUsableInPlace(const Entry& entry, const std::byte* bytes) {
   const size_t alignment = IsBlockFormat(entry.type.dtype) ? 1 : SizeOf(entry.type.dtype);
-  return entry.stored == Stored::kAsItIs && entry.type.dtype != kBool && entry.end > entry.begin &&
+  return entry.other == nullptr && entry.type.dtype != kBool && entry.end > entry.begin &&
          reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
 }
 
@@ -269,7 +254,7 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, W
   WEFT_RETURN_IF_ERROR(Annotate(VerifyChecksum(bytes, header, checksum), path));
 
   for (Entry& entry : entries) {
-    if (entry.stored == Stored::kUnread) {
+    if (entry.other != nullptr && !entry.other->read_as.has_value()) {
       file.unread_.emplace_back(entry.name, absl::StrCat(header[entry.name]["dtype"].get_ref<const std::string&>(),
                                                          ToString(entry.type.shape)));
       continue;
