@@ -25,9 +25,7 @@ void Checksummer::Add(absl::string_view bytes) {
 std::string Checksummer::Digest() const { return absl::StrFormat("%016x", XXH3_64bits_digest(state_.get())); }
 
 std::string Checksum(absl::string_view bytes) {
-  Checksummer sum;
-  sum.Add(bytes);
-  return sum.Digest();
+  return absl::StrFormat("%016x", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
 absl::StatusOr<std::string> ChecksumOfFile(const std::string& path) {

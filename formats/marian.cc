@@ -261,10 +261,8 @@ absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json&
   WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
   const std::string table = config.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
-  std::vector<std::string> copies;
-  if (config.shared_embeddings) copies = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"};
-  for (const std::string& copy : copies) {
-    WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
+  for (const char* const copy : {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"}) {
+    if (config.shared_embeddings) WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
   }
   // As in the package transformers, a head that differs from the token table stays.
   config.tied_head = config.tied_head && weights.Tie(table, "lm_head.weight").ok();
@@ -278,11 +276,8 @@ absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json&
   }
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(dropped), weights.path()));
   const Tensor* const bias = weights.Find(kLogitsBias);
-  config.head_bias = bias != nullptr && bias->type.dtype == kF32;
-  if (config.head_bias) {
-    const absl::Span<const float> values = bias->span<const float>();
-    config.head_bias = std::any_of(values.begin(), values.end(), [](float value) { return value != 0; });
-  }
+  config.head_bias = bias != nullptr && bias->type.dtype == kF32 &&
+                     absl::c_any_of(bias->span<const float>(), [](float value) { return value != 0; });
   if (config.head_bias) {
     WEFT_RETURN_IF_ERROR(Reshape(kLogitsBias, kHeadBias, {config.target_vocabulary}, &weights));
   } else {

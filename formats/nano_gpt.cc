@@ -1,8 +1,8 @@
 // This file defines the format of nanoGPT's checkpoints (https://github.com/karpathy/nanoGPT): a folder with model_args
 // as config.json and the model's state as model.safetensors.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
@@ -25,16 +25,12 @@ void ListNanoGpt(Keys& keys, Config& config) {
   keys.Field("dropout", config.dropout);
 }
 
-bool IsZero(const Tensor& tensor) {
-  const absl::Span<const float> values = tensor.span<const float>();
-  return std::all_of(values.begin(), values.end(), [](float value) { return value == 0; });
-}
-
 // Reports whether `config.bias` is false and all biases that the weights have, such as those of norms, are 0.
 bool HasNoBias(const PublishedGpt& gpt) {
   if (gpt.config.bias) return false;
   for (const auto& [name, tensor] : gpt.weights.tensors()) {
-    if (absl::EndsWith(name, ".bias") && !IsZero(tensor)) return false;
+    const auto is_set = [](float value) { return value != 0; };
+    if (absl::EndsWith(name, ".bias") && absl::c_any_of(tensor.span<const float>(), is_set)) return false;
   }
   return true;
 }

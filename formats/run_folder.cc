@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -109,11 +110,6 @@ absl::Status LoadMerged(const std::string& run, const std::string& path, Paramet
   return parameters->Set(path, merged, Parameters::kWeights, others);
 }
 
-// Returns "; the checkpoints are of steps 200, 100", or "" if there are none.
-std::string StepsHelp(const std::vector<int64_t>& steps) {
-  return steps.empty() ? "" : absl::StrCat("; the checkpoints are of steps ", absl::StrJoin(steps, ", "));
-}
-
 absl::Status LoadCheckpointWeights(const std::string& run, int64_t step, Parameters* parameters) {
   const std::string path = CheckpointFolder(run + "/checkpoints", step) + kCheckpointState;
   return LoadMerged(run, path, Parameters::kMayHaveMore, parameters);
@@ -201,8 +197,10 @@ absl::Status LoadRunWeights(const std::string& path, Parameters* parameters) {
   if (!absl::SimpleAtoi(weights, &number)) {
     return InvalidArgument(path, ": '@", weights, "' names no weights of a run; wanted ", kRunWeightsHelp);
   }
-  if (std::find(steps.begin(), steps.end(), number) == steps.end()) {
-    return absl::NotFoundError(absl::StrCat(path, ": the run has no checkpoint of step ", number, StepsHelp(steps)));
+  if (!absl::c_linear_search(steps, number)) {
+    return absl::NotFoundError(absl::StrCat(path, ": the run has no checkpoint of step ", number,
+                                            steps.empty() ? "" : "; the checkpoints are of steps ",
+                                            absl::StrJoin(steps, ", ")));
   }
   return LoadCheckpointWeights(run, number, parameters);
 }

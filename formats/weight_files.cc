@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
+#include "weft/base/pattern.h"
 #include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
@@ -196,13 +196,7 @@ absl::Status DivideWeights(const std::string& folder, uint64_t max_bytes) {
 }
 
 bool IsWeightShard(absl::string_view name) {
-  const absl::string_view pattern = "model-00000-of-00000.safetensors";
-  if (name.size() != pattern.size()) return false;
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (pattern[i] == '0' ? !absl::ascii_isdigit(static_cast<unsigned char>(name[i])) : name[i] != pattern[i])
-      return false;
-  }
-  return true;
+  return MatchesPattern("model-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9].safetensors", name);
 }
 
 }  // namespace weft
