@@ -137,27 +137,24 @@ absl::Status LoadLast(const std::string& run, const std::vector<int64_t>& steps,
 absl::Status LoadMean(const std::string& run, absl::Span<const int64_t> steps, Parameters* parameters) {
   std::map<std::string, std::vector<double>> sums;
   const std::vector<std::string> names = parameters->Names(Parameters::kWeights);
-  // Calls `function` with the values of each weight and their sums.
+  // Calls `function` with each element of the weights and its sum.
   const auto for_each = [&](auto function) {
     for (const std::string& name : names) {
       const Tensor tensor = *parameters->Find(name);
       std::vector<double>& sum = sums[name];
       sum.resize(static_cast<size_t>(tensor.type.shape.elements()));
       if (!IsFloat(tensor.type.dtype)) continue;
-      Dispatch(tensor.type.dtype, [&](auto zero) { function(tensor.span<decltype(zero)>(), &sum); });
+      Dispatch(tensor.type.dtype, [&](auto zero) {
+        for (size_t i = 0; i < sum.size(); ++i) function(tensor.as<decltype(zero)>()[i], sum[i]);
+      });
     }
   };
   for (const int64_t step : steps) {
     WEFT_RETURN_IF_ERROR(LoadCheckpointWeights(run, step, parameters));
-    for_each([](auto values, std::vector<double>* sum) {
-      for (size_t i = 0; i < values.size(); ++i) (*sum)[i] += static_cast<double>(values[i]);
-    });
+    for_each([](const auto& value, double& sum) { sum += static_cast<double>(value); });
   }
-  for_each([&](auto values, std::vector<double>* sum) {
-    using T = std::decay_t<decltype(values[0])>;
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i] = static_cast<T>((*sum)[i] / static_cast<double>(steps.size()));
-    }
+  for_each([&](auto& value, double sum) {
+    value = static_cast<std::decay_t<decltype(value)>>(sum / static_cast<double>(steps.size()));
   });
   return absl::OkStatus();
 }
