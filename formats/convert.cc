@@ -183,17 +183,19 @@ absl::Status MoveFiles(const fs::path& from, const fs::path& to, std::set<std::s
 }  // namespace
 
 absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(std::vector<TokenizerFile> files, CompanionsOf(options));
-  WEFT_RETURN_IF_ERROR(CheckOutput(options, files));
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel(options.model, options.read));
+  ModelConversion conversion(options);
+  PublishedModel& model = conversion.model_;
+  WEFT_ASSIGN_OR_RETURN(conversion.files_, CompanionsOf(options));
+  WEFT_RETURN_IF_ERROR(CheckOutput(options, conversion.files_));
+  WEFT_ASSIGN_OR_RETURN(model, ReadModel(options.model, options.read));
   WEFT_RETURN_IF_ERROR(CheckFinite(options.model, WeightsOf(model)));
-  WEFT_RETURN_IF_ERROR(CheckTokenizer(files, model));
-  WEFT_ASSIGN_OR_RETURN(const Format* const format, FormatToWrite(options.format, FamilyOf(model)));
-  if (!format->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
+  WEFT_RETURN_IF_ERROR(CheckTokenizer(conversion.files_, model));
+  WEFT_ASSIGN_OR_RETURN(conversion.format_, FormatToWrite(options.format, FamilyOf(model)));
+  if (!conversion.format_->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
   WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json generation, GenerationConfigOf(options.model));
   WEFT_RETURN_IF_ERROR(NameEndTokens(options, model, &generation));
-  return ModelConversion(options, format, std::move(files), std::move(model),
-                         generation.empty() ? "" : generation.dump(2));
+  if (!generation.empty()) conversion.generation_ = generation.dump(2);
+  return conversion;
 }
 
 absl::Status ModelConversion::WriteFiles(const std::string& folder) const {

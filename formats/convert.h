@@ -60,18 +60,12 @@ class ModelConversion {
   bool has_tokenizer() const;
 
  private:
-  ModelConversion(ConvertOptions options, const Format* format, std::vector<TokenizerFile> files, PublishedModel model,
-                  std::string generation)
-      : options_(std::move(options)),
-        format_(format),
-        files_(std::move(files)),
-        model_(std::move(model)),
-        generation_(std::move(generation)) {}
+  explicit ModelConversion(ConvertOptions options) : options_(std::move(options)) {}
   absl::Status WriteFiles(const std::string& folder) const;
   absl::Status RemoveStale(const std::set<std::string>& written) const;
 
   ConvertOptions options_;
-  const Format* format_;
+  const Format* format_ = nullptr;
   std::vector<TokenizerFile> files_;  // tokenizer and other files beside the model
   PublishedModel model_;
   std::string generation_;  // contents of generation_config.json, with all settings of the model's files; may be empty
