@@ -48,47 +48,40 @@ void Transpose(const Tensor& from, const Tensor& to) {
   }
 }
 
-// Returns the index of the first of `numbers`, the bits of floating-point numbers, whose exponent has all bits of
-// `exponent`. Such a number is NaN or infinite. Returns the size of `numbers` if there is none. Examines 64 numbers at
-// a time, by additions that the compiler turns into vector instructions: the lowest bit of the exponent, added to a
-// number without its sign, carries into the place of the sign if and only if all bits of the exponent are set.
-template <class Bits>
-size_t FindNotFinite(absl::Span<const Bits> numbers, Bits exponent) {
-  constexpr size_t kAtOnce = 64;
-  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), kOthers = static_cast<Bits>(~kSign);
-  const Bits lowest = static_cast<Bits>(kSign - exponent);
-  size_t i = 0;
-  for (; i + kAtOnce <= numbers.size(); i += kAtOnce) {
-    Bits carries = 0;
-    for (size_t k = 0; k < kAtOnce; ++k) carries |= static_cast<Bits>((numbers[i + k] & kOthers) + lowest);
-    if ((carries & kSign) != 0) break;
-  }
-  while (i < numbers.size() && (numbers[i] & exponent) != exponent) ++i;
-  return i;
-}
-
 // Elements `begin` to `end` - 1 of a tensor or, in a block format, these of its blocks.
 struct Part {
   const NamedTensor* named;
   int64_t begin, end;
 };
 
+// Returns the index of the first element of `part` whose exponent has all bits of `exponent`, or `part.end` if there is
+// none. Such a number is NaN or infinite. `Bits`: the bits of an element. Examines 64 numbers at a time, by additions
+// that the compiler turns into vector instructions: the lowest bit of the exponent, added to a number without its sign,
+// carries into the place of the sign if and only if all bits of the exponent are set.
+template <class Bits>
+int64_t FindNotFinite(const Part& part, Bits exponent) {
+  constexpr int64_t kAtOnce = 64;
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), kOthers = static_cast<Bits>(~kSign);
+  const Bits lowest = static_cast<Bits>(kSign - exponent);
+  const Bits* const numbers = part.named->tensor.as<const Bits>();
+  int64_t i = part.begin;
+  for (; i + kAtOnce <= part.end; i += kAtOnce) {
+    Bits carries = 0;
+    for (int64_t k = 0; k < kAtOnce; ++k) carries |= static_cast<Bits>((numbers[i + k] & kOthers) + lowest);
+    if ((carries & kSign) != 0) break;
+  }
+  while (i < part.end && (numbers[i] & exponent) != exponent) ++i;
+  return i;
+}
+
 // Returns the index of the first element of `part` that is NaN or infinite, or of the first block whose scale is, or
 // `part.end` if there is none.
 int64_t FindNotFinite(const Part& part) {
-  const DType dtype = part.named->tensor.type.dtype;
-  const std::byte* const data = part.named->tensor.data;
-  const auto count = static_cast<size_t>(part.end - part.begin);
-  if (dtype == kF32) {
-    const absl::Span<const uint32_t> bits(reinterpret_cast<const uint32_t*>(data) + part.begin, count);
-    return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint32_t{0x7f800000}));
-  }
-  if (dtype == kBF16) {
-    const absl::Span<const uint16_t> bits(reinterpret_cast<const uint16_t*>(data) + part.begin, count);
-    return part.begin + static_cast<int64_t>(FindNotFinite(bits, uint16_t{0x7f80}));
-  }
+  const auto& [dtype, shape] = part.named->tensor.type;
+  if (dtype == kF32) return FindNotFinite(part, uint32_t{0x7f800000});
+  if (dtype == kBF16) return FindNotFinite(part, uint16_t{0x7f80});
   for (int64_t i = part.begin; i < part.end; ++i) {
-    if (!std::isfinite(BlockScale(data + static_cast<size_t>(i) * RowOf(dtype).bytes))) return i;
+    if (!std::isfinite(BlockScale(part.named->tensor.data + static_cast<size_t>(i) * RowOf(dtype).bytes))) return i;
   }
   return part.end;
 }
