@@ -1,6 +1,4 @@
 // Written models are read again with the same bits.
-#include "weft/formats/weights.h"
-
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/weights.h"
 
 namespace weft {
 namespace {
