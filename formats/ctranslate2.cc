@@ -78,39 +78,6 @@ std::vector<Weights::Rule> InnerNames() {
   return rules;
 }
 
-}  // namespace
-
-absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  TransformerConfig config = {.pre_norm = true,
-                              .positions = Positions::kSinusoidalHalves,
-                              .first_position = 1,
-                              .tied_head = false,
-                              .head_bias = true};
-  ListCTranslate2(keys, config);
-  keys.Only("source_has_bos_eos", false);
-  keys.Only("multi_query_attention", false);
-  WEFT_RETURN_IF_ERROR(keys.Refused());  // not Finish, because all other keys are annotations
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
-}
-
-absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
-  constexpr char kName[] = "CTranslate2's Transformer";
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  WEFT_RETURN_IF_ERROR(CheckExpressible(kName, {{!config.pre_norm, "pre_norm is false"}}));
-  KeyWriter keys;
-  TransformerConfig full = WithFeedForward(config);
-  ListCTranslate2(keys, full);
-  Json json = std::move(keys).Finish();
-  absl::StatusOr<TransformerConfig> read = CTranslate2ConfigFromJson(json);
-  if (read.ok()) read->context = config.context;  // sinusoids have no end
-  WEFT_RETURN_IF_ERROR(CheckReadBack(kName, config, read, /*training=*/false));
-  return json;
-}
-
-namespace {
-
 // Reads the keys that the program CTranslate2 writes beside model.bin.
 absl::StatusOr<TransformerConfig> ConfigOfModelBin(const Json& json) {
   KeyReader keys(json);
@@ -199,6 +166,35 @@ absl::Status Write(const PublishedTransformer& given, const std::string& folder,
 constexpr absl::string_view kFiles[] = {kConfigFile, "model.safetensors", "model.bin"};
 
 }  // namespace
+
+absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  TransformerConfig config = {.pre_norm = true,
+                              .positions = Positions::kSinusoidalHalves,
+                              .first_position = 1,
+                              .tied_head = false,
+                              .head_bias = true};
+  ListCTranslate2(keys, config);
+  keys.Only("source_has_bos_eos", false);
+  keys.Only("multi_query_attention", false);
+  WEFT_RETURN_IF_ERROR(keys.Refused());  // not Finish, because all other keys are annotations
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<Json> ToCTranslate2Json(const TransformerConfig& config) {
+  constexpr char kName[] = "CTranslate2's Transformer";
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  WEFT_RETURN_IF_ERROR(CheckExpressible(kName, {{!config.pre_norm, "pre_norm is false"}}));
+  KeyWriter keys;
+  TransformerConfig full = WithFeedForward(config);
+  ListCTranslate2(keys, full);
+  Json json = std::move(keys).Finish();
+  absl::StatusOr<TransformerConfig> read = CTranslate2ConfigFromJson(json);
+  if (read.ok()) read->context = config.context;  // sinusoids have no end
+  WEFT_RETURN_IF_ERROR(CheckReadBack(kName, config, read, /*training=*/false));
+  return json;
+}
 
 constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",

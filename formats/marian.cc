@@ -90,24 +90,6 @@ void ListMarian(Keys& keys, Config& config) {
   keys.Field("tie_word_embeddings", config.tied_head);
 }
 
-}  // namespace
-
-bool IsMarian(const Json& config) { return LayoutOf(config) != nullptr; }
-
-absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
-  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  std::vector<std::string> reasons;
-  for (const Layout& layout : Layouts()) {
-    const std::string lacking = Lacking(layout, config);
-    if (lacking.empty()) return std::string(layout.model_type);
-    reasons.push_back(absl::StrCat("not ", layout.model_type, ", because ", lacking));
-  }
-  return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
-}
-
-namespace {
-
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   const Layout* const layout = LayoutOf(json);
   if (layout == nullptr) return InvalidArgument("model_type is not marian, pegasus or blenderbot");
@@ -256,6 +238,20 @@ bool PositionsAreSinusoids(const Weights& weights, int64_t width) {
 }
 
 }  // namespace
+
+bool IsMarian(const Json& config) { return LayoutOf(config) != nullptr; }
+
+absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
+  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  std::vector<std::string> reasons;
+  for (const Layout& layout : Layouts()) {
+    const std::string lacking = Lacking(layout, config);
+    if (lacking.empty()) return std::string(layout.model_type);
+    reasons.push_back(absl::StrCat("not ", layout.model_type, ", because ", lacking));
+  }
+  return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
+}
 
 absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));

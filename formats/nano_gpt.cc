@@ -35,39 +35,6 @@ bool HasNoBias(const PublishedGpt& gpt) {
   return true;
 }
 
-}  // namespace
-
-absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
-  const auto nested = json.find("model_args");
-  if (nested != json.end() && nested->is_object()) return NanoGptConfigFromJson(*nested);
-  KeyReader keys(json);
-  GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
-  ListNanoGpt(keys, config);
-  keys.Choice("activation_function", kActivations, config.activation);
-  return Finished(keys, config);
-}
-
-absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
-  GptConfig plain = config;
-  plain.activation = Activation::kGeluTanh;  // so that ToJson checks only what nanoGPT shares with GPT-2
-  plain.bias = true;
-  WEFT_RETURN_IF_ERROR(ToJson(plain).status());
-  WEFT_RETURN_IF_ERROR(CheckExpressible(
-      "nanoGPT", {{config.names != GptConfig::Names::kGpt2, "the model is Llama's"},
-                  {config.activation != Activation::kGelu, "the activation is another than the exact gelu"},
-                  {!config.tied_head, "tied_head is false"},
-                  {config.feed_forward != 0 && config.feed_forward != 4 * config.width, "feed_forward is not 4 widths"},
-                  {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
-                  {config.attention_dropout.value_or(config.dropout) != config.dropout ||
-                       config.embedding_dropout.value_or(config.dropout) != config.dropout,
-                   "dropouts differ"}}));
-  KeyWriter keys;
-  ListNanoGpt(keys, config);
-  return std::move(keys).Finish();
-}
-
-namespace {
-
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(const GptConfig config, Annotate(NanoGptConfigFromJson(json), ConfigPath(folder)));
   // torch.compile adds the prefix "_orig_mod.".
@@ -99,6 +66,35 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
 }
 
 }  // namespace
+
+absl::StatusOr<GptConfig> NanoGptConfigFromJson(const Json& json) {
+  const auto nested = json.find("model_args");
+  if (nested != json.end() && nested->is_object()) return NanoGptConfigFromJson(*nested);
+  KeyReader keys(json);
+  GptConfig config = {.vocabulary = 50304, .activation = Activation::kGelu};
+  ListNanoGpt(keys, config);
+  keys.Choice("activation_function", kActivations, config.activation);
+  return Finished(keys, config);
+}
+
+absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
+  GptConfig plain = config;
+  plain.activation = Activation::kGeluTanh;  // so that ToJson checks only what nanoGPT shares with GPT-2
+  plain.bias = true;
+  WEFT_RETURN_IF_ERROR(ToJson(plain).status());
+  WEFT_RETURN_IF_ERROR(CheckExpressible(
+      "nanoGPT", {{config.names != GptConfig::Names::kGpt2, "the model is Llama's"},
+                  {config.activation != Activation::kGelu, "the activation is another than the exact gelu"},
+                  {!config.tied_head, "tied_head is false"},
+                  {config.feed_forward != 0 && config.feed_forward != 4 * config.width, "feed_forward is not 4 widths"},
+                  {config.norm.epsilon != 1e-5, "the norm's epsilon is not 1e-5"},
+                  {config.attention_dropout.value_or(config.dropout) != config.dropout ||
+                       config.embedding_dropout.value_or(config.dropout) != config.dropout,
+                   "dropouts differ"}}));
+  KeyWriter keys;
+  ListNanoGpt(keys, config);
+  return std::move(keys).Finish();
+}
 
 constexpr Format kNanoGptFormat = {
     .name = "nanogpt",

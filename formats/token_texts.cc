@@ -74,6 +74,24 @@ absl::StatusOr<Texts> OfFile(const std::string& name, const std::string& content
   return texts;
 }
 
+// Returns the post_processor "texts, end token" of Hugging Face's tokenizers.
+Json EndAfterText(const std::string& end, int32_t id) {
+  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
+  const Json token = {{"SpecialToken", {{"id", end}, {"type_id", 0}}}};
+  Json post = {{"type", "TemplateProcessing"}};
+  post["single"] = Json::array({text("A", 0), token});
+  post["pair"] = Json::array({text("A", 0), text("B", 1), token});
+  post["special_tokens"][end] = {{"id", end}, {"ids", Json::array({id})}, {"tokens", Json::array({end})}};
+  return post;
+}
+
+// Returns the first token of `key`, a number or a list of numbers.
+std::optional<int32_t> FirstToken(const Json& json, const char* key) {
+  Json token = json.value(key, Json());
+  if (token.is_array() && !token.empty()) token = token.front();
+  return TokenId(token);
+}
+
 }  // namespace
 
 absl::StatusOr<Texts> TokenTexts(const std::string& path) {
@@ -96,28 +114,6 @@ std::vector<std::string> TokenListNames(absl::string_view side) {
   }
   return names;
 }
-
-namespace {
-
-// Returns the post_processor "texts, end token" of Hugging Face's tokenizers.
-Json EndAfterText(const std::string& end, int32_t id) {
-  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
-  const Json token = {{"SpecialToken", {{"id", end}, {"type_id", 0}}}};
-  Json post = {{"type", "TemplateProcessing"}};
-  post["single"] = Json::array({text("A", 0), token});
-  post["pair"] = Json::array({text("A", 0), text("B", 1), token});
-  post["special_tokens"][end] = {{"id", end}, {"ids", Json::array({id})}, {"tokens", Json::array({end})}};
-  return post;
-}
-
-// Returns the first token of `key`, a number or a list of numbers.
-std::optional<int32_t> FirstToken(const Json& json, const char* key) {
-  Json token = json.value(key, Json());
-  if (token.is_array() && !token.empty()) token = token.front();
-  return TokenId(token);
-}
-
-}  // namespace
 
 absl::StatusOr<TranslationTokens> ReadTranslationTokens(const std::string& folder,
                                                         const std::optional<TokenNames>& names) {

@@ -39,6 +39,24 @@ absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path, WantedChecks
                     .bytes = file};
 }
 
+bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
+  if (beginning.empty() || bytes.size() < beginning.size()) return false;
+  for (size_t i = 0; i < beginning.size(); ++i) {
+    if (beginning[i] != '?' && beginning[i] != bytes[i]) return false;
+  }
+  return true;
+}
+
+// Reports whether `name` is the name of a file of this kind.
+bool HasEnding(const Container& container, absl::string_view name) {
+  return absl::c_any_of(container.endings,
+                        [&](absl::string_view each) { return !each.empty() && absl::EndsWith(name, each); });
+}
+
+absl::Status ForeignError(const fs::path& path, const Container& container) {
+  return InvalidArgument(path.string(), " is ", container.what, ", which is not read. ", container.advice);
+}
+
 }  // namespace
 
 constexpr Container kGguf = {
@@ -78,30 +96,8 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
                                     .weights_file = "model.safetensors",
                                     .open = OpenSafetensors};
 
-namespace {
-
 // A file is of the first of these kinds that recognises it.
 constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kPyTorch, &kTensorFlow, &kFlax, &kSafetensors};
-
-bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
-  if (beginning.empty() || bytes.size() < beginning.size()) return false;
-  for (size_t i = 0; i < beginning.size(); ++i) {
-    if (beginning[i] != '?' && beginning[i] != bytes[i]) return false;
-  }
-  return true;
-}
-
-// Reports whether `name` is the name of a file of this kind.
-bool HasEnding(const Container& container, absl::string_view name) {
-  return absl::c_any_of(container.endings,
-                        [&](absl::string_view each) { return !each.empty() && absl::EndsWith(name, each); });
-}
-
-absl::Status ForeignError(const fs::path& path, const Container& container) {
-  return InvalidArgument(path.string(), " is ", container.what, ", which is not read. ", container.advice);
-}
-
-}  // namespace
 
 absl::Status CheckNotForeign(const std::string& path) {
   std::error_code error;
