@@ -1,9 +1,10 @@
 #include "weft/base/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <fstream>
 
 namespace weft {
 
@@ -50,6 +51,12 @@ std::byte* Arena::Allocate(size_t bytes) {
   next_ += bytes;
   left_ -= bytes;
   return result;
+}
+
+int64_t ResidentBytes() {
+  int64_t total = 0, resident = 0;  // pages
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// An Arena allocates aligned memory piece by piece. All of it is freed when the arena is destroyed.
+// An Arena allocates aligned memory piece by piece. All of it is freed when the arena is destroyed. ResidentBytes
+// measures the memory of this process.
 //
 //   Arena arena;
 //   std::byte* bytes = arena.Allocate(4096);  // zeroed, at a 64-byte boundary, valid as long as the arena
@@ -6,6 +7,7 @@
 #define WEFT_BASE_ARENA_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -42,6 +44,9 @@ class Arena {
   std::byte* next_ = nullptr;  // the first free byte of the current block
   size_t left_ = 0;            // free bytes from there on
 };
+
+// Returns the number of bytes of this process that are in physical memory, or 0 if the system does not tell.
+int64_t ResidentBytes();
 
 }  // namespace weft
 

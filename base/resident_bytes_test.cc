@@ -1,11 +1,11 @@
-#include "weft/base/resident_bytes.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include "weft/base/arena.h"
 
 namespace weft {
 namespace {

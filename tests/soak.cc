@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
-#include "weft/base/resident_bytes.h"
+#include "weft/base/arena.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/models/gpt.h"

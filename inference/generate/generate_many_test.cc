@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "weft/base/resident_bytes.h"
+#include "weft/base/arena.h"
 #include "weft/core/random.h"
 #include "weft/inference/generate/generate.h"
 
