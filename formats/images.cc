@@ -1,6 +1,8 @@
 // A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8; any other file is read
-// as CSV.
+// as CSV. The library libpng compresses pictures in memory.
 #include "weft/formats/images.h"
+
+#include <png.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
 
@@ -191,6 +194,22 @@ Images HoldOut(Images* images, int64_t n) {
   }
   *images = std::move(kept);
   return taken;
+}
+
+absl::Status WritePng(const std::string& path, const GreyPicture& picture) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(picture.width);
+  image.height = static_cast<png_uint_32>(picture.height);
+  image.format = PNG_FORMAT_GRAY;
+  std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(image), '\0');
+  png_alloc_size_t size = bytes.size();
+  const int written = png_image_write_to_memory(&image, bytes.data(), &size, /*convert_to_8_bit=*/0,
+                                                picture.pixels.data(), /*row_stride=*/0, /*colormap=*/nullptr);
+  if (written == 0)
+    return InvalidArgument(path, ": ", picture.height, " x ", picture.width, " pixels: ", image.message);
+  bytes.resize(size);
+  return WriteFile(path, {bytes});
 }
 
 }  // namespace weft

@@ -1,13 +1,19 @@
-// ReadImages reads pictures and their classes from CSV or MNIST's IDX files, which may be gzip-compressed.
+// ReadImages reads pictures and their classes from CSV or MNIST's IDX files, which may be gzip-compressed. WritePng
+// writes a grey picture as a PNG file, which every browser shows.
 //
 //   WEFT_ASSIGN_OR_RETURN(Images images, ReadImages("digits.csv.gz"));
+//   GreyPicture picture(/*height=*/28, /*width=*/28);
+//   picture.at(0, 3) = 255;
+//   WEFT_RETURN_IF_ERROR(WritePng("digit.png", picture));
 #ifndef WEFT_FORMATS_IMAGES_H_
 #define WEFT_FORMATS_IMAGES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
@@ -45,6 +51,19 @@ void KeepFirst(int64_t count, Images* images);
 
 // Removes every n-th picture from `images`, and returns the removed pictures for validation.
 Images HoldOut(Images* images, int64_t n);
+
+struct GreyPicture {
+  GreyPicture(int64_t height, int64_t width, uint8_t grey = 0)
+      : height(height), width(width), pixels(static_cast<size_t>(height * width), grey) {}
+
+  uint8_t& at(int64_t y, int64_t x) { return pixels[static_cast<size_t>(y * width + x)]; }
+
+  int64_t height, width;
+  std::vector<uint8_t> pixels;  // [height, width], from 0, black, to 255, white
+};
+
+// Writes `picture` to the file `path`, which it replaces.
+absl::Status WritePng(const std::string& path, const GreyPicture& picture);
 
 }  // namespace weft
 

@@ -1,10 +1,9 @@
 // Reads with libpng's reader what WritePng wrote.
-#include "weft/formats/png.h"
-
 #include <png.h>
 
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
+#include "weft/formats/images.h"
 
 namespace weft {
 namespace {

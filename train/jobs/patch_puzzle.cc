@@ -10,7 +10,7 @@
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
-#include "weft/formats/png.h"
+#include "weft/formats/images.h"
 #include "weft/formats/run_folder.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
