@@ -19,8 +19,8 @@
 #include "weft/inference/runtime/sampling.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
+#include "weft/text/data/lines.h"
 #include "weft/text/data/masking.h"
-#include "weft/text/data/text_files.h"
 #include "weft/text/measures/ngrams.h"
 
 namespace weft {

@@ -16,8 +16,8 @@
 #include "weft/base/decimal.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
+#include "weft/text/data/lines.h"
 #include "weft/text/data/table.h"
-#include "weft/text/data/text_files.h"
 
 namespace weft {
 namespace {

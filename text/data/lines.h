@@ -6,6 +6,11 @@
 //     if (next.lines.empty()) break;
 //     ...  // next.Location(0) is the location of next.lines[0], at first "a.txt, line 1"
 //   }
+//
+// Other functions read whole texts from such files.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText("shakespeare.txt"));
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> texts, ReadTexts("novel.txt,letters,plays.txt.gz"));
 #ifndef WEFT_TEXT_DATA_LINES_H_
 #define WEFT_TEXT_DATA_LINES_H_
 
@@ -20,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 
@@ -62,6 +68,25 @@ class LineReader {
   bool ended_;           // buffer_ has the end of the file; remembered, because a terminal may go on after its end
 };
 
+// Returns the text of a file. Returns NotFound if the file is missing, and InvalidArgument, with the path, if `path` is
+// a folder, or if the text is empty, damaged or not UTF-8.
+absl::StatusOr<std::string> ReadText(const std::string& path);
+// Reads a file as ReadText does, and returns its lines without line ends ("\n" or "\r\n").
+absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
+// Returns the King James Bible, one verse a line. Returns NotFound if Debian's package bible-kjv is not installed.
+absl::StatusOr<std::string> ReadKingJamesBible();
+
+// Returns the paths of the files that `list` names: "FILE_OR_FOLDER,FILE_OR_FOLDER". A `list` that exists is one path,
+// even with a comma. A folder stands for its files in the order of their names, without hidden files and subfolders.
+// Returns InvalidArgument if a folder has no files.
+absl::StatusOr<std::vector<std::string>> ListTexts(const std::string& list);
+
+struct TextFile {
+  std::string path, text;
+};
+// Reads the files of ListTexts with ReadText.
+absl::StatusOr<std::vector<TextFile>> ReadTexts(const std::string& list);
+
 // Number of batches of lines to read at once. Models run lines of similar length together; from fewer lines they could
 // not fill their batches.
 inline constexpr size_t kBatchesAtOnce = 32;
@@ -76,6 +101,10 @@ absl::StatusOr<std::vector<TokenIds>> EncodeAll(const TextLines& lines, LineEnco
 // returned at once.
 absl::Status EncodeLines(std::vector<std::string> paths, size_t max_lines, LineEncoder encode,
                          absl::FunctionRef<absl::Status(const TextLines& lines, absl::Span<const TokenIds> ids)> take);
+// Encodes each line of `text` without its line end, and returns the tokens of all lines in one array. `path` is the
+// text's file, for errors, which begin with "PATH, line 7".
+absl::StatusOr<std::vector<int32_t>> EncodeText(const std::string& path, absl::string_view text,
+                                                const Tokenizer& tokenizer);
 
 }  // namespace weft
 

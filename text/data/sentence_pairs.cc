@@ -6,7 +6,6 @@
 
 #include "weft/base/status.h"
 #include "weft/core/program.h"
-#include "weft/text/data/text_files.h"
 
 namespace weft {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/strip.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/text/data/text_files.h"
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

@@ -1,10 +1,10 @@
-#include "weft/text/data/text_files.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "weft/text/data/lines.h"
 
 namespace weft {
 namespace {

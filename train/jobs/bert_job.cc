@@ -9,7 +9,7 @@
 #include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/models/layers.h"
-#include "weft/text/data/text_files.h"
+#include "weft/text/data/lines.h"
 #include "weft/train/step/task.h"
 
 namespace weft {

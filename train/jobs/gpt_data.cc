@@ -13,7 +13,7 @@
 #include "weft/core/random.h"
 #include "weft/inference/runtime/open_model.h"
 #include "weft/text/data/corpus.h"
-#include "weft/text/data/text_files.h"
+#include "weft/text/data/lines.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/utf8.h"
