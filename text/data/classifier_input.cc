@@ -7,28 +7,10 @@
 #include "weft/base/status.h"
 
 namespace weft {
-namespace {
-
-// Returns the number of tokens for which a context of `limits.context` has room beside `special` special tokens, at
-// most `count`. Returns InvalidArgument if that is less than `count` and `limits.truncate` is not set.
-absl::StatusOr<size_t> Room(size_t count, size_t special, const EncodeLimits& limits) {
-  const int64_t room = limits.context - static_cast<int64_t>(special);
-  if (room < 1) {
-    return InvalidArgument("a context of ", limits.context, " has no room for text beside ", special,
-                           " special tokens");
-  }
-  if (count == 0) return InvalidArgument("there is no text");
-  if (static_cast<int64_t>(count) <= room) return count;
-  if (limits.truncate) return static_cast<size_t>(room);
-  return InvalidArgument(count, " tokens, but the context of ", limits.context, " has room for ", room,
-                         "; truncate such lines, or choose a larger context");
-}
-
-}  // namespace
 
 absl::StatusOr<ModelInput> TextInput(absl::string_view text, const Tokenizer& tokenizer, const EncodeLimits& limits) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(text));
-  WEFT_ASSIGN_OR_RETURN(const size_t room, Room(ids.size(), tokenizer.Wrap({}).ids.size(), limits));
+  WEFT_ASSIGN_OR_RETURN(const size_t room, TokensThatFit(ids.size(), tokenizer.Wrap({}).ids.size(), limits));
   ids.resize(room);
   return tokenizer.Wrap(ids);
 }
@@ -42,7 +24,7 @@ absl::StatusOr<ModelInput> PairInput(absl::string_view first, absl::string_view 
   for (size_t i = 0; i < 2; ++i) {
     if (ids[i].empty()) return InvalidArgument("the ", i == 0 ? "first" : "second", " text of the pair is empty");
   }
-  WEFT_ASSIGN_OR_RETURN(const size_t room, Room(ids[0].size() + ids[1].size(), special.ids.size(), limits));
+  WEFT_ASSIGN_OR_RETURN(const size_t room, TokensThatFit(ids[0].size() + ids[1].size(), special.ids.size(), limits));
   if (room < 2) return InvalidArgument("a context of ", limits.context, " has no room for a pair of texts");
   // The shorter text keeps at most half of the room, and the longer one gets the rest.
   const bool swapped = ids[0].size() > ids[1].size();
@@ -66,7 +48,7 @@ absl::StatusOr<WordsInput> InputOfWords(absl::Span<const std::string> words, con
     result.first.push_back(tokens.empty() ? -1 : static_cast<int32_t>(before + static_cast<int64_t>(ids.size())));
     ids.insert(ids.end(), tokens.begin(), tokens.end());
   }
-  WEFT_ASSIGN_OR_RETURN(const size_t room, Room(ids.size(), wrapped.size() - 1, limits));
+  WEFT_ASSIGN_OR_RETURN(const size_t room, TokensThatFit(ids.size(), wrapped.size() - 1, limits));
   ids.resize(room);
   for (int32_t& first : result.first) {
     if (first >= before + static_cast<int64_t>(room)) first = -1;

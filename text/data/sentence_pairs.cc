@@ -25,22 +25,27 @@ absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, 
 
 int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
 
-absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
-                                                const EncodeLimits& limits, int64_t reserved) {
-  const std::string location = text.Location(index);
-  if (limits.context <= reserved) {
+absl::StatusOr<size_t> TokensThatFit(size_t count, size_t reserved, const EncodeLimits& limits) {
+  const int64_t room = limits.context - static_cast<int64_t>(reserved);
+  if (room < 1) {
     return InvalidArgument("a context of ", limits.context, " has no room for text beside ", reserved,
                            " special tokens");
   }
-  absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(text.lines[index]);
-  if (!ids.ok()) return Annotate(ids.status(), location);
-  if (ids->empty()) return InvalidArgument(location, ": the line is empty");
-  const auto room = static_cast<size_t>(limits.context - reserved);
-  if (ids->size() > room && !limits.truncate) {
-    return InvalidArgument(location, ": ", ids->size(), " tokens, but the context of ", limits.context,
-                           " has room for ", room, "; truncate such lines, or choose a larger context");
-  }
-  if (ids->size() > room) ids->resize(room);
+  if (count == 0) return InvalidArgument("there is no text");
+  if (static_cast<int64_t>(count) <= room) return count;
+  if (limits.truncate) return static_cast<size_t>(room);
+  return InvalidArgument(count, " tokens, but the context of ", limits.context, " has room for ", room,
+                         "; truncate such lines, or choose a larger context");
+}
+
+absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
+                                                const EncodeLimits& limits, size_t reserved) {
+  WEFT_RETURN_IF_ERROR(TokensThatFit(1, reserved, limits).status());  // a context without room is no error of the line
+  const std::string location = text.Location(index);
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, Annotate(tokenizer.Encode(text.lines[index]), location));
+  if (ids.empty()) return InvalidArgument(location, ": the line is empty");
+  WEFT_ASSIGN_OR_RETURN(const size_t kept, Annotate(TokensThatFit(ids.size(), reserved, limits), location));
+  ids.resize(kept);
   return ids;
 }
 

@@ -6,6 +6,7 @@
 #ifndef WEFT_TEXT_DATA_SENTENCE_PAIRS_H_
 #define WEFT_TEXT_DATA_SENTENCE_PAIRS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -35,11 +36,15 @@ struct EncodeLimits {
   int64_t context = 0;    // maximum number of tokens in a row
   bool truncate = false;  // true: longer lines are cut; false: they are errors
 };
+// Returns how many of `count` tokens to keep, so that they and `reserved` special tokens fit into `limits.context`.
+// Returns InvalidArgument if `count` is 0, if the context has no room for text, or if tokens would be cut but
+// `limits.truncate` is not set.
+absl::StatusOr<size_t> TokensThatFit(size_t count, size_t reserved, const EncodeLimits& limits);
 // Returns the ids of line `index` of `text`. The ids and `reserved` special tokens must fit into `limits.context`; if
 // `limits.truncate` is set, surplus ids are cut. Returns InvalidArgument, with file and line, if the line has no ids,
 // cannot be encoded or is too long. Also returns InvalidArgument if the context has no room for text.
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
-                                                const EncodeLimits& limits, int64_t reserved);
+                                                const EncodeLimits& limits, size_t reserved);
 absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
                                                       const EncodeLimits& limits);
 std::vector<int64_t> Lengths(absl::Span<const SentencePair> pairs);
