@@ -1,6 +1,5 @@
-// Files are written in order, one after the other; only documents.bin is open at the same time as a shard.
-#include "weft/text/data/token_file_writer.h"
-
+// TokenFileWriter (token_files.h) writes files in order, one after the other. Only documents.bin is open at the same
+// time as a shard.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,14 +11,12 @@
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "weft/base/checksum.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/data/token_files.h"
-#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

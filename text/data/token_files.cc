@@ -13,7 +13,6 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {

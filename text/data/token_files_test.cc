@@ -11,7 +11,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
-#include "weft/text/data/token_file_writer.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

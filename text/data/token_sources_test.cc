@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
-#include "weft/text/data/token_file_writer.h"
+#include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "weft/text/data/token_file_writer.h"
+#include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {

@@ -17,7 +17,6 @@
 #include "weft/distributed/index_range.h"
 #include "weft/distributed/ranks.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/text/data/token_file_writer.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/train/step/task.h"
