@@ -1,4 +1,4 @@
-// These functions read UTF-8 one code point at a time, and check that texts are UTF-8.
+// These functions read UTF-8 one code point at a time, check that texts are UTF-8, and classify code points.
 //
 //   for (size_t i = 0; i < text.size();) {
 //     const Utf8Character c = CharacterAt(text, i);
@@ -41,6 +41,23 @@ std::string ReplaceInvalidUtf8(absl::string_view text, std::string* rest = nullp
 // Returns "U+00E9 'é'" for an error message. Combining marks and code points without a visible character, except ' ',
 // appear as numbers only.
 std::string Describe(int32_t code_point);
+
+// These functions classify code points by Unicode's general categories, and lowercase them. Hugging Face's tokenizers
+// take punctuation, marks and controls from older tables, where later characters have no category.
+bool IsLetter(int32_t code_point);         // L*
+bool IsNumber(int32_t code_point);         // N*
+bool IsPunctuation(int32_t code_point);    // P* in the tables of `tokenizers`
+bool IsMark(int32_t code_point);           // Mn there: accents and other combining marks of no width
+bool IsControl(int32_t code_point);        // Cc, Cf, Co, Cs there: controls, formatting, private use
+bool IsSpace(int32_t code_point);          // the property White_Space
+bool IsWordCharacter(int32_t code_point);  // `\w` of regular expressions: letters, marks, digits, '_'
+bool IsCjk(int32_t code_point);            // CJK ideographs; not Hangul or kana
+bool IsCased(int32_t code_point);          // the property Cased: upper, lower and title case, and letters like ª
+// Reports whether a rule of letter case looks past `code_point`: marks, formats, modifiers, and marks such as ' . ·
+// inside words (the property Case_Ignorable).
+bool IsCaseIgnorable(int32_t code_point);
+// Appends the lowercase form of `code_point`. The form doesn't depend on context: 'Σ' gives 'σ' even at a word's end.
+void AppendLowercase(int32_t code_point, std::string* text);
 
 }  // namespace weft
 

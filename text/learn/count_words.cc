@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
-#include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "weft/base/status.h"
-#include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

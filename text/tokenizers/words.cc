@@ -11,7 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/text/unicode.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
