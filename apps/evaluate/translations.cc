@@ -16,7 +16,6 @@
 #include "weft/text/data/lines.h"
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/text/measures/ngrams.h"
-#include "weft/text/measures/paired_bootstrap.h"
 #include "weft/text/measures/translation_measures.h"
 
 namespace weft {

@@ -1,8 +1,6 @@
 // The expected numbers are those of sacreBLEU 2.6.0's significance._paired_bs_test with 200 resamples, in which the
 // function rng.choice returned the draws of `draw`, resample by resample. It computes chrF in f32. The difference's
 // mean and bounds were computed with numpy from the scores of the same resamples.
-#include "weft/text/measures/paired_bootstrap.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // These functions measure translations against one or more references: corpus BLEU (Papineni et al. 2002), chrF
-// (Popović 2015) and chrF++ (Popović 2017), equal to sacreBLEU 2.6's.
+// (Popović 2015) and chrF++ (Popović 2017), equal to sacreBLEU 2.6's. PairedBootstrap compares two systems.
 //
 //   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -90,6 +91,45 @@ struct TranslationMeasure {
   std::string (*signature)(bool lowercase, size_t references);
 };
 absl::Span<const TranslationMeasure> TranslationMeasures();
+
+// The score of the text, and the scores of its resamples.
+struct BootstrapScore {
+  double score = 0;          // of the lines as they are
+  double mean = 0;           // over the resamples
+  double low = 0, high = 0;  // bounds of 95 % of the resamples; 1/40 of them is below, and as many are above
+};
+
+struct BootstrapComparison {
+  BootstrapScore system, baseline;
+  BootstrapScore difference;  // system minus baseline
+  // The probability of a difference at least this large if the systems were equally good: the fraction of resamples
+  // whose absolute difference exceeds the mean absolute difference by more than |difference.score|. The fraction counts
+  // one resample more, so it is never 0. If no resample has a difference, it is 1.
+  double p_value = 1;
+};
+
+struct BootstrapOptions {
+  int64_t resamples = 1000;  // at least 1
+  uint64_t seed = 1;         // the result depends on nothing else, except the counts
+};
+
+// PairedBootstrap tells whether one system's translations are better than a baseline's, or whether the lines that were
+// translated may explain the difference (Koehn 2004). The method is that of sacreBLEU's --paired-bs: a resample has as
+// many lines as the text, drawn at random with replacement, the same lines of both systems. Needs only the lines'
+// counts, so no text is read again.
+//
+//   WEFT_ASSIGN_OR_RETURN(const LineCounts system, ChrfCounts(translations, references));
+//   WEFT_ASSIGN_OR_RETURN(const LineCounts baseline, ChrfCounts(other_translations, references));
+//   const BootstrapComparison chrf = PairedBootstrap(system, baseline, ChrfOf, {.resamples = 1000, .seed = 1});
+//   if (chrf.p_value < 0.05) ...
+using CorpusScore = absl::FunctionRef<double(absl::Span<const int64_t> sums)>;
+// Both systems have the same lines, at least one.
+BootstrapComparison PairedBootstrap(const LineCounts& system, const LineCounts& baseline, CorpusScore score,
+                                    const BootstrapOptions& options);
+
+// The same with the caller's draws: draw(resample, i) is the index of the line at place `i` of a resample.
+BootstrapComparison PairedBootstrap(const LineCounts& system, const LineCounts& baseline, CorpusScore score,
+                                    int64_t resamples, absl::FunctionRef<size_t(size_t resample, size_t i)> draw);
 
 }  // namespace weft
 
