@@ -59,8 +59,7 @@ absl::StatusOr<std::string> ReadMaybeGzip(const std::string& path) {
                            "; wanted text, or pictures as CSV of their pixels or as MNIST's IDX");
   }
   if (!IsGzip(bytes)) return bytes;
-  absl::StatusOr<std::string> text = Gunzip(bytes, ReadLimit());
-  return text.ok() ? text : Annotate(text.status(), path);
+  return Annotate(Gunzip(bytes, ReadLimit()), path);
 }
 
 void FileStream::Close::operator()(gzFile_s* file) const { gzclose_r(file); }

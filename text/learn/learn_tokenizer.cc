@@ -338,9 +338,9 @@ absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector
     if (text.size() < end) continue;                     // this is the whole file
     text.resize(CharacterBegin(text, text.size() - 1));  // the last character may be incomplete
   }
-  absl::StatusOr<BpeModel> model = LearnByteLevelBpe(text, {.vocabulary = vocabulary});
-  if (!model.ok()) return Annotate(model.status(), "tokenizer, learnt from the files' beginnings");
-  return {{{"tokenizer.json", WriteTokenizerJson(*model)}}};
+  WEFT_ASSIGN_OR_RETURN(const BpeModel model, Annotate(LearnByteLevelBpe(text, {.vocabulary = vocabulary}),
+                                                       "tokenizer, learnt from the files' beginnings"));
+  return {{{"tokenizer.json", WriteTokenizerJson(model)}}};
 }
 
 }  // namespace weft

@@ -91,10 +91,9 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const Json& list) {
   if (!list.is_array()) return InvalidArgument("added_tokens: it is not a list");
   for (const Json& entry : list) {
     const std::string location = absl::StrCat("added_tokens[", tokens.size(), "]");
-    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
-    if (token.ok() && token->id < 0) token = InvalidArgument("it has no id");
-    if (!token.ok()) return Annotate(token.status(), location);
-    tokens.push_back(*std::move(token));
+    WEFT_ASSIGN_OR_RETURN(AddedToken token, Annotate(ReadAddedToken(entry), location));
+    if (token.id < 0) return InvalidArgument(location, ": it has no id");
+    tokens.push_back(std::move(token));
   }
   return tokens;
 }
@@ -222,13 +221,9 @@ absl::Status SetFormats(const Json& json, std::vector<AddedToken> added, Model* 
 
 // Returns the decoder's object, or InvalidArgument if its type is not `type`. Fuse joins texts, which Join does anyway.
 absl::StatusOr<const Json*> ReadDecoder(const Json& json, const char* type) {
-  const auto read = [&]() -> absl::StatusOr<const Json*> {
-    WEFT_ASSIGN_OR_RETURN(const Json* const decoder, OneOf(Member(json, "decoder"), "decoders", "Fuse"));
-    if (TypeOf(*decoder) != type) return UnknownType(*decoder, type);
-    return decoder;
-  };
-  absl::StatusOr<const Json*> decoder = read();
-  if (!decoder.ok()) return Annotate(decoder.status(), "decoder");
+  WEFT_ASSIGN_OR_RETURN(const Json* const decoder,
+                        Annotate(OneOf(Member(json, "decoder"), "decoders", "Fuse"), "decoder"));
+  if (TypeOf(*decoder) != type) return Unknown("decoder", *decoder, type);
   return decoder;
 }
 
@@ -328,15 +323,14 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const 
   }
   const Json& all = Member(json, "added_tokens_decoder");
   for (const auto& [id, entry] : all.items()) {
-    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
-    if (!token.ok()) return Annotate(token.status(), absl::StrCat("added_tokens_decoder, ", id));
-    settings.tokens.push_back(*std::move(token));
+    WEFT_ASSIGN_OR_RETURN(AddedToken token,
+                          Annotate(ReadAddedToken(entry), absl::StrCat("added_tokens_decoder, ", id)));
+    settings.tokens.push_back(std::move(token));
   }
   const auto read = [&](const Json& entry, const char* key) -> absl::StatusOr<std::string> {
-    absl::StatusOr<AddedToken> token = ReadAddedToken(entry);
-    if (!token.ok()) return Annotate(token.status(), key);
-    token->special = true;
-    settings.special.push_back(*std::move(token));
+    WEFT_ASSIGN_OR_RETURN(AddedToken token, Annotate(ReadAddedToken(entry), key));
+    token.special = true;
+    settings.special.push_back(std::move(token));
     return settings.special.back().text;
   };
   const auto find = [&](const char* key) -> const Json* {
