@@ -63,7 +63,7 @@ absl::StatusOr<LearntTokenizer> LearnTokenizer(const std::vector<std::string>& p
 
 // Learns byte-level BPE from a text in memory, which may be empty. LearnTokenizer learns the same model from a file of
 // this text. Special tokens have the first ids, then the 256 bytes in the order of their characters
-// (text/tokenizers/bpe_files.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
+// (text/tokenizers/byte_level_bpe.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
 // merged first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnTokenizerOptions& options);
 

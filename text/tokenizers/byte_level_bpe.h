@@ -10,17 +10,21 @@
 
 #include <array>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "weft/text/tokenizers/bpe_files.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/text/tokenizers/bpe_merges.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
+
+using TokenPair = std::pair<std::string, std::string>;
 
 struct BpeModel {
   Vocabulary vocabulary;            // tokens as bytes: " the", not "Ġthe"
@@ -58,6 +62,29 @@ class ByteLevelBpe final : public Tokenizer {
   MergeTable merges_;
   std::array<int32_t, 256> byte_ids_;  // -1 if the vocabulary has no token for the byte
 };
+
+// The functions below read what files of byte-level BPE spell: tokens, merges and vocabularies, as tokenizer.json,
+// vocab.json and merges.txt have them. The files spell bytes in the byte alphabet, which has a printable character for
+// each byte: " the" is written "Ġthe".
+
+// Returns one UTF-8 character for each byte (bytes_to_unicode in GPT-2's encoder.py). A visible Latin-1 character keeps
+// its code point. The other 68 bytes, including ' ', become U+0100, U+0101, ... in order.
+std::string ToByteAlphabet(absl::string_view bytes);
+// Converts the characters of ToByteAlphabet back to bytes. Returns InvalidArgument if `text` is not UTF-8, or, with the
+// character, if a character stands for no byte.
+absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text);
+
+// These convert the tokens of a merge to bytes.
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);
+
+// Keeps the file's spelling of tokens.
+absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
+// Converts a token to bytes. Errors name the token.
+absl::StatusOr<std::string> ReadToken(absl::string_view token);
+// Reads a file such as encoder.json (GPT-2) or vocab.json (Hugging Face), {"Ġthe": 262}. Converts its tokens to bytes
+// if `as_bytes` is set. Errors name the file.
+absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_bytes);
 
 }  // namespace weft
 

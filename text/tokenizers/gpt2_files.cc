@@ -9,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/bpe_files.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
 
 namespace weft {

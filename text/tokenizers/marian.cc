@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/bpe_files.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/utf8.h"
 
