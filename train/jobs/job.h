@@ -1,12 +1,12 @@
-// A TrainingJob is one kind of training as a library class: its options, its data and its model. train/jobs/gpt_job.h,
-// train/jobs/bert_job.h and so on declare the jobs.
+// A TrainingJob is one kind of training as a library class: its options, its data and its model. train/jobs/job_list.h
+// makes the jobs by their names.
 //
-//   GptJob job;
-//   WEFT_RETURN_IF_ERROR(SetFromText("100", job.Table()[i]));   // options
-//   WEFT_RETURN_IF_ERROR(job.Check(nullptr));
-//   Parameters parameters({.seed = job.training().seed});
-//   WEFT_RETURN_IF_ERROR(job.Prepare(&parameters));             // reads the data, records the programs
-//   Trainer::Create(ToTrainerOptions(job.training(), job.batches_per_epoch()), &job, &parameters, &run);
+//   const std::unique_ptr<TrainingJob> job = MakeJob("gpt");
+//   WEFT_RETURN_IF_ERROR(SetFromText("100", job->Table()[i]));   // options
+//   WEFT_RETURN_IF_ERROR(job->Check(nullptr));
+//   Parameters parameters({.seed = job->training().seed});
+//   WEFT_RETURN_IF_ERROR(job->Prepare(&parameters));             // reads the data, records the programs
+//   Trainer::Create(ToTrainerOptions(job->training(), job->batches_per_epoch()), job.get(), &parameters, &run);
 #ifndef WEFT_TRAIN_JOBS_JOB_H_
 #define WEFT_TRAIN_JOBS_JOB_H_
 

@@ -1,4 +1,4 @@
-// A new kind of training is one row.
+// A new kind of training is one row of the table below.
 #include "weft/train/jobs/job_list.h"
 
 #include <algorithm>
@@ -8,30 +8,21 @@
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/train/jobs/bert_job.h"
-#include "weft/train/jobs/classify_job.h"
 #include "weft/train/jobs/gpt_job.h"
-#include "weft/train/jobs/translate_job.h"
-#include "weft/train/jobs/vit_job.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/run/run_directory.h"
 
 namespace weft {
 namespace {
 
-template <class Job>
-std::unique_ptr<TrainingJob> Make() {
-  return std::make_unique<Job>();
-}
-
 constexpr struct {
   const char* name;
   std::unique_ptr<TrainingJob> (*make)();
-} kRows[] = {{"gpt", Make<GptJob>},
-             {"bert", Make<BertJob>},
-             {"translate", Make<TranslateJob>},
-             {"classify", Make<ClassifyJob>},
-             {"vit", Make<VitJob>}};
+} kRows[] = {{"gpt", []() -> std::unique_ptr<TrainingJob> { return std::make_unique<GptJob>(); }},
+             {"bert", MakeBertJob},
+             {"translate", MakeTranslateJob},
+             {"classify", MakeClassifyJob},
+             {"vit", MakeVitJob}};
 
 // Returns NAME of the "command" of a run's configuration, "train NAME", or "" if that is none of JobNames().
 std::string KindOf(const nlohmann::ordered_json& config) {

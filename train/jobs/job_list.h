@@ -20,6 +20,12 @@ std::vector<std::string> JobNames();
 // Returns a new job with default options, or null if `name` is not in JobNames().
 std::unique_ptr<TrainingJob> MakeJob(absl::string_view name);
 
+// The new jobs of the kinds that no other code names, each in a file of its own, such as train/jobs/bert_job.cc.
+std::unique_ptr<TrainingJob> MakeBertJob();
+std::unique_ptr<TrainingJob> MakeTranslateJob();
+std::unique_ptr<TrainingJob> MakeClassifyJob();
+std::unique_ptr<TrainingJob> MakeVitJob();
+
 // Reports whether `folder` holds a run of a kind in JobNames().
 bool HoldsRun(const std::string& folder);
 // Returns the run's job with its options, of which `changes` (texts by flag) are set last. The options are checked, and

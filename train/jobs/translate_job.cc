@@ -1,15 +1,27 @@
+// TranslateJob trains an encoder-decoder Transformer (models/transformer.h) on pairs of sentences.
 // For scheduled sampling, each shape of micro-batch has a second graph that predicts tokens without an update.
-#include "weft/train/jobs/translate_job.h"
-
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/status.h"
+#include "weft/core/random.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/inference/generate/translate.h"
 #include "weft/text/data/masking.h"
+#include "weft/text/data/sentence_pairs.h"
+#include "weft/train/jobs/bucket_job.h"
+#include "weft/train/jobs/job_list.h"
+#include "weft/train/jobs/model_source.h"
+#include "weft/train/jobs/scheduled_sampling.h"
+#include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -29,194 +41,234 @@ absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const
   return validation;
 }
 
+class TranslateJob final : public BucketJob {
+ public:
+  TranslateJob()
+      : BucketJob(
+            &tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
+            {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
+             .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
+             .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
+             .epochs = 10}) {
+    set_source(&model_);
+  }
+
+  Hyperparameters Table() override {
+    constexpr double kMaxSize = 1e6;
+    const Hyperparameters data = {
+        {"source",
+         "the sentences to translate, one a line",
+         &source_,
+         {.may_change = true, .is_path = true, .required = true}},
+        {"target",
+         "the translations of the sentences, in the same order",
+         &target_,
+         {.may_change = true, .is_path = true, .required = true}},
+        {"validation-source",
+         "sentences for validation; without them, the last tenth of the sentences, at most 1000",
+         &validation_source_,
+         {.may_change = true, .is_path = true}},
+        {"validation-target",
+         "the translations of the validation sentences",
+         &validation_target_,
+         {.may_change = true, .is_path = true}},
+        {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
+    };
+    const Hyperparameters training = {
+        {"batch", "number of pairs in a step", &batch_, {.low = 1, .high = kMaxSize}},
+        {"input-noise",
+         "fraction of the decoder's input tokens that are replaced by random tokens in training",
+         &input_noise_,
+         {.low = 0, .high = 1}},
+        {"scheduled-sampling",
+         "how the fraction of decoder inputs that are replaced by predictions grows in training",
+         &sampling_.schedule,
+         {.choices = SamplingScheduleNames()}},
+        {"sampling-rate",
+         "highest fraction of decoder inputs that scheduled sampling replaces",
+         &sampling_.rate,
+         {.low = 0, .high = 1, .needs = "scheduled-sampling"}},
+        {"sampling-steps",
+         "linear: the step that reaches sampling-rate; inverse-sigmoid: k in k / (k + exp(step / k))",
+         &sampling_.steps,
+         {.low = 1, .needs = "scheduled-sampling=linear|inverse-sigmoid"}},
+    };
+    Hyperparameters table = InGroup("Data", data);
+    Append(model_.Table(), &table);
+    Append(InGroup("Training", training), &table);
+    Append(tokenizer_.Table(), &table);
+    Append(AdapterRows(), &table);
+    Append(TrainingHyperparameters(&training_), &table);
+    return table;
+  }
+
+  absl::Status Check(const RunDirectory* resumed) override {
+    if (validation_source_.empty() != validation_target_.empty()) {
+      return InvalidArgument("validation-source: it needs validation-target, and vice versa");
+    }
+    return BucketJob::Check(resumed);
+  }
+
+  absl::Status Prepare(Parameters* parameters) override {
+    parameters_ = parameters;
+    WEFT_ASSIGN_OR_RETURN(ParallelText text, ReadParallelText(source_, target_));
+    WEFT_ASSIGN_OR_RETURN(const ParallelText validation,
+                          ReadValidationText(validation_source_, validation_target_, &text));
+    const std::string both =
+        absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
+    WEFT_RETURN_IF_ERROR(PrepareTokenizer(both));
+    const SpecialTokens& special = tokenizer_->special_tokens();
+    WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
+    WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(special.end, "end"));
+    tokens_.padding = special.padding.value_or(tokens_.end);
+    const EncodeLimits limits = {model_.config().context, truncate_};
+    WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
+    WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
+
+    for (const SentencePair& pair : pairs_) {
+      fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
+    }
+    SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.config().context);
+    return absl::OkStatus();
+  }
+
+  std::string Title(const Parameters& parameters) const override {
+    return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(),
+                        " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ", batches_per_epoch(),
+                        " batches an epoch)");
+  }
+
+  absl::Status CheckDivisible() const override {
+    if (sampling_.schedule == "none") return TrainingJob::CheckDivisible();
+    return InvalidArgument(
+        "shard: weights does not work with scheduled sampling, which predicts with whole weights; use ", "optimizer");
+  }
+
+  // Returns the first three validation sentences, each with its reference and the model's greedy translation of at most
+  // 60 tokens. Returns "" if adapters are trained, or if ranks divide the weights.
+  absl::StatusOr<std::string> Sample(Parameters* parameters) const override {
+    constexpr size_t kSentences = 3;
+    constexpr int64_t kMaxTokens = 60;  // an untrained model may never end a translation
+    const size_t count = std::min(kSentences, validation_pairs_.size());
+    if (count == 0 || lora_.rank > 0 || parameters->divided()) return "";
+    std::vector<std::vector<int32_t>> sources;
+    for (size_t i = 0; i < count; ++i) {
+      sources.push_back(validation_pairs_[i].source);
+      sources.back().push_back(tokens_.end);
+    }
+    WEFT_ASSIGN_OR_RETURN(const auto translator,
+                          Translator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
+    WEFT_ASSIGN_OR_RETURN(const auto translations,
+                          translator->Translate(sources, {.max_length = std::min(kMaxTokens, model_.config().context),
+                                                          .begin = tokens_.begin,
+                                                          .end = {tokens_.end}}));
+    std::string text;
+    for (size_t i = 0; i < count; ++i) {
+      const SentencePair& pair = validation_pairs_[i];
+      for (const auto& [name, ids] : {std::pair{"source", &pair.source}, std::pair{"reference", &pair.target},
+                                      std::pair{"translation", &translations[i][0].tokens}}) {
+        WEFT_ASSIGN_OR_RETURN(const std::string line, tokenizer_->Decode(*ids));
+        absl::StrAppend(&text, name, ": ", line, "\n");
+      }
+      if (i + 1 < count) text += "\n";
+    }
+    return text;
+  }
+
+ protected:
+  TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override {
+    const Var logits = RecordLogits(shape, tape, inputs);
+    const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
+                                   {.below = model_.config().target_vocabulary, .ignored = kIgnoredTarget});
+    inputs->push_back(target);
+    return {.tape = tape, .loss = Transformer(model_.config()).Loss(logits, target)};
+  }
+
+  absl::StatusOr<BucketJob::Rows> Fill(const Examples& examples) override {
+    const auto [rows, length] = examples.shape;
+    const bool trains = examples.split == DataSplit::kTrain;
+    rows_.Fill(trains ? pairs_ : validation_pairs_, examples.indices, rows, length, tokens_);
+    if (trains && rows_.targets > 0) {
+      // Each micro-batch draws numbers of its own.
+      const auto [index, count] = examples.micro_batch;
+      const RandomStream random = Random(examples.number * count + index);
+      WEFT_RETURN_IF_ERROR(SampleInputs(random, examples.number, examples.shape));
+      AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.config().target_vocabulary, random, rows_.is_text);
+    }
+    return Rows{.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
+                .tokens = rows_.sources + rows_.targets,
+                .targets = rows_.targets};
+  }
+
+ private:
+  // Predicts the tokens of a micro-batch [B, L], for scheduled sampling.
+  struct Sampler {
+    Tape tape;
+    VarList inputs;  // as RecordLogits has them
+    Var predicted;   // i32 [B, L]
+    std::unique_ptr<Runner> runner;
+  };
+
+  // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
+  Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
+    const auto [rows, length] = shape;
+    const TensorType sentences = {kI32, {rows, length}};
+    const InputBounds tokens = {.below = model_.config().target_vocabulary};
+    const Var source = tape->Input("source", sentences, tokens);
+    const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
+    const Var input = tape->Input("input", sentences, tokens);
+    *inputs = {source, lengths, input};
+    const LoraScope lora(tape, lora_);
+    return Transformer(model_.config()).Logits(source, input, lengths);
+  }
+
+  absl::StatusOr<Sampler*> SamplerFor(Shape shape) {
+    Sampler& sampler = samplers_[{shape.rows, shape.length}];
+    if (sampler.runner != nullptr) return &sampler;
+    sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs));
+    WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(sampler.tape, {.fetch = {sampler.predicted}, .mode = kEval}));
+    sampler.runner = std::make_unique<Runner>(std::move(graph), parameters_,
+                                              RunnerOptions{.threads = static_cast<int>(training_.trainer.threads)});
+    return &sampler;
+  }
+
+  // Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
+  absl::Status SampleInputs(RandomStream random, int64_t step, Shape shape) {
+    const double fraction = sampling_.At(step);
+    if (fraction <= 0) return absl::OkStatus();
+    WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape));
+    const VarList& inputs = sampler->inputs;
+    WEFT_ASSIGN_OR_RETURN(
+        const Outputs outputs,
+        sampler->runner->Run({{inputs[0], rows_.source}, {inputs[1], rows_.source_lengths}, {inputs[2], rows_.input}}));
+    rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction, random);
+    return absl::OkStatus();
+  }
+
+  // Options.
+  std::string source_, target_, validation_source_, validation_target_;
+  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
+  SourceOf<PublishedTransformer> model_{{.context = 128,
+                                         .encoder_layers = 3,
+                                         .decoder_layers = 3,
+                                         .heads = 8,
+                                         .width = 256,
+                                         .feed_forward = 1024,
+                                         .pre_norm = true,
+                                         .shared_embeddings = true}};
+  bool truncate_ = false;
+  double input_noise_ = 0;
+  ScheduledSampling sampling_;
+
+  Parameters* parameters_ = nullptr;
+  PairTokens tokens_;
+  std::vector<SentencePair> pairs_, validation_pairs_;
+  std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
+  PairRows rows_;
+};
+
 }  // namespace
 
-TranslateJob::TranslateJob()
-    : BucketJob(&tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
-                {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
-                 .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
-                 .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},
-                 .epochs = 10}) {
-  set_source(&model_);
-}
-
-std::string TranslateJob::Title(const Parameters& parameters) const {
-  return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(), " pairs of sentences (",
-                      tokenizer_->vocabulary_size(), " tokens, ", batches_per_epoch(), " batches an epoch)");
-}
-
-Hyperparameters TranslateJob::Table() {
-  constexpr double kMaxSize = 1e6;
-  const Hyperparameters data = {
-      {"source",
-       "the sentences to translate, one a line",
-       &source_,
-       {.may_change = true, .is_path = true, .required = true}},
-      {"target",
-       "the translations of the sentences, in the same order",
-       &target_,
-       {.may_change = true, .is_path = true, .required = true}},
-      {"validation-source",
-       "sentences for validation; without them, the last tenth of the sentences, at most 1000",
-       &validation_source_,
-       {.may_change = true, .is_path = true}},
-      {"validation-target",
-       "the translations of the validation sentences",
-       &validation_target_,
-       {.may_change = true, .is_path = true}},
-      {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
-  };
-  const Hyperparameters training = {
-      {"batch", "number of pairs in a step", &batch_, {.low = 1, .high = kMaxSize}},
-      {"input-noise",
-       "fraction of the decoder's input tokens that are replaced by random tokens in training",
-       &input_noise_,
-       {.low = 0, .high = 1}},
-      {"scheduled-sampling",
-       "how the fraction of decoder inputs that are replaced by predictions grows in training",
-       &sampling_.schedule,
-       {.choices = SamplingScheduleNames()}},
-      {"sampling-rate",
-       "highest fraction of decoder inputs that scheduled sampling replaces",
-       &sampling_.rate,
-       {.low = 0, .high = 1, .needs = "scheduled-sampling"}},
-      {"sampling-steps",
-       "linear: the step that reaches sampling-rate; inverse-sigmoid: k in k / (k + exp(step / k))",
-       &sampling_.steps,
-       {.low = 1, .needs = "scheduled-sampling=linear|inverse-sigmoid"}},
-  };
-  Hyperparameters table = InGroup("Data", data);
-  Append(model_.Table(), &table);
-  Append(InGroup("Training", training), &table);
-  Append(tokenizer_.Table(), &table);
-  Append(AdapterRows(), &table);
-  Append(TrainingHyperparameters(&training_), &table);
-  return table;
-}
-
-absl::Status TranslateJob::Check(const RunDirectory* resumed) {
-  if (validation_source_.empty() != validation_target_.empty()) {
-    return InvalidArgument("validation-source: it needs validation-target, and vice versa");
-  }
-  return BucketJob::Check(resumed);
-}
-
-absl::Status TranslateJob::Prepare(Parameters* parameters) {
-  parameters_ = parameters;
-  WEFT_ASSIGN_OR_RETURN(ParallelText text, ReadParallelText(source_, target_));
-  WEFT_ASSIGN_OR_RETURN(const ParallelText validation,
-                        ReadValidationText(validation_source_, validation_target_, &text));
-  const std::string both =
-      absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
-  WEFT_RETURN_IF_ERROR(PrepareTokenizer(both));
-  const SpecialTokens& special = tokenizer_->special_tokens();
-  WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
-  WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(special.end, "end"));
-  tokens_.padding = special.padding.value_or(tokens_.end);
-  const EncodeLimits limits = {model_.config().context, truncate_};
-  WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
-  WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
-
-  for (const SentencePair& pair : pairs_) {
-    fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
-  }
-  SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.config().context);
-  return absl::OkStatus();
-}
-
-// Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
-Var TranslateJob::RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
-  const auto [rows, length] = shape;
-  const TensorType sentences = {kI32, {rows, length}};
-  const InputBounds tokens = {.below = model_.config().target_vocabulary};
-  const Var source = tape->Input("source", sentences, tokens);
-  const Var lengths = tape->Input("source_lengths", {kI32, {rows}}, {.below = length + 1});
-  const Var input = tape->Input("input", sentences, tokens);
-  *inputs = {source, lengths, input};
-  const LoraScope lora(tape, lora_);
-  return Transformer(model_.config()).Logits(source, input, lengths);
-}
-
-TrainingProgram TranslateJob::Record(Shape shape, Tape* tape, VarList* inputs) {
-  const Var logits = RecordLogits(shape, tape, inputs);
-  const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
-                                 {.below = model_.config().target_vocabulary, .ignored = kIgnoredTarget});
-  inputs->push_back(target);
-  return {.tape = tape, .loss = Transformer(model_.config()).Loss(logits, target)};
-}
-
-absl::StatusOr<BucketJob::Rows> TranslateJob::Fill(const Examples& examples) {
-  const auto [rows, length] = examples.shape;
-  const bool trains = examples.split == DataSplit::kTrain;
-  rows_.Fill(trains ? pairs_ : validation_pairs_, examples.indices, rows, length, tokens_);
-  if (trains && rows_.targets > 0) {
-    // Each micro-batch draws numbers of its own.
-    const auto [index, count] = examples.micro_batch;
-    const RandomStream random = Random(examples.number * count + index);
-    WEFT_RETURN_IF_ERROR(SampleInputs(random, examples.number, examples.shape));
-    AddNoise(absl::MakeSpan(rows_.input), input_noise_, model_.config().target_vocabulary, random, rows_.is_text);
-  }
-  return Rows{.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
-              .tokens = rows_.sources + rows_.targets,
-              .targets = rows_.targets};
-}
-
-absl::Status TranslateJob::CheckDivisible() const {
-  if (sampling_.schedule == "none") return TrainingJob::CheckDivisible();
-  return InvalidArgument(
-      "shard: weights does not work with scheduled sampling, which predicts with whole weights; use ", "optimizer");
-}
-
-absl::StatusOr<std::string> TranslateJob::Sample(Parameters* parameters) const {
-  constexpr size_t kSentences = 3;
-  constexpr int64_t kMaxTokens = 60;  // an untrained model may never end a translation
-  const size_t count = std::min(kSentences, validation_pairs_.size());
-  if (count == 0 || lora_.rank > 0 || parameters->divided()) return "";
-  std::vector<std::vector<int32_t>> sources;
-  for (size_t i = 0; i < count; ++i) {
-    sources.push_back(validation_pairs_[i].source);
-    sources.back().push_back(tokens_.end);
-  }
-  WEFT_ASSIGN_OR_RETURN(const auto translator,
-                        Translator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
-  WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate(sources, {.max_length = std::min(kMaxTokens, model_.config().context),
-                                                        .begin = tokens_.begin,
-                                                        .end = {tokens_.end}}));
-  std::string text;
-  for (size_t i = 0; i < count; ++i) {
-    const SentencePair& pair = validation_pairs_[i];
-    for (const auto& [name, ids] : {std::pair{"source", &pair.source}, std::pair{"reference", &pair.target},
-                                    std::pair{"translation", &translations[i][0].tokens}}) {
-      WEFT_ASSIGN_OR_RETURN(const std::string line, tokenizer_->Decode(*ids));
-      absl::StrAppend(&text, name, ": ", line, "\n");
-    }
-    if (i + 1 < count) text += "\n";
-  }
-  return text;
-}
-
-absl::StatusOr<TranslateJob::Sampler*> TranslateJob::SamplerFor(Shape shape) {
-  Sampler& sampler = samplers_[{shape.rows, shape.length}];
-  if (sampler.runner != nullptr) return &sampler;
-  sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs));
-  WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(sampler.tape, {.fetch = {sampler.predicted}, .mode = kEval}));
-  sampler.runner = std::make_unique<Runner>(std::move(graph), parameters_,
-                                            RunnerOptions{.threads = static_cast<int>(training_.trainer.threads)});
-  return &sampler;
-}
-
-// Replaces some of the decoder's inputs in `rows_` by tokens that the model predicts (Mihaylova and Martins, 2019).
-absl::Status TranslateJob::SampleInputs(RandomStream random, int64_t step, Shape shape) {
-  const double fraction = sampling_.At(step);
-  if (fraction <= 0) return absl::OkStatus();
-  WEFT_ASSIGN_OR_RETURN(Sampler* const sampler, SamplerFor(shape));
-  const VarList& inputs = sampler->inputs;
-  WEFT_ASSIGN_OR_RETURN(
-      const Outputs outputs,
-      sampler->runner->Run({{inputs[0], rows_.source}, {inputs[1], rows_.source_lengths}, {inputs[2], rows_.input}}));
-  rows_.Replace(outputs[sampler->predicted].span<const int32_t>(), fraction, random);
-  return absl::OkStatus();
-}
+std::unique_ptr<TrainingJob> MakeTranslateJob() { return std::make_unique<TranslateJob>(); }
 
 }  // namespace weft
