@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/ops/ops.h"
-#include "weft/train/jobs/gpt_program.h"
+#include "weft/train/jobs/gpt_job.h"
 
 namespace weft {
 namespace {

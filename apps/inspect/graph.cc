@@ -17,7 +17,6 @@
 #include "weft/lab/real_graphs.h"
 #include "weft/models/options.h"
 #include "weft/train/jobs/gpt_job.h"
-#include "weft/train/jobs/gpt_program.h"
 #include "weft/train/loop/options.h"
 
 namespace weft {

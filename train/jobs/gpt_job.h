@@ -1,4 +1,10 @@
-// GptJob trains a GPT (models/gpt.h) on texts, or on token files (text/data/token_files.h).
+// GptJob trains a GPT (models/gpt.h) on texts, or on token files (text/data/token_files.h). GptOptions are the options
+// that decide its program, and GptProgram is this program, which the graph commands print.
+//
+//   GptOptions options;
+//   options.model.vocabulary = 65;
+//   const std::unique_ptr<GptProgram> program = RecordTraining(options);
+//   Compile(program->tape, {.fetch = {program->training.loss}});
 #ifndef WEFT_TRAIN_JOBS_GPT_JOB_H_
 #define WEFT_TRAIN_JOBS_GPT_JOB_H_
 
@@ -10,16 +16,37 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "weft/core/tape.h"
 #include "weft/distributed/index_range.h"
+#include "weft/formats/config_json.h"
+#include "weft/models/gpt.h"
+#include "weft/models/lora.h"
 #include "weft/text/data/corpus.h"
 #include "weft/train/jobs/gpt_data.h"
-#include "weft/train/jobs/gpt_program.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
+#include "weft/train/loop/options.h"
 #include "weft/train/step/task.h"
 
 namespace weft {
+
+struct GptOptions {
+  GptConfig model = CharacterGpt();
+  int64_t batch = 12;
+  LoraOptions lora = {.targets = "*.c_attn"};
+  TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
+  std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
+};
+
+struct GptProgram {
+  Tape tape;
+  Var tokens, targets;  // inputs i32 [B, T]
+  Var documents;        // input i32 [B, T], numbers of the tokens' documents; null unless they are separate
+  TrainingProgram training;
+};
+// Records the loss of a batch of `rows` windows; 0: of options.batch windows.
+std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t rows = 0);
 
 class GptJob final : public TrainingJob {
  public:
