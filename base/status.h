@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -66,6 +67,13 @@ size_t NearestWord(absl::string_view word, absl::Span<const std::string> known, 
 // Returns ", did you mean 'X'?", where X is the NearestWord of `known`. Returns "" if all words take more than 2 edits
 // and more than a third of the length of `word`.
 std::string DidYouMean(absl::string_view word, absl::Span<const std::string> known);
+// Returns the names of the rows of a table.
+template <class Rows>
+std::vector<std::string> RowNames(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return names;
+}
 
 }  // namespace weft
 

@@ -36,11 +36,7 @@ std::string KindOf(const nlohmann::ordered_json& config) {
 
 }  // namespace
 
-std::vector<std::string> JobNames() {
-  std::vector<std::string> names;
-  for (const auto& row : kRows) names.emplace_back(row.name);
-  return names;
-}
+std::vector<std::string> JobNames() { return RowNames(kRows); }
 
 std::unique_ptr<TrainingJob> MakeJob(absl::string_view name) {
   for (const auto& row : kRows) {

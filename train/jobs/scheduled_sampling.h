@@ -4,30 +4,44 @@
 //   const ScheduledSampling sampling = {.schedule = "linear", .rate = 0.25, .steps = 1000};
 //   sampling.At(500);  // 0.125: the fraction of the inputs to replace
 //
-// A new schedule is a function and a row of the table in scheduled_sampling.cc.
+// A new schedule is a row of kSamplingSchedules.
 #ifndef WEFT_TRAIN_JOBS_SCHEDULED_SAMPLING_H_
 #define WEFT_TRAIN_JOBS_SCHEDULED_SAMPLING_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace weft {
 
 struct ScheduledSampling {
-  std::string schedule = "none";
-  double rate = 0.25;   // the highest fraction of the inputs to replace
-  double steps = 1000;  // "linear": the step at which `rate` is reached; "inverse-sigmoid": k
+  std::string schedule = "none";  // the name of a row of kSamplingSchedules
+  double rate = 0.25;             // the highest fraction of the inputs to replace
+  double steps = 1000;            // "linear": the step at which `rate` is reached; "inverse-sigmoid": k
 
-  // Returns the fraction of the inputs to replace in a step; the first step is 0.
-  //   none: 0    constant: rate    linear: rate · min(1, step / steps)
-  //   inverse-sigmoid: rate · (1 - k / (k + exp(step / k))) with k = steps: about rate / k at step 0, and half of rate
-  //     at step k · ln k
-  double At(int64_t step) const;
+  double At(int64_t step) const;  // the fraction of the inputs to replace in a step; the first step is 0
 };
 
-// Returns the names that ScheduledSampling::schedule may have.
-std::vector<std::string> SamplingScheduleNames();
+inline constexpr struct {
+  const char* name;
+  double (*fraction)(const ScheduledSampling& s, double step);
+} kSamplingSchedules[] = {
+    {"none", [](const ScheduledSampling&, double) { return 0.0; }},
+    {"constant", [](const ScheduledSampling& s, double) { return s.rate; }},
+    {"linear", [](const ScheduledSampling& s, double step) { return s.rate * std::min(1.0, step / s.steps); }},
+    // The published rate · (1 - k / (k + e)) with e = exp(step / k) equals rate · e / (k + e). Here both parts are
+    // divided by e, which can overflow. It is about rate / k at step 0, and half of rate at step k · ln k.
+    {"inverse-sigmoid",
+     [](const ScheduledSampling& s, double step) { return s.rate / (1 + s.steps * std::exp(-step / s.steps)); }},
+};
+
+inline double ScheduledSampling::At(int64_t step) const {
+  for (const auto& row : kSamplingSchedules) {
+    if (row.name == schedule) return row.fraction(*this, static_cast<double>(step));
+  }
+  return 0;
+}
 
 }  // namespace weft
 

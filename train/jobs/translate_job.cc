@@ -83,7 +83,7 @@ class TranslateJob final : public BucketJob {
         {"scheduled-sampling",
          "how the fraction of decoder inputs that are replaced by predictions grows in training",
          &sampling_.schedule,
-         {.choices = SamplingScheduleNames()}},
+         {.choices = RowNames(kSamplingSchedules)}},
         {"sampling-rate",
          "highest fraction of decoder inputs that scheduled sampling replaces",
          &sampling_.rate,

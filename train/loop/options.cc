@@ -36,11 +36,9 @@ std::optional<PlateauSettings> PlateauOf(const TrainingOptions& options) {
 }
 
 Hyperparameters ScheduleHyperparameters(TrainingOptions* options) {
-  std::vector<std::string> names;
-  for (const RateScheduleRow& row : RateSchedules()) names.emplace_back(row.name);
   return {
       {"schedule",
-       absl::StrCat("course of the learning rate: ", absl::StrJoin(names, ", "),
+       absl::StrCat("course of the learning rate: ", absl::StrJoin(RowNames(RateSchedules()), ", "),
                     "; or several with their numbers of steps, such as constant:500,cosine"),
        &options->schedule_name},
       {"learning-rate",
@@ -122,14 +120,9 @@ Hyperparameters RunHyperparameters(TrainerOptions* options) {
   };
 }
 
-std::vector<std::string> Names() {
-  std::vector<std::string> names;
-  for (const OptimizerRow& row : Optimizers()) names.emplace_back(row.name);
-  return names;
-}
-
 Hyperparameters OptimizerHyperparameters(OptimizerOptions* options) {
-  Hyperparameters table = {{"optimizer", "how weights are updated", &options->name, {.choices = Names()}}};
+  Hyperparameters table = {
+      {"optimizer", "how weights are updated", &options->name, {.choices = RowNames(Optimizers())}}};
   ForEachSetting([&](const auto& setting) {
     std::vector<absl::string_view> users;
     for (const OptimizerRow& row : Optimizers()) {
@@ -169,7 +162,7 @@ OptimizerSettings OptimizerOptions::Defaults() const {
 absl::StatusOr<Optimizer> OptimizerOptions::Make() const {
   const OptimizerRow* const row = FindOptimizer(name);
   if (row == nullptr) {
-    return InvalidArgument("optimizer: there is no '", name, "'", DidYouMean(name, Names()));
+    return InvalidArgument("optimizer: there is no '", name, "'", DidYouMean(name, RowNames(Optimizers())));
   }
   OptimizerSettings settings = Defaults();
   absl::Status status;

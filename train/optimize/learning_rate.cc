@@ -83,12 +83,10 @@ struct NamedPart {
 };
 
 absl::StatusOr<NamedPart> ParsePart(absl::string_view text) {
-  std::vector<std::string> names;
-  for (const RateScheduleRow& row : kSchedules) names.emplace_back(row.name);
   const size_t colon = text.find(':');
   const std::string name(absl::StripAsciiWhitespace(text.substr(0, colon)));
   NamedPart part = {.row = FindRateSchedule(name)};
-  if (part.row == nullptr) return InvalidArgument("there is no '", name, "'", DidYouMean(name, names));
+  if (part.row == nullptr) return InvalidArgument("there is no '", name, "'", DidYouMean(name, RowNames(kSchedules)));
   if (colon == text.npos) return part;
   int64_t steps = 0;
   if (!absl::SimpleAtoi(text.substr(colon + 1), &steps) || steps < 1) {
