@@ -27,10 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted, because an index may have many keys
 
-constexpr char kFromPyTorch[] =
-    "In Python, AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(OUT) of the package transformers, or the "
-    "same of the model's own class, writes model.safetensors";
-
 absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path, WantedChecksum checksum) {
   WEFT_ASSIGN_OR_RETURN(SafetensorsFile opened, SafetensorsFile::Open(path, checksum));
   const auto file = std::make_shared<const SafetensorsFile>(std::move(opened));
@@ -40,11 +36,8 @@ absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path, WantedChecks
 }
 
 bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
-  if (beginning.empty() || bytes.size() < beginning.size()) return false;
-  for (size_t i = 0; i < beginning.size(); ++i) {
-    if (beginning[i] != '?' && beginning[i] != bytes[i]) return false;
-  }
-  return true;
+  const auto fits = [](char wanted, char got) { return wanted == '?' || wanted == got; };
+  return !beginning.empty() && absl::c_equal(beginning, bytes.substr(0, beginning.size()), fits);
 }
 
 // Reports whether `name` is the name of a file of this kind.
@@ -75,7 +68,9 @@ constexpr Container kPyTorch = {
     .what = "a PyTorch file",
     .beginnings = {"PK\x03\x04", "\x80\x02\x8a\x0a", "\x80\x02}", "\x80\x04\x95"},
     .endings = {"pytorch_model.bin", "pytorch_model.bin.index.json", ".pt", ".pth", ".ckpt"},
-    .advice = kFromPyTorch};
+    .advice =
+        "In Python, AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(OUT) of the package transformers, or "
+        "the same of the model's own class, writes model.safetensors"};
 constexpr Container kTensorFlow = {
     .what = "a file of TensorFlow",
     .beginnings = {"\x89HDF\r\n"},
