@@ -44,15 +44,13 @@ std::string OwnName(const std::string& name, const Weights& weights) {
 // Returns the adapter's tensors with the names of Hugging Face's layers. PEFT calls the weights of a layer that has an
 // adapter "base_layer". The adapter A·B of an embedding, whose table is [in, out], becomes that of the weight's rows.
 absl::StatusOr<Weights> ReadTensors(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(Weights adapter, Weights::Read(path));
-  for (const std::vector<Weights::Rule>& rules :
-       {std::vector<Weights::Rule>{{"base_model.model.#", {"#"}}},
-        {{"#.base_layer.weight", {"#.weight"}},
-         {"#.base_layer.bias", {"#.bias"}},
-         {"#.lora_embedding_A", {absl::StrCat("#", kLoraB)}, /*transpose=*/true},
-         {"#.lora_embedding_B", {absl::StrCat("#", kLoraA)}, /*transpose=*/true}}}) {
-    WEFT_RETURN_IF_ERROR(Annotate(adapter.Apply(rules), path));
-  }
+  WEFT_ASSIGN_OR_RETURN(
+      Weights adapter,
+      ReadFolderWeights(path, {{{"base_model.model.#", {"#"}}},
+                               {{"#.base_layer.weight", {"#.weight"}},
+                                {"#.base_layer.bias", {"#.bias"}},
+                                {"#.lora_embedding_A", {absl::StrCat("#", kLoraB)}, /*transpose=*/true},
+                                {"#.lora_embedding_B", {absl::StrCat("#", kLoraA)}, /*transpose=*/true}}}));
   if (adapter.unread().empty()) return adapter;
   const auto& [name, type] = adapter.unread()[0];
   return InvalidArgument(path, ": '", name, "' is ", type, ", which is not supported");
