@@ -53,26 +53,23 @@ absl::StatusOr<PublishedModel> ReadRun(const std::string& path, const Json& run)
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, Annotate(family->from_run(folder, run), ConfigPath(folder)));
 
   const std::vector<ParameterSpec> specs = ParametersOf(model);
-  const auto with = [&](Weights weights) {
-    WeightsOf(model) = std::move(weights);
-    return std::move(model);
-  };
   if (const std::string file = RunWeightsFile(path); !file.empty()) {
     absl::StatusOr<Weights> mapped = Weights::ReadStored(file, WantedChecksum::kOfRun);
     // LoadRunWeights below tells more about a damaged file.
     if (mapped.ok()) {
       WEFT_RETURN_IF_ERROR(Parameters::Check(file, mapped->tensors(), specs));
-      return with(*std::move(mapped));
+      WeightsOf(model) = *std::move(mapped);
+      return model;
     }
   }
   Parameters parameters({.draw = false});
   WEFT_RETURN_IF_ERROR(parameters.Create(specs));
   WEFT_RETURN_IF_ERROR(LoadRunWeights(path, &parameters));
-  Weights weights;
+  WeightsOf(model) = {};
   for (const ParameterSpec& spec : specs) {
-    WEFT_RETURN_IF_ERROR(weights.AddCopy(spec.name, *parameters.Find(spec.name)));
+    WEFT_RETURN_IF_ERROR(WeightsOf(model).AddCopy(spec.name, *parameters.Find(spec.name)));
   }
-  return with(std::move(weights));
+  return model;
 }
 
 constexpr char kMark[] = "format", kName[] = "weft", kVersionKey[] = "version";
