@@ -11,7 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {

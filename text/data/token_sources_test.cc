@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/text/data/token_files.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include "weft/base/file.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {

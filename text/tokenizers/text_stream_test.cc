@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/utf8.h"
 

@@ -14,7 +14,6 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 
 namespace weft {

@@ -8,7 +8,6 @@
 
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 
 namespace weft {

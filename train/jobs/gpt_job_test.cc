@@ -18,7 +18,7 @@
 #include "weft/distributed/ranks.h"
 #include "weft/options/hyperparameters.h"
 #include "weft/text/data/token_files.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/train/step/task.h"
 
 namespace weft {

@@ -9,7 +9,6 @@
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizers/byte_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
