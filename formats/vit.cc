@@ -115,13 +115,15 @@ ModelSizes SizesOf(const PublishedVit& vit) {
   return sizes;
 }
 
+absl::Status ReadLabels(const Json& json, PublishedVit* vit) {
+  WEFT_ASSIGN_OR_RETURN(vit->labels, VitLabelsFromJson(json));
+  WEFT_ASSIGN_OR_RETURN(vit->scores, LabelScoresFromJson(json, vit->labels.size()));
+  return absl::OkStatus();
+}
+
 // Sets the task by the class that wrote the configuration `json`, and for a classifier its labels.
 absl::Status ReadTask(const Json& json, PublishedVit* vit) {
-  if (json.value("architectures", Json()) != Json{kMaskedClass}) {
-    WEFT_ASSIGN_OR_RETURN(vit->labels, VitLabelsFromJson(json));
-    WEFT_ASSIGN_OR_RETURN(vit->scores, LabelScoresFromJson(json, vit->labels.size()));
-    return absl::OkStatus();
-  }
+  if (json.value("architectures", Json()) != Json{kMaskedClass}) return ReadLabels(json, vit);
   vit->task = VitTask::kMasked;
   const Json stride = json.value("encoder_stride", Json(16));
   if (stride == vit->config.patch_size) return absl::OkStatus();
@@ -137,14 +139,18 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   return PublishedModel(std::move(vit));
 }
 
+void AddTask(const PublishedVit& vit, Json* json) {
+  if (vit.task == VitTask::kClassify) AddLabels(vit.labels, json);
+  AddLabelScores(vit.scores, json);
+  SetVitTask(vit.task, json);
+}
+
 absl::Status Write(const PublishedVit& vit, const std::string& folder, const WriteModelOptions&) {
   if (vit.task == VitTask::kOrder) {
     return InvalidArgument("a ViT of the task order can't be written as huggingface, which has no class for it");
   }
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(vit.config));
-  if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &json);
-  AddLabelScores(vit.scores, &json);
-  SetVitTask(vit.task, &json);
+  AddTask(vit, &json);
   return WriteModelFolder(folder, json, vit.weights);
 }
 
@@ -155,18 +161,13 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   WEFT_RETURN_IF_ERROR(ReadRunModel(run, &vit.config));
   WEFT_RETURN_IF_ERROR(Validate(vit.config));
   KeyReader(run).Choice("task", Choices<VitTask>(kVitTaskNames), vit.task);  // missing in old runs
-  if (vit.task == VitTask::kClassify) {
-    WEFT_ASSIGN_OR_RETURN(vit.labels, VitLabelsFromJson(run.at("model")));
-    WEFT_ASSIGN_OR_RETURN(vit.scores, LabelScoresFromJson(run.at("model"), vit.labels.size()));
-  }
+  if (vit.task == VitTask::kClassify) WEFT_RETURN_IF_ERROR(ReadLabels(run.at("model"), &vit));
   return PublishedModel(std::move(vit));
 }
 
 absl::StatusOr<Json> ToRun(const PublishedVit& vit) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(vit.config));
-  if (vit.task == VitTask::kClassify) AddLabels(vit.labels, &config);
-  AddLabelScores(vit.scores, &config);
-  SetVitTask(vit.task, &config);
+  AddTask(vit, &config);
   Json run = {{"model", std::move(config)}};
   for (const auto& [name, task] : kVitTaskNames) {
     if (task == vit.task) run["task"] = name;
