@@ -157,6 +157,13 @@ absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table)
   return absl::OkStatus();
 }
 
+absl::Status CheckNotGiven(const GivenFlags& given, absl::Span<const char* const> flags, absl::string_view why) {
+  for (const char* const flag : flags) {
+    if (given.contains(flag)) return InvalidArgument("--", flag, why);
+  }
+  return absl::OkStatus();
+}
+
 std::string InputPath(const std::string& path) { return path == kStandardStream ? "/dev/stdin" : path; }
 
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app,

@@ -19,6 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/apps/commands.h"
 #include "weft/base/status.h"
 #include "weft/core/dtype.h"
@@ -72,6 +74,9 @@ void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
 // Sets the rows whose flags are in `given`. A missing flag of a required row is an error, and so is "-" for a row of a
 // model or a folder. Errors begin with the option: "batch: 'many' is not a whole number ...".
 absl::Status SetFromFlags(const GivenFlags& given, const Hyperparameters& table);
+// Returns InvalidArgument for the first of `flags` that is in `given`: "--" with the flag, and `why`, such as " needs
+// --json".
+absl::Status CheckNotGiven(const GivenFlags& given, absl::Span<const char* const> flags, absl::string_view why);
 // Returns `path`, or the path of standard input if `path` is "-". For files that are read whole; text/data/lines.h
 // reads lines of "-".
 std::string InputPath(const std::string& path);

@@ -87,6 +87,8 @@ Hyperparameters Table(EvaluateFlags* flags) {
   return table;
 }
 
+std::string NoUse(const std::string& subject) { return absl::StrCat(" has no use in evaluating ", subject); }
+
 Figures ScoreFigures(const ClassScore& score, const std::string& count, const std::string& unit) {
   return {Count(count, score.count),
           {"loss", score.loss, absl::StrFormat("%.6f nats a %s", score.loss, unit)},
@@ -171,22 +173,18 @@ absl::StatusOr<Figures> MeasureVit(const EvaluateFlags& flags) {
 absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, UsageError(OpenBert(flags.model)));
   bert.tokenizer->ReadSpecial(flags.special_tokens);
-  const auto given = [&](const char* flag) { return flags.given.count(flag) > 0; };
   if (!bert.model.labels.empty()) {
-    for (const char* flag : {"masked", "seed"}) {
-      if (given(flag)) return NoUse(flag, "a BERT with a classifier");
-    }
+    WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, {"masked", "seed"}, NoUse("a BERT with a classifier")));
     const BertEncoderOptions options = {.runtime = flags.runtime, .truncate = flags.truncate, .pairs = flags.pairs};
     WEFT_ASSIGN_OR_RETURN(const auto head, UsageError(TextHead::Create(std::move(bert), options)));
     WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateTexts(head.get(), flags.files, flags.data)));
     return ClassifierFigures(*head, score);
   }
-  for (const char* flag :
-       {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"}) {
-    if (given(flag)) return NoUse(flag, "a BERT that guesses masked tokens");
-  }
-  WEFT_ASSIGN_OR_RETURN(const ClassScore score,
-                        UsageError(EvaluateMaskedTokens(bert, flags.files, flags.masked, flags.seed, flags.runtime)));
+  WEFT_RETURN_IF_ERROR(CheckNotGiven(
+      flags.given, {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"},
+      NoUse("a BERT that guesses masked tokens")));
+  const MaskedTokensOptions options = {.fraction = flags.masked, .seed = flags.seed, .runtime = flags.runtime};
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
   return ScoreFigures(score, "masked_tokens", "masked token");
 }
 
@@ -233,7 +231,7 @@ absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
     if (flag == "model" || flag == "json" || flag == "threads" || flag == "weights" ||
         absl::c_linear_search(subject.flags, flag))
       continue;
-    return NoUse(flag, subject.name);
+    return InvalidArgument("--", flag, NoUse(subject.name));
   }
   for (const char* flag : {"source", "references"}) {
     if (!absl::c_linear_search(subject.flags, flag) || flags.given.count(flag) > 0) continue;

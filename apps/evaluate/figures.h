@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
-#include "weft/base/status.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/labelled_examples.h"
 
@@ -40,10 +38,6 @@ struct Figure {
 using Figures = std::vector<Figure>;
 
 inline Figure Count(const std::string& name, int64_t count) { return {name, count, absl::StrCat(count)}; }
-
-inline absl::Status NoUse(const std::string& flag, const std::string& subject) {
-  return InvalidArgument("--", flag, " has no use in evaluating ", subject);
-}
 
 // Measures the translations of --source by --model, or the finished --translations.
 absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags);

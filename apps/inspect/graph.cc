@@ -166,9 +166,7 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordChoice(GraphFlags* flags) {
 
 // Returns the compiled graph of one of several ranks, which adds the gradients of all of them.
 absl::StatusOr<Graph> RankGraph(GraphFlags* flags) {
-  for (const char* other : {"mode", "memory-budget"}) {
-    if (flags->given.count(other) > 0) return InvalidArgument("--", other, " is not for the graph of --ranks");
-  }
+  WEFT_RETURN_IF_ERROR(CheckNotGiven(flags->given, {"mode", "memory-budget"}, " is not for the graph of --ranks"));
   WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToGraphChoice(flags));
   if (flags->given.count("precision") > 0) {
     choice.precision = flags->options.training.trainer.precision;

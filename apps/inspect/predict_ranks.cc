@@ -82,33 +82,31 @@ void PrintText(const std::string& graph, const RankScalingOptions& options,
 }  // namespace
 
 Hyperparameters RankTable(RankFlags* flags) {
-  static RankFlags& names = *new RankFlags;
-  RankFlags* const to = flags != nullptr ? flags : &names;
   return {
       {"ranks",
        "predict a step on these numbers of ranks, separated by commas, in place of workers",
-       &to->ranks,
+       &flags->ranks,
        {.type = "N,N,..."}},
       {"network",
        "latency and bandwidth between ranks, and a topology: flat, or tree:RANKS:FACTOR for switches of RANKS ranks "
        "with uplinks of 1/FACTOR of their bandwidth; default: 25us,10Gbit,flat, or the network in the file of --costs",
-       &to->network,
+       &flags->network,
        {.type = "LATENCY,BANDWIDTH[,TOPOLOGY]"}},
       {"micro-batches-per-rank",
        "micro-batches of each rank in a step, for any number of ranks",
-       &to->micro_batches_per_rank,
+       &flags->micro_batches_per_rank,
        {.low = 1, .high = 1e6}},
       {"micro-batches",
        "micro-batches of a step on all ranks together; 0: --micro-batches-per-rank on each",
-       &to->micro_batches,
+       &flags->micro_batches,
        {.low = 0, .high = 1e6}},
       {"ranks-per-machine",
        "number of ranks on each machine. While the command measures costs, it starts this many ranks on this machine; "
        "with --validate, it starts all ranks here",
-       &to->ranks_per_machine,
+       &flags->ranks_per_machine,
        {.low = 1, .high = 1024}},
-      ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &to->sharding),
-      {"bucket", "bytes of gradients that travel together, such as 1M", &to->bucket, {.is_bytes = true}},
+      ChoiceRow<Sharding>("shard", "state that the ranks divide among themselves", kShardingNames, &flags->sharding),
+      {"bucket", "bytes of gradients that travel together, such as 1M", &flags->bucket, {.is_bytes = true}},
   };
 }
 

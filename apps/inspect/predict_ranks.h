@@ -23,7 +23,6 @@ struct RankFlags {
   int64_t micro_batches_per_rank = 1, micro_batches = 0, ranks_per_machine = 1;
   uint64_t bucket = kBucketBytes;
 };
-// Returns the table of flags. `flags`: the values to set. Null: the caller reads only the names of the flags.
 Hyperparameters RankTable(RankFlags* flags);
 
 // Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, without duplicates.

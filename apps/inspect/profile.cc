@@ -99,9 +99,8 @@ absl::Status ProfileRank(const ProfileFlags& flags, const GraphChoice& choice, T
 
 // `messenger`: connects this process with the other ranks. Null: the ranks are threads.
 absl::Status ProfileRanks(const ProfileFlags& flags, Messenger* messenger) {
-  for (const char* other : {"policy", "costs", "threads", "cost"}) {
-    if (flags.given.count(other) > 0) return InvalidArgument("--", other, " is not for a trace of several ranks");
-  }
+  WEFT_RETURN_IF_ERROR(
+      CheckNotGiven(flags.given, {"policy", "costs", "threads", "cost"}, " is not for a trace of several ranks"));
   if (messenger != nullptr && flags.given.count("ranks") + flags.given.count("network") > 0) {
     return InvalidArgument("--ranks and --network are for ranks that are threads, but this process is one of ",
                            messenger->size(), " ranks already");

@@ -102,15 +102,15 @@ absl::StatusOr<std::vector<SharingRow>> SharingBy(const SimulateFlags& flags,
 }
 
 absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& workers) {
-  for (const Hyperparameter& row : RankTable(nullptr)) {
-    if (flags.given.count(row.flag) > 0) return InvalidArgument("--", row.flag, " is for predictions with --ranks");
+  RankFlags unused;
+  for (const Hyperparameter& row : RankTable(&unused)) {
+    WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, {row.flag.c_str()}, " is for predictions with --ranks"));
   }
   if (!flags.tasks.empty()) {
-    for (const char* other :
-         {"graph", "batch", "step", "precision", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"}) {
-      if (flags.given.count(other) == 0) continue;
-      return InvalidArgument("--", other, " is of a training step, not of --tasks");
-    }
+    WEFT_RETURN_IF_ERROR(CheckNotGiven(
+        flags.given,
+        {"graph", "batch", "step", "precision", "save-tasks", "runs", "tile-us", "no-reuse", "cache", "validate"},
+        " is of a training step, not of --tasks"));
     if (!flags.choice.run.empty()) return InvalidArgument(flags.choice.run, " is a training step beside --tasks");
   }
   if (flags.validate && flags.no_reuse) {
@@ -124,9 +124,8 @@ absl::Status CheckFlags(const SimulateFlags& flags, const std::vector<int>& work
 }
 
 absl::Status CheckRankFlags(const SimulateFlags& flags, bool measures, const std::vector<int>& workers) {
-  for (const char* other : {"tasks", "save-tasks", "overwrite", "policy", "tile-us"}) {
-    if (flags.given.count(other) > 0) return InvalidArgument("--", other, " is not for predictions with --ranks");
-  }
+  WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, {"tasks", "save-tasks", "overwrite", "policy", "tile-us"},
+                                     " is not for predictions with --ranks"));
   if (workers.size() > 1) return InvalidArgument("--workers: with --ranks, one number of workers is for each rank");
   return CheckPredictRanks(flags.ranks, measures, flags.validate, workers[0]);
 }
@@ -195,8 +194,7 @@ void PrintHeading(const Totals& totals) {
               "utilization", "measured_ms", "off");
 }
 
-absl::Status Simulate(SimulateFlags flags) {
-  WEFT_RETURN_IF_ERROR(SetFromFlags(flags.given, Table(&flags)));
+absl::Status SimulateStep(const SimulateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, ParseCounts("workers", flags.workers, kMaxWorkers));
   const bool ranks = !flags.ranks.ranks.empty();
   if (ranks && flags.given.count("workers") == 0) workers = {Cores()};
@@ -240,18 +238,18 @@ absl::Status Simulate(SimulateFlags flags) {
 
 Command SimulateCommand(CLI::App* weft) {
   auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* app =
-      AddCommand(weft, "simulate", "Predicts how long a training step takes on other numbers of workers or ranks.");
-  AddFlags(app, Table(flags.get()), &flags->given);
-  AddRun(app, &flags->choice);
-  return {"weft simulate",
-          app,
-          [flags] { return Simulate(*flags); },
-          "predicts the time of a training step on more workers or ranks",
-          {{"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
-           {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
-           {"Predicts the time on up to 64 machines.",
-            "weft simulate --graph=charcpu --ranks=1,2,8,64 --network=25us,10Gbit"}}};
+  Command command =
+      MakeCommand(weft,
+                  {"simulate",
+                   "Predicts how long a training step takes on other numbers of workers or ranks.",
+                   "predicts the time of a training step on more workers or ranks",
+                   {{"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
+                    {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},
+                    {"Predicts the time on up to 64 machines.",
+                     "weft simulate --graph=charcpu --ranks=1,2,8,64 --network=25us,10Gbit"}}},
+                  flags, Table, SimulateStep);
+  AddRun(command.app, &flags->choice);
+  return command;
 }
 
 }  // namespace weft

@@ -95,9 +95,8 @@ absl::Status Classify(ClassifyFlags flags) {
   Classifier& classifier = **opened;
   const bool pictures = classifier.example() == "picture";
   if (pictures) {
-    for (const char* const flag : {"truncate", "pairs", "special-tokens"}) {
-      if (flags.given.contains(flag)) return InvalidArgument("--", flag, " has no use in classifying pictures");
-    }
+    WEFT_RETURN_IF_ERROR(
+        CheckNotGiven(flags.given, {"truncate", "pairs", "special-tokens"}, " has no use in classifying pictures"));
     for (std::string& file : flags.files) file = InputPath(file);  // a file of pictures is read whole
   }
   const absl::Status status = classifier.Classify(flags.files, [&](absl::Span<const ClassifierResult> results) {
