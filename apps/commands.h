@@ -1,12 +1,11 @@
 // This header lists the commands of `weft` by group. The function of a command adds flags to the command line and
 // returns a Command, whose `run` does the work. A new command is a file and a line of WEFT_COMMANDS.
 //
-//   Command TokenizeCommand(CLI::App* weft) {
-//     return MakeCommand(
-//         weft,
-//         {"tokenize", "Prints the token ids of each line of text.", "converts text to token ids",
-//          {{"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}},
-//         std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
+//   Command TokenizeCommand(CLI::App* weft, const std::string& name) {
+//     return MakeCommand(weft, name,
+//                        {"Prints the token ids of each line of text.", "converts text to token ids",
+//                         {{"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}},
+//                        std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
 //   }
 //
 // Exit codes: 0 means success. 2 means that no command is named, or that a flag, a key of a configuration, or a file
@@ -35,7 +34,6 @@ struct Example {
 };
 
 struct Command {
-  std::string name;  // "weft train gpt"
   CLI::App* app = nullptr;
   std::function<absl::Status()> run;  // an error made by UsageError gives exit code 2
   std::string summary = "";           // the command's line in the help of `weft`: "trains a GPT on a text"
@@ -46,49 +44,49 @@ struct Command {
 // The groups of `weft --help`.
 enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect, kLearn, kShell };
 
-// The group, name and function of each command.
-#define WEFT_COMMANDS(COMMAND)                                          \
-  COMMAND(kTrain, "train gpt", TrainGptCommand)                         \
-  COMMAND(kTrain, "train bert", TrainBertCommand)                       \
-  COMMAND(kTrain, "train translate", TrainTranslateCommand)             \
-  COMMAND(kTrain, "train classify", TrainClassifyCommand)               \
-  COMMAND(kTrain, "train vit", TrainVitCommand)                         \
-  COMMAND(kTrain, "tokenizer train", TokenizerTrainCommand)             \
-  COMMAND(kTrain, "lexicon", LexiconCommand)                            \
-  COMMAND(kTrain, "estimate train gpt", EstimateGptCommand)             \
-  COMMAND(kTrain, "estimate train bert", EstimateBertCommand)           \
-  COMMAND(kTrain, "estimate train translate", EstimateTranslateCommand) \
-  COMMAND(kTrain, "estimate train classify", EstimateClassifyCommand)   \
-  COMMAND(kTrain, "estimate train vit", EstimateVitCommand)             \
-  COMMAND(kUse, "generate", GenerateCommand)                            \
-  COMMAND(kUse, "chat", ChatCommand)                                    \
-  COMMAND(kUse, "translate", TranslateCommand)                          \
-  COMMAND(kUse, "classify", ClassifyCommand)                            \
-  COMMAND(kUse, "embed", EmbedCommand)                                  \
-  COMMAND(kUse, "fill-mask", FillMaskCommand)                           \
-  COMMAND(kUse, "word-vectors", WordVectorsCommand)                     \
-  COMMAND(kUse, "tokenize", TokenizeCommand)                            \
-  COMMAND(kEvaluate, "evaluate", EvaluateCommand)                       \
-  COMMAND(kConvert, "import", ImportCommand)                            \
-  COMMAND(kConvert, "export", ExportCommand)                            \
-  COMMAND(kConvert, "quantize", QuantizeCommand)                        \
-  COMMAND(kInspect, "summary", SummaryCommand)                          \
-  COMMAND(kInspect, "attention", AttentionCommand)                      \
-  COMMAND(kInspect, "graph", GraphCommand)                              \
-  COMMAND(kInspect, "profile", ProfileCommand)                          \
-  COMMAND(kInspect, "report", ReportCommand)                            \
-  COMMAND(kInspect, "simulate", SimulateCommand)                        \
-  COMMAND(kInspect, "calibrate", CalibrateCommand)                      \
-  COMMAND(kLearn, "demo scale", DemoScaleCommand)                       \
-  COMMAND(kLearn, "demo heads", DemoHeadsCommand)                       \
-  COMMAND(kLearn, "demo masks", DemoMasksCommand)                       \
-  COMMAND(kLearn, "demo patterns", DemoPatternsCommand)                 \
-  COMMAND(kLearn, "demo positions", DemoPositionsCommand)               \
-  COMMAND(kLearn, "demo norms", DemoNormsCommand)                       \
-  COMMAND(kLearn, "demo depth", DemoDepthCommand)                       \
+// The group, name and function of each command. The function gets the name.
+#define WEFT_COMMANDS(COMMAND)                                 \
+  COMMAND(kTrain, "train gpt", TrainGptCommand)                \
+  COMMAND(kTrain, "train bert", TrainBertCommand)              \
+  COMMAND(kTrain, "train translate", TrainTranslateCommand)    \
+  COMMAND(kTrain, "train classify", TrainClassifyCommand)      \
+  COMMAND(kTrain, "train vit", TrainVitCommand)                \
+  COMMAND(kTrain, "tokenizer train", TokenizerTrainCommand)    \
+  COMMAND(kTrain, "lexicon", LexiconCommand)                   \
+  COMMAND(kTrain, "estimate train gpt", EstimateCommand)       \
+  COMMAND(kTrain, "estimate train bert", EstimateCommand)      \
+  COMMAND(kTrain, "estimate train translate", EstimateCommand) \
+  COMMAND(kTrain, "estimate train classify", EstimateCommand)  \
+  COMMAND(kTrain, "estimate train vit", EstimateCommand)       \
+  COMMAND(kUse, "generate", GenerateCommand)                   \
+  COMMAND(kUse, "chat", ChatCommand)                           \
+  COMMAND(kUse, "translate", TranslateCommand)                 \
+  COMMAND(kUse, "classify", ClassifyCommand)                   \
+  COMMAND(kUse, "embed", EmbedCommand)                         \
+  COMMAND(kUse, "fill-mask", FillMaskCommand)                  \
+  COMMAND(kUse, "word-vectors", WordVectorsCommand)            \
+  COMMAND(kUse, "tokenize", TokenizeCommand)                   \
+  COMMAND(kEvaluate, "evaluate", EvaluateCommand)              \
+  COMMAND(kConvert, "import", ImportCommand)                   \
+  COMMAND(kConvert, "export", ExportCommand)                   \
+  COMMAND(kConvert, "quantize", QuantizeCommand)               \
+  COMMAND(kInspect, "summary", SummaryCommand)                 \
+  COMMAND(kInspect, "attention", AttentionCommand)             \
+  COMMAND(kInspect, "graph", GraphCommand)                     \
+  COMMAND(kInspect, "profile", ProfileCommand)                 \
+  COMMAND(kInspect, "report", ReportCommand)                   \
+  COMMAND(kInspect, "simulate", SimulateCommand)               \
+  COMMAND(kInspect, "calibrate", CalibrateCommand)             \
+  COMMAND(kLearn, "demo scale", DemoCommand)                   \
+  COMMAND(kLearn, "demo heads", DemoCommand)                   \
+  COMMAND(kLearn, "demo masks", DemoCommand)                   \
+  COMMAND(kLearn, "demo patterns", DemoCommand)                \
+  COMMAND(kLearn, "demo positions", DemoCommand)               \
+  COMMAND(kLearn, "demo norms", DemoCommand)                   \
+  COMMAND(kLearn, "demo depth", DemoCommand)                   \
   COMMAND(kShell, "completion", CompletionCommand)
 
-#define WEFT_DECLARE_COMMAND(group, name, function) Command function(CLI::App* parent);
+#define WEFT_DECLARE_COMMAND(group, name, function) Command function(CLI::App*, const std::string&);
 WEFT_COMMANDS(WEFT_DECLARE_COMMAND)
 #undef WEFT_DECLARE_COMMAND
 

@@ -76,14 +76,13 @@ absl::Status PrintScript(const CLI::App& weft, const std::string& shell) {
 
 }  // namespace
 
-Command CompletionCommand(CLI::App* weft) {
+Command CompletionCommand(CLI::App* weft, const std::string& name) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* app = AddCommand(weft, "completion",
+  CLI::App* app = AddCommand(weft, name,
                              "Prints a script by which the shell completes the commands of weft, their flags, and the "
                              "values of flags.");
   app->add_option("shell", *shell, "the shell that reads the script")->type_name("bash|zsh");
-  return {"weft completion",
-          app,
+  return {app,
           [weft, shell] { return PrintScript(*weft, *shell); },
           "prints a script that completes commands and flags in bash or zsh",
           {{"Completes in this bash, or in each new one as a line of ~/.bashrc.", "eval \"$(weft completion bash)\""},

@@ -18,7 +18,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/apps/commands.h"
@@ -87,27 +86,26 @@ std::string InputPath(const std::string& path);
 // (--data): no file was given".
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app, const std::map<std::string, std::string>& typed);
 
-// The words and texts of a command.
+// The texts of a command.
 struct CommandTexts {
-  std::string name;   // "train gpt"
   std::string about;  // the first lines of its help
   std::string summary;
   std::vector<Example> examples;
 };
-// Returns the command of `parent` with these texts. It has a flag for each row of `table(flags)` and, if `files` names
-// a member of `flags`, takes files of text after them. To run it sets the rows from the flags that are given, and
-// returns `run(*flags)`.
+// Returns the command `name` of `parent`, such as "train gpt". It has a flag for each row of `table(flags)` and, if
+// `files` names a member of `flags`, takes files of text after them. To run it sets the rows from the flags that are
+// given, and returns `run(*flags)`.
 template <class Flags, class Table, class Run>
-Command MakeCommand(CLI::App* parent, CommandTexts texts, std::shared_ptr<Flags> flags, Table table, Run run,
-                    std::vector<std::string> Flags::*files = nullptr) {
-  CLI::App* const app = AddCommand(parent, texts.name, texts.about);
+Command MakeCommand(CLI::App* parent, const std::string& name, CommandTexts texts, std::shared_ptr<Flags> flags,
+                    Table table, Run run, std::vector<std::string> Flags::*files = nullptr) {
+  CLI::App* const app = AddCommand(parent, name, texts.about);
   AddFlags(app, table(flags.get()), &flags->given);
   if (files != nullptr) AddFiles(app, &(flags.get()->*files));
   const auto start = [flags, table, run]() -> absl::Status {
     WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, table(flags.get())));
     return run(*flags);
   };
-  return {absl::StrCat("weft ", texts.name), app, start, std::move(texts.summary), std::move(texts.examples)};
+  return {app, start, std::move(texts.summary), std::move(texts.examples)};
 }
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?".

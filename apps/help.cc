@@ -2,6 +2,7 @@
 // begins on the next line.
 #include "weft/apps/help.h"
 
+#include <CLI/CLI.hpp>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -104,6 +105,37 @@ std::string Examples(absl::Span<const Example> examples) {
   return text;
 }
 
+// Returns the help of `weft` or `weft train`: the commands by group, a line each.
+std::string Overview(const CLI::App& app, const std::vector<Command>& commands) {
+  const bool all = app.get_parent() == nullptr;
+  const std::string name = FullName(app);
+  std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", name, " COMMAND [FLAG ...]\n");
+  std::string group;
+  for (const Command& command : commands) {
+    bool inside = false;
+    const CLI::App* top = command.app;
+    for (; top->get_parent() != nullptr && top->get_parent()->get_parent() != nullptr; top = top->get_parent()) {
+      inside |= top->get_parent() == &app;
+    }
+    if (!all && !inside) continue;
+    const std::string& title = top->get_group();
+    if (title != group) absl::StrAppend(&text, "\n", title, ":\n");
+    group = title;
+    const std::string words = FullName(*command.app).substr(name.size() + 1);
+    absl::StrAppend(&text, absl::StrFormat("  %-24s  ", words), WrapWords(command.summary, kHelpColumn, kHelpColumn),
+                    "\n");
+  }
+  if (all) absl::StrAppend(&text, "\nFirst examples:\n", Examples(kFirstExamples));
+  absl::StrAppend(&text, "\nFlags:\n");
+  for (const CLI::Option* option : app.get_options()) text += Entry(*option);
+  absl::StrAppend(&text, "\n",
+                  WrapWords(absl::StrCat("`weft help ", all ? "" : absl::StrCat(absl::StripPrefix(name, "weft "), " "),
+                                         "COMMAND` describes a command and its flags. ", app.get_footer()),
+                            0, 0),
+                  "\n");
+  return text;
+}
+
 }  // namespace
 
 std::string TypeName(const Hyperparameter& parameter) {
@@ -146,61 +178,30 @@ std::string WrapWords(absl::string_view text, size_t column, size_t indent) {
   return lines;
 }
 
-const Command* HelpFormatter::Find(const CLI::App& app) const {
-  const auto found = absl::c_find_if(*commands_, [&](const Command& command) { return command.app == &app; });
-  return found == commands_->end() ? nullptr : &*found;
+std::string FullName(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
 
-// Returns the help of `weft` or `weft train`: the commands by group, a line each.
-std::string HelpFormatter::Overview(const CLI::App& app, const std::string& name) const {
-  const bool all = app.get_parent() == nullptr;
-  std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", name, " COMMAND [FLAG ...]\n");
-  std::string group;
-  for (const Command& command : *commands_) {
-    bool inside = false;
-    const CLI::App* top = command.app;
-    for (; top->get_parent() != nullptr && top->get_parent()->get_parent() != nullptr; top = top->get_parent()) {
-      inside |= top->get_parent() == &app;
-    }
-    if (!all && !inside) continue;
-    const std::string& title = top->get_group();
-    if (title != group) absl::StrAppend(&text, "\n", title, ":\n");
-    group = title;
-    const std::string words = command.name.substr(name.size() + 1);
-    absl::StrAppend(&text, absl::StrFormat("  %-24s  ", words), WrapWords(command.summary, kHelpColumn, kHelpColumn),
-                    "\n");
-  }
-  if (all) absl::StrAppend(&text, "\nFirst examples:\n", Examples(kFirstExamples));
-  absl::StrAppend(&text, "\nFlags:\n");
-  for (const CLI::Option* option : app.get_options()) text += Entry(*option);
-  absl::StrAppend(&text, "\n",
-                  WrapWords(absl::StrCat("`weft help ", all ? "" : absl::StrCat(absl::StripPrefix(name, "weft "), " "),
-                                         "COMMAND` describes a command and its flags. ", app.get_footer()),
-                            0, 0),
-                  "\n");
-  return text;
-}
-
-std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode /*mode*/) const {
-  const Command* const command = Find(*app);
-  if (command == nullptr) return Overview(*app, name);
-  std::string usage = name, positional, arguments;
+std::string Help(const CLI::App& app, const std::vector<Command>& commands) {
+  const auto command = absl::c_find_if(commands, [&](const Command& each) { return each.app == &app; });
+  if (command == commands.end()) return Overview(app, commands);
+  std::string usage = FullName(app), positional, arguments;
   std::map<std::pair<size_t, std::string>, std::string> groups;  // the lines of each group's flags
-  for (const CLI::Option* option : app->get_options()) {
+  for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       const bool many = option->get_items_expected_max() > 1;
       arguments = absl::StrCat(" ", many ? "[" : "", option->get_type_name(), many ? " ...]" : "");
       positional += Entry(absl::StrCat(option->get_type_name(), many ? " ..." : ""), option->get_description());
-    } else if (option != app->get_help_ptr() && !option->get_group().empty()) {
+    } else if (option != app.get_help_ptr() && !option->get_group().empty()) {
       groups[{GroupIndex(option->get_group()), option->get_group()}] += Entry(*option);
       if (!absl::StartsWith(option->get_description(), kRequired)) continue;
       const std::string type = option->get_type_name();
       absl::StrAppend(&usage, " --", option->get_lnames().front(), type.empty() ? "" : "=", type);
     }
   }
-  groups[{GroupIndex(kRun), kRun}] += Entry(*app->get_help_ptr());
+  groups[{GroupIndex(kRun), kRun}] += Entry(*app.get_help_ptr());
   absl::StrAppend(&usage, " [FLAG ...]", arguments);
-  std::string text = absl::StrCat(WrapWords(app->get_description(), 0, 0), "\n\nUsage: ", WrapWords(usage, 7, 7), "\n");
+  std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", WrapWords(usage, 7, 7), "\n");
   if (!positional.empty()) absl::StrAppend(&text, "\nArguments:\n", positional);
   for (const auto& [group, lines] : groups) absl::StrAppend(&text, "\n", group.second, ":\n", lines);
   if (!command->examples.empty()) absl::StrAppend(&text, "\nExamples:\n", Examples(command->examples));

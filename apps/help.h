@@ -4,12 +4,10 @@
 //   Hyperparameter row = {"top-p", "sample among the likeliest tokens", &top_p, {.low = 0, .high = 1}};
 //   TypeName(row) == "0..1"; FlagHelp(row) == "sample among the likeliest tokens (default: 0.9)"
 //
-//   std::vector<Command> commands;
-//   app.formatter(std::make_shared<HelpFormatter>(&commands));   // before the commands are added
+//   Help(*app, commands);
 #ifndef WEFT_APPS_HELP_H_
 #define WEFT_APPS_HELP_H_
 
-#include <CLI/CLI.hpp>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -30,20 +28,11 @@ std::string FlagHelp(const Hyperparameter& parameter);
 // `column`: number of columns that are taken on the first line.
 std::string WrapWords(absl::string_view text, size_t column, size_t indent);
 
-// CLI11 prints the help of a command by this class. `commands` must outlive it, and may be filled later.
-class HelpFormatter : public CLI::FormatterBase {
- public:
-  explicit HelpFormatter(const std::vector<Command>* commands) : commands_(commands) {}
+// Returns the words that call `app`, such as "weft train gpt".
+std::string FullName(const CLI::App& app);
 
-  // Returns the help of `app`. `name`: the words that call it, such as "weft train gpt".
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-
- private:
-  std::string Overview(const CLI::App& app, const std::string& name) const;
-  const Command* Find(const CLI::App& app) const;
-
-  const std::vector<Command>* commands_;
-};
+// Returns the help of `app`, one of `commands` or a group of them.
+std::string Help(const CLI::App& app, const std::vector<Command>& commands);
 
 }  // namespace weft
 

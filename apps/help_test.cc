@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +69,8 @@ TEST(HelpTest, WordsAreWrappedAt80Columns) {
 TEST(HelpTest, FlagsAreGroupedAndRequiredFlagsAreInTheUsage) {
   std::vector<Command> commands;
   CLI::App weft("Trains models.", "weft");
-  weft.formatter(std::make_shared<HelpFormatter>(&commands));
+  weft.formatter_fn(
+      [&commands](const CLI::App* app, const std::string&, CLI::AppFormatMode) { return Help(*app, commands); });
   weft.set_help_flag("-h,--help", "print this help");
   CLI::App* use = weft.add_subcommand("use", "Uses a model.");
   use->group("Use a model");
@@ -80,7 +81,7 @@ TEST(HelpTest, FlagsAreGroupedAndRequiredFlagsAreInTheUsage) {
   use->add_option("-p,--penalty-of-repetition,--penalty", text, std::string(70, 'x') + " is the help")
       ->type_name("X>=0")
       ->group("Sampling");
-  commands.push_back({"weft use", use, nullptr, "uses a model", {{"Uses it.", "weft use --model=run"}}});
+  commands.push_back({use, nullptr, "uses a model", {{"Uses it.", "weft use --model=run"}}});
   const std::string xs(70, 'x'), indent(28, ' ');
   EXPECT_EQ(use->help("weft"),
             "Uses a model.\n\nUsage: weft use --model=FOLDER [FLAG ...]\n\n"

@@ -83,10 +83,6 @@ const CLI::App* Innermost(const CLI::App& app) {
   return parsed.empty() ? &app : Innermost(*parsed.back());
 }
 
-std::string FullName(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
-}
-
 // Opens /dev/null for each closed standard stream. Otherwise the next opened file would take the stream's number.
 // Standard output can't be written then, so that FinishOutput reports output that is lost.
 void OpenStandardStreams() {
@@ -136,7 +132,7 @@ std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* we
   const struct {
     CommandGroup group;
     const char* name;
-    Command (*add)(CLI::App* parent);
+    Command (*add)(CLI::App* parent, const std::string& name);
   } kRows[] = {
 #define WEFT_COMMAND_ROW(group, name, function) {CommandGroup::group, name, function},
       WEFT_COMMANDS(WEFT_COMMAND_ROW)
@@ -148,8 +144,7 @@ std::vector<Command> AddCommands(absl::Span<char* const> arguments, CLI::App* we
   std::vector<Command> commands;
   for (const auto& [group, name, add] : kRows) {
     if (one && !Names(name, arguments)) continue;
-    commands.push_back(add(weft));
-    WEFT_CHECK(commands.back().name == absl::StrCat("weft ", name));
+    commands.push_back(add(weft, name));
     CLI::App* top = commands.back().app;
     while (top->get_parent() != weft) top = top->get_parent();
     top->group(kTitles[static_cast<size_t>(group)]);
@@ -175,7 +170,8 @@ int Main(int argc, char** argv) {
   CLI::App app(kAbout, "weft");
   std::vector<Command> commands;
   // Subcommands inherit the formatter, the help flag, the footer, the defaults of options, and that extras are allowed.
-  app.formatter(std::make_shared<HelpFormatter>(&commands));
+  app.formatter_fn(
+      [&commands](const CLI::App* of, const std::string&, CLI::AppFormatMode) { return Help(*of, commands); });
   app.set_help_flag("-h,--help", "print this help");
   app.footer(kExitCodes);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -228,7 +224,7 @@ int Main(int argc, char** argv) {
     if (status.ok() && !command.on_ranks) status = CheckAlone(&messenger);
     if (status.ok()) status = command.run();
     if (status.ok()) status = FinishOutput();
-    return Report(command.name, WithFlag(status, *command.app, line.typed));
+    return Report(FullName(*named), WithFlag(status, *command.app, line.typed));
   }
   std::fputs(app.help().c_str(), stderr);  // the help of the innermost command, under its full name
   return 2;

@@ -152,11 +152,10 @@ absl::Status Quantize(QuantizeFlags flags) {
 
 }  // namespace
 
-Command ImportCommand(CLI::App* weft) {
+Command ImportCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"import",
-       "Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking every key and "
+      weft, name,
+      {"Writes a model of another format as a folder in Hugging Face's layout, in f32, after checking every key and "
        "every tensor.",
        "converts a published model to the format of Hugging Face",
        {{"Converts a folder of CTranslate2.", "weft import --model=ctranslate2-model --out=converted"},
@@ -166,10 +165,9 @@ Command ImportCommand(CLI::App* weft) {
       [](const ConvertFlags& flags) { return Convert(flags, /*published=*/false); });
 }
 
-Command ExportCommand(CLI::App* weft) {
-  return MakeCommand(weft,
-                     {"export",
-                      "Writes a model in the format of another program.",
+Command ExportCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(weft, name,
+                     {"Writes a model in the format of another program.",
                       "writes a model in the format of another program",
                       {{"Writes a run's model for the package transformers.",
                         "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
@@ -179,12 +177,11 @@ Command ExportCommand(CLI::App* weft) {
                      [](const ConvertFlags& flags) { return Convert(flags, /*published=*/true); });
 }
 
-Command QuantizeCommand(CLI::App* weft) {
+Command QuantizeCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<QuantizeFlags>();
   Command command = MakeCommand(
-      weft,
-      {"quantize",
-       "Writes a model with weights of fewer bytes, which the commands that use models read faster. They take the "
+      weft, name,
+      {"Writes a model with weights of fewer bytes, which the commands that use models read faster. They take the "
        "folder as --model.",
        "writes a model in fewer bytes",
        {{"Writes a run's model in about a quarter of its bytes.", "weft quantize runs/gpt-1 --out=gpt-q8"},

@@ -37,27 +37,20 @@ absl::Status Run(const DemoFlags& flags) {
   return absl::OkStatus();
 }
 
-Command DemoCommand(CLI::App* weft, Demo demo) {
+}  // namespace
+
+Command DemoCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<DemoFlags>();
-  flags->demo = std::move(demo);
-  const std::string name = absl::StrCat("demo ", flags->demo.name);
-  return MakeCommand(weft,
-                     {name,
-                      flags->demo.about,
+  for (Demo (*const make)() : {ScaleDemo, HeadsDemo, MasksDemo, PatternsDemo, PositionsDemo, NormsDemo, DepthDemo}) {
+    if (Demo demo = make(); name == absl::StrCat("demo ", demo.name)) flags->demo = std::move(demo);
+  }
+  WEFT_CHECK(!flags->demo.name.empty());
+  return MakeCommand(weft, name,
+                     {flags->demo.about,
                       flags->demo.summary,
                       {{"Prints the figures.", absl::StrCat("weft ", name, " ", flags->demo.example)},
                        {"Also draws them.", absl::StrCat("weft ", name, " --out=", flags->demo.name, ".svg")}}},
                      flags, Table, Run);
 }
-
-}  // namespace
-
-Command DemoScaleCommand(CLI::App* weft) { return DemoCommand(weft, ScaleDemo()); }
-Command DemoHeadsCommand(CLI::App* weft) { return DemoCommand(weft, HeadsDemo()); }
-Command DemoMasksCommand(CLI::App* weft) { return DemoCommand(weft, MasksDemo()); }
-Command DemoPatternsCommand(CLI::App* weft) { return DemoCommand(weft, PatternsDemo()); }
-Command DemoPositionsCommand(CLI::App* weft) { return DemoCommand(weft, PositionsDemo()); }
-Command DemoNormsCommand(CLI::App* weft) { return DemoCommand(weft, NormsDemo()); }
-Command DemoDepthCommand(CLI::App* weft) { return DemoCommand(weft, DepthDemo()); }
 
 }  // namespace weft

@@ -303,11 +303,10 @@ absl::Status Evaluate(EvaluateFlags flags) {
 
 }  // namespace
 
-Command EvaluateCommand(CLI::App* weft) {
+Command EvaluateCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"evaluate",
-       "Measures a model on data. A GPT gets texts, and the figures are loss, perplexity by token, word and byte, and "
+      weft, name,
+      {"Measures a model on data. A GPT gets texts, and the figures are loss, perplexity by token, word and byte, and "
        "bits per byte. Texts are cut into windows of the context's length, and each token is predicted once, from the "
        "tokens before it in its window; with --stride, windows overlap. A BERT gets texts, cut into such windows, and "
        "the figures are loss and accuracy of masked tokens. A BERT with a classifier gets labelled texts in the "

@@ -98,12 +98,11 @@ absl::Status Attention(AttentionFlags flags) {
 
 }  // namespace
 
-Command AttentionCommand(CLI::App* weft) {
+Command AttentionCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<AttentionFlags>();
   Command command = MakeCommand(
-      weft,
-      {"attention",
-       "Shows which tokens each token attends to, in every head of every layer: as text, as a page for a browser, "
+      weft, name,
+      {"Shows which tokens each token attends to, in every head of every layer: as text, as a page for a browser, "
        "or as JSON.",
        "shows which tokens attend to which, in each head",
        {{"Prints the measures of each head and a map of the last layer.",

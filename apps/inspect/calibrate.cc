@@ -154,14 +154,13 @@ absl::Status Calibrate(CalibrateFlags flags) {
 
 }  // namespace
 
-Command CalibrateCommand(CLI::App* weft) {
+Command CalibrateCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<CalibrateFlags>();
   CLI::App* app =
-      AddCommand(weft, "calibrate", "Measures what ops or messages cost, or how much threads slow each other down.");
+      AddCommand(weft, name, "Measures what ops or messages cost, or how much threads slow each other down.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
-  return {"weft calibrate",
-          app,
+  return {app,
           [flags] { return Calibrate(*flags); },
           "measures what each kind of op costs on this machine",
           {{"Writes costs.json, for --costs of weft profile and weft report.", "weft calibrate"},

@@ -221,14 +221,12 @@ absl::Status PrintGraph(GraphFlags flags) {
 
 }  // namespace
 
-Command GraphCommand(CLI::App* weft) {
+Command GraphCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<GraphFlags>();
-  CLI::App* app =
-      AddCommand(weft, "graph", "Prints the graph of a training step: a run's, a named model's, or a GPT's.");
+  CLI::App* app = AddCommand(weft, name, "Prints the graph of a training step: a run's, a named model's, or a GPT's.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
-  return {"weft graph",
-          app,
+  return {app,
           [flags] { return PrintGraph(*flags); },
           "prints the graph of a training step",
           {{"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},

@@ -134,14 +134,13 @@ absl::Status Profile(ProfileFlags flags) {
 
 }  // namespace
 
-Command ProfileCommand(CLI::App* weft) {
+Command ProfileCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<ProfileFlags>();
   flags->out = "trace.json";
-  CLI::App* app = AddCommand(weft, "profile", "Runs a training step and writes when and where each tile ran.");
+  CLI::App* app = AddCommand(weft, name, "Runs a training step and writes when and where each tile ran.");
   AddFlags(app, Table(flags.get()), &flags->given);
   AddRun(app, &flags->choice);
-  return {"weft profile",
-          app,
+  return {app,
           [flags] { return Profile(*flags); },
           "writes a trace of a training step for ui.perfetto.dev",
           {{"Writes trace.json.", "weft profile --graph=gpt2"},

@@ -129,13 +129,12 @@ absl::Status Report(ReportFlags flags) {
 
 }  // namespace
 
-Command ReportCommand(CLI::App* weft) {
+Command ReportCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<ReportFlags>();
   flags->out = "report.html";
   Command command = MakeCommand(
-      weft,
-      {"report",
-       "Writes a page on training runs, or, with --schedule, on one training step.",
+      weft, name,
+      {"Writes a page on training runs, or, with --schedule, on one training step.",
        "draws the course of training runs, or how a training step was scheduled",
        {{"Writes report.html with the losses of two runs.", "weft report runs/gpt-1 runs/gpt-2"},
         {"Keeps a page up to date while a training goes on.", "weft report runs/gpt-1 --follow --out=run.html"},

@@ -236,12 +236,11 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
 
 }  // namespace
 
-Command SimulateCommand(CLI::App* weft) {
+Command SimulateCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<SimulateFlags>();
   Command command =
-      MakeCommand(weft,
-                  {"simulate",
-                   "Predicts how long a training step takes on other numbers of workers or ranks.",
+      MakeCommand(weft, name,
+                  {"Predicts how long a training step takes on other numbers of workers or ranks.",
                    "predicts the time of a training step on more workers or ranks",
                    {{"Predicts the time on up to 64 workers.", "weft simulate --graph=gpt2 --workers=1,2,8,64"},
                     {"Compares all policies, a JSON object a line.", "weft simulate --policy=all --json"},

@@ -62,11 +62,10 @@ absl::Status Summary(const SummaryFlags& flags) {
 
 }  // namespace
 
-Command SummaryCommand(CLI::App* weft) {
+Command SummaryCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<SummaryFlags>();
-  Command command = MakeCommand(weft,
-                                {"summary",
-                                 "Lists the layers of a model with their parameters, FLOPs and memory.",
+  Command command = MakeCommand(weft, name,
+                                {"Lists the layers of a model with their parameters, FLOPs and memory.",
                                  "lists a model's layers, parameters, FLOPs and memory",
                                  {{"Lists the layers of a run's model.", "weft summary runs/gpt-1"},
                                   {"Prints a JSON object.", "weft summary --model=minilm --json"}}},

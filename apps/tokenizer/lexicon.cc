@@ -54,11 +54,10 @@ absl::Status LearnFromTexts(LexiconFlags flags) {
 
 }  // namespace
 
-Command LexiconCommand(CLI::App* weft) {
+Command LexiconCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"lexicon",
-       "Learns from sentences and their translations which tokens translate which (IBM Model 1). "
+      weft, name,
+      {"Learns from sentences and their translations which tokens translate which (IBM Model 1). "
        "weft translate --shortlist reads the file, and so does Marian.",
        "learns which tokens translate which",
        {{"Learns from the text that trained the model.",

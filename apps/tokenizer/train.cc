@@ -100,10 +100,9 @@ absl::Status TrainTokenizer(TrainFlags flags) {
 
 }  // namespace
 
-Command TokenizerTrainCommand(CLI::App* weft) {
-  return MakeCommand(weft,
-                     {"tokenizer train",
-                      "Learns a tokenizer from files of text, or from standard input.",
+Command TokenizerTrainCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(weft, name,
+                     {"Learns a tokenizer from files of text, or from standard input.",
                       "learns a tokenizer from text",
                       {{"Learns GPT-2's kind of tokenizer, with at most 8,000 tokens.",
                         "weft tokenizer train --vocabulary=8000 --out=tokenizer book.txt"},

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/train/read_job.h"
@@ -121,29 +123,22 @@ std::string DataFlags(absl::string_view name) {
   return "";
 }
 
-// Returns the command `weft estimate train NAME`.
+}  // namespace
+
 Command EstimateCommand(CLI::App* weft, const std::string& name) {
+  const std::string training(absl::StripPrefix(name, "estimate "));
   auto flags = std::make_shared<EstimateFlags>();
-  flags->run.name = name;
-  const std::string example = absl::StrCat("weft estimate train ", name, DataFlags(name));
+  flags->run.name = std::string(absl::StripPrefix(training, "train "));
+  const std::string example = absl::StrCat("weft ", name, DataFlags(flags->run.name));
   Command command = MakeCommand(
-      weft,
-      {absl::StrCat("estimate train ", name),
-       absl::StrCat("Estimates memory and time of `weft train ", name, "`."),
-       absl::StrCat("tells the memory and time of weft train ", name),
+      weft, name,
+      {absl::StrCat("Estimates memory and time of `weft ", training, "`."),
+       absl::StrCat("tells the memory and time of weft ", training),
        {{"Tells what a larger batch takes.", absl::StrCat(example, " --batch=64")},
         {"Prints a JSON object, with times of the cost model.", absl::StrCat(example, " --no-measure --json")}}},
       flags, Table, Estimate);
-  AddFlags(command.app, MakeJob(name)->Table(), &flags->given);
+  AddFlags(command.app, MakeJob(flags->run.name)->Table(), &flags->given);
   return command;
 }
-
-}  // namespace
-
-Command EstimateGptCommand(CLI::App* weft) { return EstimateCommand(weft, "gpt"); }
-Command EstimateBertCommand(CLI::App* weft) { return EstimateCommand(weft, "bert"); }
-Command EstimateTranslateCommand(CLI::App* weft) { return EstimateCommand(weft, "translate"); }
-Command EstimateClassifyCommand(CLI::App* weft) { return EstimateCommand(weft, "classify"); }
-Command EstimateVitCommand(CLI::App* weft) { return EstimateCommand(weft, "vit"); }
 
 }  // namespace weft

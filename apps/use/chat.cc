@@ -133,10 +133,9 @@ absl::Status Talk(ChatFlags flags) {
 
 }  // namespace
 
-Command ChatCommand(CLI::App* weft) {
-  return MakeCommand(weft,
-                     {"chat",
-                      "Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
+Command ChatCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(weft, name,
+                     {"Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
                       "terminal, the lines of standard input are answered.",
                       "talks with a GPT",
                       {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},

@@ -114,11 +114,10 @@ absl::Status Classify(ClassifyFlags flags) {
 
 }  // namespace
 
-Command ClassifyCommand(CLI::App* weft) {
+Command ClassifyCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"classify",
-       "Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
+      weft, name,
+      {"Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
        "text, a tab and a second text. A model that labels words prints each word, a tab and its label, and an empty "
        "line after each line of text; a regression prints its numbers. With a ViT, the files have "
        "pictures, as CSV of their pixels or as MNIST's IDX, and each picture gets a label; a label after the pixels is "

@@ -53,11 +53,10 @@ absl::Status Embed(EmbedFlags flags) {
 
 }  // namespace
 
-Command EmbedCommand(CLI::App* weft) {
+Command EmbedCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"embed",
-       "Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.",
+      weft, name,
+      {"Prints a sentence embedding, a JSON array of numbers whose squares sum to 1, for each line of text.",
        "prints a sentence embedding for each line of text",
        {{"Writes an embedding for each line of a file.", "weft embed --model=minilm sentences.txt > vectors.jsonl"},
         {"Prints the embedding of one sentence.", "echo 'A dog runs.' | weft embed --model=minilm"}}},

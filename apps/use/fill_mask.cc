@@ -64,11 +64,10 @@ absl::Status FillMask(FillMaskFlags flags) {
 
 }  // namespace
 
-Command FillMaskCommand(CLI::App* weft) {
+Command FillMaskCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"fill-mask",
-       "Prints the most likely tokens for each mask in each line of text. A mask is written as the model's mask token "
+      weft, name,
+      {"Prints the most likely tokens for each mask in each line of text. A mask is written as the model's mask token "
        "([MASK]). The output is a JSON array for each mask, of objects with score (the probability), token (its id), "
        "token_str and sequence (the line with the token in the mask's place).",
        "prints the most likely tokens for each mask in a text",

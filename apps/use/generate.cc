@@ -185,11 +185,10 @@ absl::Status Generate(GenerateFlags flags) {
 
 }  // namespace
 
-Command GenerateCommand(CLI::App* weft) {
+Command GenerateCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"generate",
-       "Continues --prompt, or each line of files or of standard input, with a GPT, and prints the texts in order. "
+      weft, name,
+      {"Continues --prompt, or each line of files or of standard input, with a GPT, and prints the texts in order. "
        "Without any input it begins a new text. A text ends at the model's end token, at --stop or after --length "
        "tokens.",
        "continues a text with a GPT",

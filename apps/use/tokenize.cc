@@ -117,10 +117,9 @@ absl::Status Tokenize(TokenizeFlags flags) {
 
 }  // namespace
 
-Command TokenizeCommand(CLI::App* weft) {
-  return MakeCommand(weft,
-                     {"tokenize",
-                      "Prints a JSON array of token ids for each line of text, or writes token files.",
+Command TokenizeCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(weft, name,
+                     {"Prints a JSON array of token ids for each line of text, or writes token files.",
                       "converts text to token ids, or writes token files",
                       {{"Prints the token ids of each line.", "weft tokenize --tokenizer=minilm sentences.txt"},
                        {"Writes token files, from which weft train gpt --data=tokens learns.",

@@ -120,10 +120,9 @@ absl::Status Translate(TranslateFlags flags) {
 
 }  // namespace
 
-Command TranslateCommand(CLI::App* weft) {
-  return MakeCommand(weft,
-                     {"translate",
-                      "Prints the best translation of each line of text, or the best --n-best translations, one "
+Command TranslateCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(weft, name,
+                     {"Prints the best translation of each line of text, or the best --n-best translations, one "
                       "a line. An empty line gives empty translations. The model's generation_config.json gives "
                       "the defaults of --beam, --length-penalty and --max-length.",
                       "translates each line of text",

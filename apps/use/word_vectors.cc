@@ -106,11 +106,10 @@ absl::Status Run(WordVectorsFlags flags) {
 
 }  // namespace
 
-Command WordVectorsCommand(CLI::App* weft) {
+Command WordVectorsCommand(CLI::App* weft, const std::string& name) {
   return MakeCommand(
-      weft,
-      {"word-vectors",
-       "Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
+      weft, name,
+      {"Prints the cosines between the vectors that a word has in different sentences, one sentence a line. "
        "Also prints the cosines between these vectors and the word's row in the table of token embeddings.",
        "compares the vectors of one word in different sentences",
        {{"Compares the vectors of a word in the lines of a file.",
