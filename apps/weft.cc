@@ -29,7 +29,6 @@
 #include "weft/apps/printing.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"

@@ -3,8 +3,9 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/distributed/agreement.h"
+#include "weft/core/parameters.h"
 #include "weft/distributed/in_process.h"
+#include "weft/distributed/ranks.h"
 
 namespace weft {
 namespace {

@@ -1,10 +1,9 @@
-#include "weft/distributed/agreement.h"
-
 #include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/distributed/in_process.h"
+#include "weft/distributed/ranks.h"
 
 namespace weft {
 namespace {

@@ -12,7 +12,6 @@
 #include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/ranks.h"

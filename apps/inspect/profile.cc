@@ -8,7 +8,6 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/messenger.h"

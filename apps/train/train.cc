@@ -23,7 +23,6 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
-#include "weft/distributed/agreement.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
 #include "weft/distributed/piece_name.h"

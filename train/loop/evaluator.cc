@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
+#include "weft/distributed/ranks.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/train/optimize/optimizer.h"
 

@@ -15,7 +15,7 @@
 #include "weft/base/arena.h"
 #include "weft/base/cores.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
+#include "weft/distributed/ranks.h"
 #include "weft/formats/run_folder.h"
 #include "weft/graph/compile/speedup.h"
 #include "weft/train/optimize/learning_rate.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/strip.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/distributed/agreement.h"
+#include "weft/distributed/ranks.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/train/run/event_file.h"
