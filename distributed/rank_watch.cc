@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -82,24 +84,17 @@ bool RankWatch::Abort(const std::string& message) {
 
 Deadline::Deadline(double seconds, std::string message) {
   if (seconds == 0) return;
-  seconds = std::min(seconds, kMaxTimeout);
+  const std::chrono::duration<double> longest(std::min(seconds, kMaxTimeout));
   const SignalBlock block;  // the new thread inherits it for all its life
-  thread_ = std::thread([this, seconds, message = std::move(message)] {
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return reached_; })) return;
+  thread_ = std::jthread([longest, message = std::move(message)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any stopped;
+    stopped.wait_for(lock, stop, longest, [] { return false; });
+    if (stop.stop_requested()) return;
     std::fprintf(stderr, "%s\n", message.c_str());
     std::_Exit(1);
   });
-}
-
-Deadline::~Deadline() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    reached_ = true;
-  }
-  changed_.notify_one();
-  thread_.join();
 }
 
 }  // namespace weft

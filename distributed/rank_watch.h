@@ -17,9 +17,7 @@
 #define WEFT_DISTRIBUTED_RANK_WATCH_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -78,15 +76,9 @@ class Deadline {
   // After `seconds`, prints `message` as a line on stderr and ends the process with exit code 1, without destructors.
   // 0: there is no deadline.
   Deadline(double seconds, std::string message);
-  ~Deadline();
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool reached_ = false;  // whether the destructor has begun; guarded by mutex_
-  std::thread thread_;    // not joinable if there is no deadline
+  std::jthread thread_;  // its destructor stops it; not joinable if there is no deadline
 };
 
 }  // namespace weft
