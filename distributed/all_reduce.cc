@@ -133,15 +133,15 @@ int64_t BlocksOf(const Shape& weight, IndexRange rows) {
   return (rows.size() + block - 1) / block;
 }
 
-// Returns the element of `state` for each block, in the order of weights and blocks: i32 [blocks]. `first`: for each
-// rank, the first element of its part.
+// Returns the element of the state of sums for each block, in the order of weights and blocks: i32 [blocks]. `parts`:
+// for each rank, its elements of the state.
 Var OrderOfBlocks(Tape* tape, absl::Span<const std::vector<WeightPiece>> weights, absl::Span<const TensorType> types,
-                  std::vector<int64_t> first) {
+                  std::vector<IndexRange> parts) {
   std::vector<int32_t> order;
   for (size_t i = 0; i < weights.size(); ++i) {
     for (const WeightPiece& piece : weights[i]) {
       for (int64_t k = BlocksOf(types[i].shape, piece.rows); k > 0; --k) {
-        order.push_back(static_cast<int32_t>(first[static_cast<size_t>(piece.owner)]++));
+        order.push_back(static_cast<int32_t>(parts[static_cast<size_t>(piece.owner)].begin++));
       }
     }
   }
@@ -274,19 +274,17 @@ Var AllReduce::Norm(absl::Span<const std::vector<WeightPiece>> weights, absl::Sp
                     VarSpan gradients, VarList* updates) const {
   Tape* const tape = gradients[0].tape;
   const DType dtype = gradients[0].dtype();
-  std::vector<int64_t> sizes(static_cast<size_t>(size()));  // of the ranks' parts of the state
+  std::vector<IndexRange> parts(static_cast<size_t>(size()));  // by rank: its elements of the state
   for (size_t i = 0; i < weights.size(); ++i) {
     for (const WeightPiece& piece : weights[i]) {
-      sizes[static_cast<size_t>(piece.owner)] += BlocksOf(types[i].shape, piece.rows);
+      parts[static_cast<size_t>(piece.owner)].end += BlocksOf(types[i].shape, piece.rows);
     }
   }
-  std::vector<int64_t> first = {0};
-  std::vector<IndexRange> parts;  // by rank: its elements of the state
-  for (const int64_t count : sizes) {
-    parts.push_back({first.back(), first.back() + count});
-    first.push_back(first.back() + count);
+  int64_t blocks = 0;
+  for (IndexRange& part : parts) {  // so far, each begins at 0
+    part = {blocks, blocks + part.end};
+    blocks = part.end;
   }
-  const int64_t blocks = first.back();
 
   VarList whole, own;  // sums of squares: of whole gradients; of the blocks of this rank's pieces
   const Var* gradient = gradients.begin();
@@ -301,7 +299,7 @@ Var AllReduce::Norm(absl::Span<const std::vector<WeightPiece>> weights, absl::Sp
   const Var mine = own.empty() ? Var() : own.size() == 1 ? own[0] : Concat(own, 0);
   const Var all = AllGather(state, mine, parts, rank_, updates);
   const Var table = Reshape(all, {blocks, 1});
-  const Var ordered = Reshape(Embedding(table, OrderOfBlocks(tape, weights, types, first)), {blocks});
+  const Var ordered = Reshape(Embedding(table, OrderOfBlocks(tape, weights, types, parts)), {blocks});
   VarList squares;
   int64_t begin = 0;
   const Var* next_whole = whole.begin();
