@@ -2,10 +2,10 @@
 #include "weft/lab/machine/rounds.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_format.h"
 #include "weft/base/status.h"
 
 namespace weft {
@@ -66,16 +66,13 @@ std::vector<bool> Rounds::Counted() const {
 std::string Rounds::Report() const {
   const std::vector<double> shares = Shares();
   const auto good = absl::c_count_if(shares, [](double share) { return share >= kMinShare; });
-  char text[160];
-  std::snprintf(text, sizeof text, "%d of %d rounds ran at %.0f%% of full speed or above", static_cast<int>(good),
-                static_cast<int>(shares.size()), 100 * kMinShare);
-  std::string report = text;
+  std::string report =
+      absl::StrFormat("%d of %d rounds ran at %.0f%% of full speed or above", good, shares.size(), 100 * kMinShare);
   for (const auto& [figure, name] : kFigures) {
     const std::vector<double> values = Descending(speeds_, figure);
     if (values[0] == 0) continue;
-    std::snprintf(text, sizeof text, "; slowest probe of %s: %.0f%% of the fastest", name,
-                  100 * values.back() / values[0]);
-    report += text;
+    absl::StrAppendFormat(&report, "; slowest probe of %s: %.0f%% of the fastest", name,
+                          100 * values.back() / values[0]);
   }
   return report;
 }
