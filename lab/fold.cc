@@ -91,7 +91,7 @@ Boxes DivideNodes(const Program& program, absl::Span<const Phase> phases, int de
     std::string scope = input ? program.inputs[node.attrs.as<SourceAttrs>().index].name : program.scope(node);
     if (!input && depth > 0) scope = ScopePrefix(scope, depth);
     std::set<uint32_t> read;
-    for (ValueId in : node.inputs) read.insert(b.box_of[static_cast<size_t>(program.value(in).producer)]);
+    for (ValueId in : node.inputs) read.insert(b.box_of[program.value(in).producer]);
     read.erase(kNoBox);
     const auto [known, is_new] = newest.try_emplace({phases[n], scope}, kNoBox);
     std::set<uint32_t> others = read;
@@ -122,28 +122,27 @@ std::vector<Phase> Phases(const CompiledGraph& graph) {
   const size_t count = program.nodes.size();
   std::vector<Phase> phases(count, Phase::kUpdate);
   for (const auto& [recorded, value] : graph.fetches) {
-    phases[static_cast<size_t>(program.value(value).producer)] = Phase::kForward;
+    phases[program.value(value).producer] = Phase::kForward;
   }
   std::vector<bool> has_forward(program.scopes.size()), writes(count);
   for (size_t n = count; n-- > 0;) {
     if (phases[n] != Phase::kForward) continue;
     const Node& node = program.nodes[n];
-    if (!IsSource(node)) has_forward[static_cast<size_t>(node.scope)] = true;
-    for (ValueId in : node.inputs) phases[static_cast<size_t>(program.value(in).producer)] = Phase::kForward;
+    if (!IsSource(node)) has_forward[node.scope] = true;
+    for (ValueId in : node.inputs) phases[program.value(in).producer] = Phase::kForward;
   }
   for (size_t n = 0; n < count; ++n) {  // marks nodes that write state or depend on such a write
     const Node& node = program.nodes[n];
-    writes[n] = node.op->writes > 0 || std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
-                  return writes[static_cast<size_t>(program.value(in).producer)];
-                });
+    writes[n] = node.op->writes > 0 || std::any_of(node.inputs.begin(), node.inputs.end(),
+                                                   [&](ValueId in) { return writes[program.value(in).producer]; });
   }
   for (size_t n = count; n-- > 0;) {
     const Node& node = program.nodes[n];
-    if (phases[n] == Phase::kUpdate && !writes[n] && has_forward[static_cast<size_t>(node.scope)]) {
+    if (phases[n] == Phase::kUpdate && !writes[n] && has_forward[node.scope]) {
       phases[n] = Phase::kBackward;
     }
     for (ValueId in : node.inputs) {
-      Phase& before = phases[static_cast<size_t>(program.value(in).producer)];
+      Phase& before = phases[program.value(in).producer];
       if (phases[n] == Phase::kBackward) before = std::min(before, Phase::kBackward);
     }
   }
@@ -187,7 +186,7 @@ Fold FoldByScope(const Program& program, absl::Span<const Phase> phases, int dep
           box.parameter_bytes += type.bytes();
           continue;
         }
-        const uint32_t from = number[divided.box_of[static_cast<size_t>(program.value(in).producer)]];
+        const uint32_t from = number[divided.box_of[program.value(in).producer]];
         if (from == b) continue;
         BoxEdge& edge = edges.try_emplace({from, b}, BoxEdge{from, b}).first->second;
         ++edge.values;

@@ -122,9 +122,9 @@ std::map<int64_t, int64_t> Timeline::LiveBytes() const {
       period = {std::min(period.begin, tile.begin), std::max(period.end, tile.end)};
     }
     const Node& node = graph_.program.node(call.node);
-    for (uint32_t i = 0; i < node.output_count; ++i) live[static_cast<size_t>(node.output(i))] = period;
+    for (uint32_t i = 0; i < node.output_count; ++i) live[node.output(i)] = period;
     for (ValueId in : node.inputs) {
-      Period& read = live[static_cast<size_t>(graph_.storage_roots[static_cast<size_t>(in)])];
+      Period& read = live[graph_.storage_roots[in]];
       read.end = std::max(read.end, period.end);
     }
   }

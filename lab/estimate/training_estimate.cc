@@ -291,25 +291,23 @@ int64_t MeasuredBatch(const TrainingPlan& plan, int64_t batch, const EstimateOpt
 
 std::vector<SmallerTraining> FindSmallerTrainings(JobFactory make, uint64_t limit) {
   std::vector<SmallerTraining> found;
-  // Adds the training with the change if it fits. Returns whether it could be planned, and then its bytes.
-  const auto try_change = [&](const std::string& flag, const std::string& text) -> std::optional<uint64_t> {
+  // Adds the training with the change if it fits. Returns whether it was planned, but does not fit.
+  const auto try_change = [&](const std::string& flag, const std::string& text) {
     const absl::StatusOr<PlannedJob> changed = PlanJob(make, {{flag, text}});
-    if (!changed.ok()) return std::nullopt;
+    if (!changed.ok()) return false;
     const uint64_t bytes = changed->plan.step->allocated_bytes();
     if (bytes <= limit) found.push_back({flag, text, bytes});
-    return bytes;
+    return bytes > limit;
   };
   const absl::StatusOr<std::unique_ptr<TrainingJob>> job = make({});
   if (!job.ok()) return found;
   const int64_t batch = (*job)->batch();
   const TrainerOptions& options = (*job)->training().trainer;
   for (int64_t smaller = batch / 2; smaller >= 1; smaller /= 2) {
-    const std::optional<uint64_t> bytes = try_change("batch", absl::StrCat(smaller));
-    if (!bytes || *bytes <= limit) break;
+    if (!try_change("batch", absl::StrCat(smaller))) break;
   }
   for (int64_t more = 2 * options.micro_batches; more <= std::min(batch, kMaxMicroBatches); more *= 2) {
-    const std::optional<uint64_t> bytes = try_change("micro-batches", absl::StrCat(more));
-    if (!bytes || *bytes <= limit) break;
+    if (!try_change("micro-batches", absl::StrCat(more))) break;
   }
   if (options.precision == kF32) try_change("precision", "bf16");
   // A budget of what is left beside weights and state; it is not found if the graph can't keep within it.
