@@ -25,14 +25,11 @@
 namespace weft {
 namespace {
 
-// Returns the number of workers of each graph.
-int Threads(const TrainerOptions& options) { return options.threads > 0 ? static_cast<int>(options.threads) : Cores(); }
-
 // Adds the bytes of parameters and of graphs that have not been added before.
 class MemoryCounter {
  public:
-  MemoryCounter(const TrainerOptions& options, TrainingMemory* memory)
-      : threads_(static_cast<uint64_t>(Threads(options))), memory_(memory) {}
+  // `threads`: the number of workers of each graph.
+  MemoryCounter(int threads, TrainingMemory* memory) : threads_(static_cast<uint64_t>(threads)), memory_(memory) {}
 
   // `values`: the figure to which the graph's planned values are added.
   void AddGraph(const Graph& graph, uint64_t* values) {
@@ -64,24 +61,6 @@ double GraphSeconds(const Graph& graph, int threads) {
   return (graph.compiled().seconds() + kTaskSeconds * static_cast<double>(graph.compiled().tasks.size())) / threads;
 }
 
-TrainingCosts CostsOf(const TrainingPlan& plan) {
-  TrainingCosts costs;
-  const int threads = Threads(plan.options);
-  for (size_t i = 0; i < plan.step->graphs().size(); ++i) {
-    const StepGraph& graph = plan.step->graphs()[i];
-    const double seconds = GraphSeconds(graph.graph, threads);
-    if (i < plan.counts.training.size()) {
-      costs.training.push_back(seconds);
-    } else {
-      costs.others += graph.runs * seconds;
-    }
-  }
-  for (const std::optional<Graph>& graph : plan.evaluations) {
-    costs.evaluation.push_back(graph ? GraphSeconds(*graph, threads) : 0);
-  }
-  return costs;
-}
-
 }  // namespace
 
 int64_t CountEvaluations(const TrainerOptions& options, int64_t batches) {
@@ -104,17 +83,25 @@ absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job) {
   plan.memory.process = resident.now;
   plan.memory.highest = resident.highest;
   plan.memory.planned = plan.step->planned_bytes();
-  MemoryCounter counter(plan.options, &plan.memory);
+  const int threads = plan.options.threads > 0 ? static_cast<int>(plan.options.threads) : Cores();
+  MemoryCounter counter(threads, &plan.memory);
   for (size_t i = 0; i < plan.step->graphs().size(); ++i) {
+    const StepGraph& graph = plan.step->graphs()[i];
+    const bool of_program = i < plan.counts.training.size();
     uint64_t unused = 0;
-    const bool runs = i >= plan.counts.training.size() || plan.counts.training[i] > 0;
-    counter.AddGraph(plan.step->graphs()[i].graph, runs ? &plan.memory.values : &unused);
+    counter.AddGraph(graph.graph, of_program && plan.counts.training[i] == 0 ? &unused : &plan.memory.values);
+    const double seconds = GraphSeconds(graph.graph, threads);
+    if (of_program) {
+      plan.costs.training.push_back(seconds);
+    } else {
+      plan.costs.others += graph.runs * seconds;
+    }
   }
   for (const ParameterSpec& buffer : plan.step->buffers()) counter.AddParameter(buffer);
   for (const std::optional<Graph>& graph : plan.evaluations) {
     if (graph) counter.AddGraph(*graph, &plan.memory.evaluation);
+    plan.costs.evaluation.push_back(graph ? GraphSeconds(*graph, threads) : 0);
   }
-  plan.costs = CostsOf(plan);
   return plan;
 }
 
