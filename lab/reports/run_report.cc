@@ -285,13 +285,8 @@ void RunReport::AddLine(const nlohmann::json& line, Run* run) {
       (key == "tokens" ? run->tokens : run->seconds).push_back(point);
       continue;
     }
-    auto& figures = run->figures;
-    auto found = std::find_if(figures.begin(), figures.end(), [&k = key](const auto& each) { return each.first == k; });
-    if (found == figures.end()) {
-      if (figures.size() == kMaxFigures) continue;
-      found = figures.emplace(figures.end(), key, Curve());
-    }
-    found->second.push_back(point);
+    if (run->figures.size() == kMaxFigures && run->figures.count(key) == 0) continue;
+    run->figures[key].push_back(point);
   }
 }
 

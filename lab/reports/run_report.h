@@ -72,7 +72,7 @@ class RunReport {
     std::string folder;
     nlohmann::ordered_json config;
     JsonLines metrics, insights;
-    std::vector<std::pair<std::string, Curve>> figures;  // by key of metrics.jsonl, in the order of appearance
+    nlohmann::ordered_map<std::string, Curve> figures;  // by key of metrics.jsonl, in the order of appearance
     Curve tokens, seconds;
     int64_t step = -1;     // of the last line; -1: there is no line
     int64_t skipped = 0;   // steps that changed no weight
