@@ -23,7 +23,6 @@
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/checkpoint.h"
 #include "weft/train/run/progress.h"
-#include "weft/train/run/state_pieces.h"
 
 namespace weft {
 namespace {

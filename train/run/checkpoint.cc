@@ -16,7 +16,6 @@
 #include "weft/base/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/train/run/build_info.h"
-#include "weft/train/run/state_pieces.h"
 
 namespace weft {
 namespace {

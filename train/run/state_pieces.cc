@@ -1,5 +1,4 @@
-#include "weft/train/run/state_pieces.h"
-
+// This file has the state files of ranks that divide the optimizer's states.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include "weft/core/safetensors.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/formats/run_folder.h"
+#include "weft/train/run/checkpoint.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,4 @@
 // Tests that checkpoints whose states are cut into pieces can be loaded with other pieces.
-#include "weft/train/run/state_pieces.h"
-
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -10,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/run_folder.h"
+#include "weft/train/run/checkpoint.h"
 
 namespace weft {
 namespace {
