@@ -183,8 +183,8 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckNotGiven(
       flags.given, {"truncate", "pairs", "format", "header", "text-column", "text-pair-column", "label-column"},
       NoUse("a BERT that guesses masked tokens")));
-  const MaskedTokensOptions options = {.fraction = flags.masked, .seed = flags.seed, .runtime = flags.runtime};
-  WEFT_ASSIGN_OR_RETURN(const ClassScore score, UsageError(EvaluateMaskedTokens(bert, flags.files, options)));
+  WEFT_ASSIGN_OR_RETURN(const ClassScore score,
+                        UsageError(EvaluateMaskedTokens(bert, flags.files, flags.masked, flags.seed, flags.runtime)));
   return ScoreFigures(score, "masked_tokens", "masked token");
 }
 

@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "weft/graph/graph.h"
 #include "weft/train/jobs/job.h"
-#include "weft/train/loop/trainer_options.h"
+#include "weft/train/loop/options.h"
 #include "weft/train/step/training_step.h"
 
 namespace weft {

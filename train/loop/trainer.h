@@ -28,7 +28,7 @@
 #include "weft/train/loop/evaluator.h"
 #include "weft/train/loop/history.h"
 #include "weft/train/loop/interrupt.h"
-#include "weft/train/loop/trainer_options.h"
+#include "weft/train/loop/options.h"
 #include "weft/train/run/metrics.h"
 #include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
