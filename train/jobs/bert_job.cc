@@ -71,10 +71,7 @@ class BertJob final : public TrainingJob {
     };
     table = InGroup("Training", std::move(table));
     Append(model_.Table(), &table);
-    Append(tokenizer_.Table(), &table);
-    Append(AdapterRows(), &table);
-    Append(TrainingHyperparameters(&training_), &table);
-    return table;
+    return WithSharedRows(std::move(table));
   }
 
   absl::Status Prepare(Parameters* /*parameters*/) override {

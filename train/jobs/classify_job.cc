@@ -53,10 +53,7 @@ class ClassifyJob final : public BucketJob {
                      {.choices = {"first", "mean"}, .group = "Model"}});
     table.push_back({"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}});
     Append(model_.Table(), &table);
-    Append(tokenizer_.Table(), &table);
-    Append(AdapterRows(), &table);
-    Append(TrainingHyperparameters(&training_), &table);
-    return table;
+    return WithSharedRows(std::move(table));
   }
 
   absl::Status Check(const RunDirectory* resumed) override {

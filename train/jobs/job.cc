@@ -48,6 +48,13 @@ Hyperparameters TrainingJob::AdapterRows() {
       });
 }
 
+Hyperparameters TrainingJob::WithSharedRows(Hyperparameters rows) {
+  if (text_tokenizer_ != nullptr) Append(text_tokenizer_->Table(), &rows);
+  Append(AdapterRows(), &rows);
+  Append(TrainingHyperparameters(&training_), &rows);
+  return rows;
+}
+
 absl::Status TrainingJob::Check(const RunDirectory* resumed) {
   if (resumed != nullptr && text_tokenizer_ != nullptr) text_tokenizer_->set_run(resumed->path());
   for (const Hyperparameter& row : Table()) {

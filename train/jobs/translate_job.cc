@@ -96,10 +96,7 @@ class TranslateJob final : public BucketJob {
     Hyperparameters table = InGroup("Data", data);
     Append(model_.Table(), &table);
     Append(InGroup("Training", training), &table);
-    Append(tokenizer_.Table(), &table);
-    Append(AdapterRows(), &table);
-    Append(TrainingHyperparameters(&training_), &table);
-    return table;
+    return WithSharedRows(std::move(table));
   }
 
   absl::Status Check(const RunDirectory* resumed) override {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -81,9 +82,7 @@ class VitJob final : public BucketJob {
     Hyperparameters table = InGroup("Data", data);
     Append(model_.Table(), &table);
     Append(InGroup("Training", training), &table);
-    Append(AdapterRows(), &table);
-    Append(TrainingHyperparameters(&training_), &table);
-    return table;
+    return WithSharedRows(std::move(table));
   }
 
   absl::Status Check(const RunDirectory* resumed) override {
