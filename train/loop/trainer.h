@@ -69,7 +69,6 @@ class Trainer {
  private:
   Trainer(const TrainerOptions& options, TrainingTask* task, Parameters* parameters, const RunDirectory* run)
       : options_(options), task_(task), parameters_(parameters), run_(run) {}
-  absl::StatusOr<std::string> FindCheckpoints() const;
   absl::Status LoadStep(int64_t step);
   absl::Status OpenLog();
   absl::Status AddInsights();
@@ -84,7 +83,6 @@ class Trainer {
   absl::Status WriteFiles(bool begun);
   absl::Status RestoreFiles() const;
   absl::Status SaveBest() const;
-  absl::Status WriteBest() const;
   absl::Status SaveDivided(const std::string& path) const;
   absl::Status CheckWeights() const;
   absl::Status ExplainSkipping(const StepResult& result);

@@ -36,13 +36,6 @@ void WarnOfOtherBits(const CheckpointInfo& info) {
 
 }  // namespace
 
-// Returns the steps of the checkpoints as "1000 500", the newest first.
-absl::StatusOr<std::string> Trainer::FindCheckpoints() const {
-  const std::string checkpoints = run_->File("checkpoints");
-  WEFT_RETURN_IF_ERROR(TidyCheckpoints(checkpoints));
-  return absl::StrJoin(ListCheckpoints(checkpoints), " ");
-}
-
 // Loads the checkpoint of `step`. Returns FailedPrecondition if it has other data or another seed.
 absl::Status Trainer::LoadStep(int64_t step) {
   const std::string checkpoints = run_->File("checkpoints");
@@ -66,7 +59,11 @@ absl::Status Trainer::LoadStep(int64_t step) {
 
 absl::StatusOr<bool> Trainer::Resume() {
   const Ranks& ranks = options_.ranks;
-  WEFT_ASSIGN_OR_RETURN(const std::string steps, ResultOfFirst(ranks, [&] { return FindCheckpoints(); }));
+  // The steps of the checkpoints as "1000 500", the newest first.
+  WEFT_ASSIGN_OR_RETURN(const std::string steps, ResultOfFirst(ranks, [&]() -> absl::StatusOr<std::string> {
+                          WEFT_RETURN_IF_ERROR(TidyCheckpoints(run_->File("checkpoints")));
+                          return absl::StrJoin(ListCheckpoints(run_->File("checkpoints")), " ");
+                        }));
   absl::Status first_error;
   for (const absl::string_view text : absl::StrSplit(steps, ' ', absl::SkipEmpty())) {
     int64_t step = 0;
@@ -212,17 +209,15 @@ absl::Status Trainer::SaveDivided(const std::string& path) const {
   return OnFirst(ranks, [&] { return status; });
 }
 
+// Saves the weights that the metric measured: the averages if its name begins with "ema_".
 absl::Status Trainer::SaveBest() const {
-  if (!training_step_->divided().empty()) return SaveDivided(run_->File(kBestWeights));
-  return OnFirst(options_.ranks, [&] { return WriteBest(); });
-}
-
-// Writes the weights that the metric measured: the averages if its name begins with "ema_".
-absl::Status Trainer::WriteBest() const {
-  WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
   const std::string path = run_->File(kBestWeights);
-  if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);
-  return WriteSafetensors(path, ModelOfAverages(*parameters_));
+  if (!training_step_->divided().empty()) return SaveDivided(path);
+  return OnFirst(options_.ranks, [&]() -> absl::Status {
+    WEFT_RETURN_IF_ERROR(run_->CheckStillThere());
+    if (!absl::StartsWith(options_.metric, "ema_")) return parameters_->Save(path, Parameters::kWeights);
+    return WriteSafetensors(path, ModelOfAverages(*parameters_));
+  });
 }
 
 }  // namespace weft
