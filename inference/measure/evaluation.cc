@@ -15,7 +15,6 @@
 #include "weft/core/random.h"
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
-#include "weft/inference/encode/bert_encoder.h"
 #include "weft/inference/runtime/sampling.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
