@@ -7,9 +7,6 @@
 //                         {{"Prints the ids of each line.", "weft tokenize --tokenizer=vocab.txt text.txt"}}},
 //                        std::make_shared<TokenizeFlags>(), Table, Tokenize, &TokenizeFlags::texts);
 //   }
-//
-// Exit codes: 0 means success. 2 means that no command is named, or that a flag, a key of a configuration, or a file
-// that one of them names can't be used. 1 means any other error.
 #ifndef WEFT_APPS_COMMANDS_H_
 #define WEFT_APPS_COMMANDS_H_
 

@@ -81,8 +81,8 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
   app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-Hyperparameter ModelRow(std::string help, std::string* model) {
-  return {"model", std::move(help), model, {.group = "Model", .type = "MODEL", .required = true}};
+Hyperparameter ModelRow(std::string help, std::string* model, const char* group) {
+  return {"model", std::move(help), model, {.group = group, .type = "MODEL", .required = true}};
 }
 
 Hyperparameter TruncateRow(bool* truncate, absl::string_view lines) {
@@ -92,8 +92,8 @@ Hyperparameter TruncateRow(bool* truncate, absl::string_view lines) {
           {.group = "Data"}};
 }
 
-Hyperparameter BatchRow(std::string help, int64_t* batch) {
-  return {"batch", std::move(help), batch, {.low = 1, .high = 4096, .group = "Run"}};
+Hyperparameter BatchRow(std::string help, int64_t* batch, const char* group) {
+  return {"batch", std::move(help), batch, {.low = 1, .high = 4096, .group = group}};
 }
 
 Hyperparameter WeightsRow(std::optional<DType>* weights) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,13 @@ int ExitCode(const absl::Status& status);
 // The flags that the command line has: the value of each as a text, by the flag's name without "--".
 using GivenFlags = std::map<std::string, std::string>;
 
+// What most commands that use a model take.
+struct ModelFlags {
+  std::string model;
+  std::vector<std::string> files;
+  GivenFlags given;
+};
+
 // Adds a command to `parent`. `name`: one word, or several, such as "train gpt", if the commands before the last word
 // exist. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
@@ -57,12 +65,12 @@ void AddFiles(CLI::App* app, std::vector<std::string>* files);
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type = "TEXT");
 // Returns the row of the flag --model, which is required.
-Hyperparameter ModelRow(std::string help, std::string* model);
+Hyperparameter ModelRow(std::string help, std::string* model, const char* group = "Model");
 // Returns the row of the flag --truncate, for texts that are `lines` in its help.
 Hyperparameter TruncateRow(bool* truncate, absl::string_view lines = "lines");
 // Return the rows of the flags --batch, --weights and --threads. --weights is the format in which memory holds the
 // weights.
-Hyperparameter BatchRow(std::string help, int64_t* batch);
+Hyperparameter BatchRow(std::string help, int64_t* batch, const char* group = "Run");
 Hyperparameter WeightsRow(std::optional<DType>* weights);
 Hyperparameter ThreadsRow(int64_t* threads);
 // Returns the row of the flag --special-tokens, for Tokenizer::ReadSpecial.
@@ -97,7 +105,7 @@ struct CommandTexts {
 // given, and returns `run(*flags)`.
 template <class Flags, class Table, class Run>
 Command MakeCommand(CLI::App* parent, const std::string& name, CommandTexts texts, std::shared_ptr<Flags> flags,
-                    Table table, Run run, std::vector<std::string> Flags::*files = nullptr) {
+                    Table table, Run run, std::vector<std::string> std::type_identity_t<Flags>::*files = nullptr) {
   CLI::App* const app = AddCommand(parent, name, texts.about);
   AddFlags(app, table(flags.get()), &flags->given);
   if (files != nullptr) AddFiles(app, &(flags.get()->*files));

@@ -63,10 +63,8 @@ Hyperparameters ConvertRows(Hyperparameter model, ConvertOptions* options) {
 Hyperparameters ImportTable(ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   return ConvertRows(
-      {"model",
-       "a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of llama2.c, or a run's folder",
-       &options.model,
-       {.type = "MODEL", .required = true}},
+      ModelRow("a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of llama2.c, or a run's folder",
+               &options.model, ""),
       &options);
 }
 

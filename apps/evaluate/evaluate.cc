@@ -1,6 +1,5 @@
 // `weft evaluate` measures a model on data and prints figures, such as loss, that depend on the model's family. The
 // figures of translations are in translations.cc.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -70,10 +69,8 @@ Hyperparameters Table(EvaluateFlags* flags) {
        {.low = 0, .high = 1024}},
       {"lowercase", "ignore case when translations are compared", &flags->lowercase},
       {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->truncate},
-      {"batch",
-       "maximum number of examples computed at once; the figures do not depend on it",
-       &flags->runtime.batch,
-       {.low = 1, .high = 4096}},
+      BatchRow("maximum number of examples computed at once; the figures do not depend on it", &flags->runtime.batch,
+               ""),
       {"json", "print one JSON object", &flags->json},
       SpecialTokensRow(&flags->special_tokens),
       WeightsRow(&flags->runtime.weights),

@@ -15,8 +15,8 @@
 
 namespace weft {
 
-struct EvaluateFlags {
-  std::string model, tokenizer, labels, source, references, translations, baseline;
+struct EvaluateFlags : ModelFlags {
+  std::string tokenizer, labels, source, references, translations, baseline;
   double masked = 0.15;
   uint64_t seed = 1;
   int64_t beam = 0, stride = 0, resamples = 1000;
@@ -25,8 +25,6 @@ struct EvaluateFlags {
   bool lowercase = false, truncate = false, json = false;
   LabelledDataOptions data;
   bool pairs = false;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 struct Figure {

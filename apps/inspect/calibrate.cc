@@ -18,7 +18,6 @@
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/network.h"
 #include "weft/lab/timed_step.h"
-#include "weft/train/loop/options.h"
 
 namespace weft {
 namespace {

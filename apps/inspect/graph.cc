@@ -2,7 +2,6 @@
 // with the options of the command line.
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"

@@ -23,10 +23,7 @@ struct LexiconFlags {
 
 Hyperparameters Table(LexiconFlags* flags) {
   return {
-      {"model",
-       "the model whose tokenizers split the texts, as for weft translate",
-       &flags->model,
-       {.type = "MODEL", .required = true}},
+      ModelRow("the model whose tokenizers split the texts, as for weft translate", &flags->model, ""),
       {"source", "a file of sentences, one a line", &flags->texts.source, {.type = "FILE", .required = true}},
       {"target", "the file of their translations", &flags->texts.target, {.type = "FILE", .required = true}},
       {"out", "the file to write", &flags->out, {.type = "FILE", .required = true}},

@@ -14,7 +14,6 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/help.h"
 #include "weft/base/file.h"
-#include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/jobs/job_list.h"

@@ -20,7 +20,6 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/printing.h"
 #include "weft/apps/train/read_job.h"
-#include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/distributed/connect_messenger.h"

@@ -20,12 +20,9 @@
 namespace weft {
 namespace {
 
-struct ClassifyFlags {
-  std::string model;
+struct ClassifyFlags : ModelFlags {
   bool scores = false;
   BertEncoderOptions options;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 Hyperparameters Table(ClassifyFlags* flags) {

@@ -16,12 +16,9 @@
 namespace weft {
 namespace {
 
-struct EmbedFlags {
-  std::string model;
+struct EmbedFlags : ModelFlags {
   std::string prompt_name;
   BertEncoderOptions encoder;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 Hyperparameters Table(EmbedFlags* flags) {

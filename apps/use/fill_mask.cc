@@ -18,12 +18,9 @@
 namespace weft {
 namespace {
 
-struct FillMaskFlags {
-  std::string model;
+struct FillMaskFlags : ModelFlags {
   int64_t top_k = 5;
   BertEncoderOptions encoder;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 Hyperparameters Table(FillMaskFlags* flags) {

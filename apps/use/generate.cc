@@ -23,14 +23,12 @@
 namespace weft {
 namespace {
 
-struct GenerateFlags {
-  std::string model, prompt;
+struct GenerateFlags : ModelFlags {
+  std::string prompt;
   TextGeneratorOptions options = {
       .generate = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 500},
   };
   bool json = false;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 // Sets `stops` to `text`, or to the texts of a JSON array.

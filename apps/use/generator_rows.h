@@ -30,7 +30,6 @@ inline constexpr size_t kSamplingFlags = 5, kTextFlags = 9;
 inline constexpr const char* kNotWithBeam[] = {"temperature",        "top-k", "top-p",    "min-p",
                                                "typical-p",          "seed",  "logprobs", "logit-bias",
                                                "repetition-penalty", "draft", "batch",    "draft-model"};
-// flags of the execution
 
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
 // Prints a note on stderr for each setting in these files that the command does not use. `beams`: whether the command

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -23,14 +22,11 @@
 namespace weft {
 namespace {
 
-struct TranslateFlags {
-  std::string model;
+struct TranslateFlags : ModelFlags {
   LineTranslatorOptions options = {.search = {.beam = 4}};
   std::optional<std::vector<std::string>> end_tokens;
   std::optional<bool> special_tokens;
   bool scores = false;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 Hyperparameters Table(TranslateFlags* flags) {

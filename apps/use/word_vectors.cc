@@ -19,13 +19,10 @@
 namespace weft {
 namespace {
 
-struct WordVectorsFlags {
-  std::string model;
+struct WordVectorsFlags : ModelFlags {
   std::string word;
   BertEncoderOptions encoder;
   bool vectors = false;
-  std::vector<std::string> files;
-  GivenFlags given;
 };
 
 Hyperparameters Table(WordVectorsFlags* flags) {
