@@ -116,11 +116,6 @@ std::vector<TaskCost> RankScaling::Costs(const Graph& graph) {
   return TaskCosts(graph, costs_.TaskSeconds(graph), options_.cache_bytes);
 }
 
-double RankScaling::Alone(const Graph& graph) {
-  return Simulate(graph.compiled().schedule, Costs(graph), kCriticalPath, MachineOf(options_.sharing, options_.workers))
-      .makespan;
-}
-
 absl::StatusOr<int> RankScaling::BusiestRank(int ranks) const {
   const int64_t micro_batches = StepOf(0, ranks).micro_batches;
   std::vector<IndexRange> ranges;
@@ -152,6 +147,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
     WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), RankStep::Plan(StepOf(rank, ranks)));
   }
   RanksPrediction prediction = {.ranks = ranks, .micro_batches = StepOf(0, ranks).micro_batches};
+  const SimulatedMachine machine = MachineOf(options_.sharing, options_.workers);
   std::vector<std::vector<SimulatedRank>> stages;  // by graph with messages: this graph on each simulated rank
   std::vector<Graph> graphs;                       // own the schedules of the stages
   double slowest = 0;                              // maximum over ranks: seconds of the graphs without messages
@@ -162,7 +158,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
       const Graph& graph = graphs.emplace_back(options_.reuse ? step->graph(part) : WithoutReuse(step->graph(part)));
       const CompiledGraph& compiled = graph.compiled();  // stays where it is when `graphs` grows
       if (!part.has_messages) {
-        alone += part.runs * Alone(graph);
+        alone += part.runs * Simulate(compiled.schedule, Costs(graph), kCriticalPath, machine).makespan;
         continue;
       }
       if (stages.size() == stage) stages.emplace_back();
@@ -172,8 +168,7 @@ absl::StatusOr<RanksPrediction> RankScaling::Predict(int ranks) {
   }
   prediction.seconds = slowest;
   for (const std::vector<SimulatedRank>& stage : stages) {
-    const Simulation simulation =
-        SimulateRanks(stage, options_.network, kCriticalPath, MachineOf(options_.sharing, options_.workers));
+    const Simulation simulation = SimulateRanks(stage, options_.network, kCriticalPath, machine);
     prediction.seconds += simulation.makespan;
     prediction.communication += simulation.communication;
     prediction.hidden += simulation.hidden;

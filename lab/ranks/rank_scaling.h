@@ -116,8 +116,6 @@ class RankScaling {
 
  private:
   RankStepOptions StepOf(int rank, int ranks) const;
-  // Returns the simulated seconds of a graph without messages.
-  double Alone(const Graph& graph);
   // Returns the rank to simulate if not all ranks are simulated.
   absl::StatusOr<int> BusiestRank(int ranks) const;
   std::vector<TaskCost> Costs(const Graph& graph);
