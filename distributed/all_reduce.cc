@@ -274,7 +274,7 @@ Var AllReduce::Norm(absl::Span<const std::vector<WeightPiece>> weights, absl::Sp
                     VarSpan gradients, VarList* updates) const {
   Tape* const tape = gradients[0].tape;
   const DType dtype = gradients[0].dtype();
-  std::vector<IndexRange> parts(static_cast<size_t>(size()));  // by rank: its elements of the state
+  std::vector<IndexRange> parts(owners_.size());  // by rank: its elements of the state
   for (size_t i = 0; i < weights.size(); ++i) {
     for (const WeightPiece& piece : weights[i]) {
       parts[static_cast<size_t>(piece.owner)].end += BlocksOf(types[i].shape, piece.rows);

@@ -49,8 +49,6 @@ class AllReduce {
   static absl::StatusOr<AllReduce> Create(absl::Span<const IndexRange> ranges, int rank,
                                           int64_t bucket_bytes = kBucketBytes);
 
-  int rank() const { return rank_; }
-  int size() const { return static_cast<int>(owners_.size()); }
   // Returns the blocks of this rank, from left to right.
   const std::vector<IndexRange>& blocks() const { return doubling_.blocks; }
   // Returns the number of the bucket of Record to which messages with `tag` belong.
