@@ -26,7 +26,7 @@
 #include "weft/core/parameters.h"
 #include "weft/core/program.h"
 #include "weft/core/tape.h"
-#include "weft/distributed/all_reduce.h"
+#include "weft/distributed/piece_name.h"
 #include "weft/distributed/ranks.h"
 
 namespace weft {
