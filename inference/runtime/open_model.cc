@@ -27,6 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+constexpr int32_t kText = -1;  // stands for a text in the tokens of an input format: no token has this id
 
 // Reads the tokens of one side, "source" or "target", from CTranslate2's lists. Returns null if there is no list.
 absl::StatusOr<std::shared_ptr<Tokenizer>> ReadTokenList(const std::string& folder, const std::string& side,
@@ -177,10 +178,9 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
 }
 
 std::pair<std::vector<int32_t>, std::vector<int32_t>> TokensAround(const Tokenizer& tokenizer) {
-  constexpr int32_t kText = -1;  // no token has this id
   const std::vector<int32_t> format = tokenizer.Wrap({kText}).ids;
   const auto text = absl::c_find(format, kText);
-  return {{format.begin(), text}, {text + 1, format.end()}};
+  return {{format.begin(), text}, {text == format.end() ? text : text + 1, format.end()}};
 }
 
 absl::StatusOr<std::vector<int32_t>> BeginningOfText(const Tokenizer& tokenizer, std::optional<int32_t> begin) {
@@ -216,7 +216,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
   if (ids.empty()) return BeginningOfText(tokenizer, gpt.settings.begin);
   ids = tokenizer.Wrap(ids).ids;
   // An end token with which the prompt itself ends stays.
-  const bool adds_end = !TokensAround(tokenizer).second.empty() && ids.back() == tokenizer.special_tokens().end;
+  const bool adds_end = tokenizer.Wrap({kText}).ids.back() != kText && ids.back() == tokenizer.special_tokens().end;
   if (adds_end && !gpt.settings.published) ids.pop_back();
   return ids;
 }

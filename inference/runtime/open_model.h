@@ -43,7 +43,8 @@ struct OpenedGpt {
 // Opens a GPT in any format that ReadModel reads. `tokenizer`: the path of the tokenizer; empty: TokenizerOf(path).
 // Returns InvalidArgument if the tokenizer does not fit the model (CheckVocabulary).
 absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& tokenizer);
-// Returns the special tokens that the tokenizer's format puts before and after a text.
+// Returns the special tokens that the tokenizer's format puts before and after a text. If the format leaves the text
+// out, all of them come before it.
 std::pair<std::vector<int32_t>, std::vector<int32_t>> TokensAround(const Tokenizer& tokenizer);
 // Returns the tokens with which a new text begins, at least one. If the tokenizer's format has none, returns `begin`,
 // which a model's files may name. Without it, returns the tokenizer's own begin or end token, the tokens of a newline
