@@ -107,23 +107,10 @@ std::string ReplaceInvalidUtf8(absl::string_view text, std::string* rest) {
 
 std::string Describe(int32_t code_point) {
   const std::string code = absl::StrFormat("U+%04X", code_point);
-  switch (utf8proc_category(code_point)) {
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-      return code;
-    case UTF8PROC_CATEGORY_ZS:
-      return code_point == ' ' ? absl::StrCat(code, " ' '") : code;
-    default:
-      return absl::StrCat(code, " '", ToUtf8(code_point), "'");
-  }
+  const bool invisible = utf8proc_category(code_point) == UTF8PROC_CATEGORY_CN ||
+                         IsBetween(code_point, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME) ||
+                         IsBetween(code_point, UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_CO);
+  return invisible && code_point != ' ' ? code : absl::StrCat(code, " '", ToUtf8(code_point), "'");
 }
 
 bool IsLetter(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO); }
