@@ -69,20 +69,10 @@ Json Normalizer(const BertNormalizer& normalizer) {
           {"lowercase", normalizer.lowercase}};
 }
 
-struct Sections {
-  Json added_tokens, normalizer, pre_tokenizer, post_processor, decoder, model;
-};
-
-std::string Write(const Sections& sections) {
-  const Json json = {{"version", "1.0"},
-                     {"truncation", nullptr},
-                     {"padding", nullptr},
-                     {"added_tokens", sections.added_tokens},
-                     {"normalizer", sections.normalizer},
-                     {"pre_tokenizer", sections.pre_tokenizer},
-                     {"post_processor", sections.post_processor},
-                     {"decoder", sections.decoder},
-                     {"model", sections.model}};
+// Returns the text of a file with `sections` after the keys that are the same in all files.
+std::string Write(const Json& sections) {
+  Json json = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
+  json.update(sections);
   return json.dump(2) + "\n";
 }
 
@@ -99,21 +89,22 @@ std::string WriteTokenizerJson(const BpeModel& model) {
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
-  return Write({.added_tokens = AddedTokens(model.special),
-                .normalizer = nullptr,
-                .pre_tokenizer = ByteLevel(model.prefix_space),
-                .post_processor = PostProcessor(model, ByteLevel(model.prefix_space)),
-                .decoder = ByteLevel(model.prefix_space),
-                .model = {{"type", "BPE"},
-                          {"dropout", nullptr},
-                          {"unk_token", model.unknown ? Json(model.vocabulary.token(*model.unknown)) : Json()},
-                          {"continuing_subword_prefix", nullptr},
-                          {"end_of_word_suffix", nullptr},
-                          {"fuse_unk", model.fuse_unknown},
-                          {"byte_fallback", false},
-                          {"ignore_merges", model.whole_words},
-                          {"vocab", vocabulary},
-                          {"merges", merges}}});
+  return Write({{"added_tokens", AddedTokens(model.special)},
+                {"normalizer", nullptr},
+                {"pre_tokenizer", ByteLevel(model.prefix_space)},
+                {"post_processor", PostProcessor(model, ByteLevel(model.prefix_space))},
+                {"decoder", ByteLevel(model.prefix_space)},
+                {"model",
+                 {{"type", "BPE"},
+                  {"dropout", nullptr},
+                  {"unk_token", model.unknown ? Json(model.vocabulary.token(*model.unknown)) : Json()},
+                  {"continuing_subword_prefix", nullptr},
+                  {"end_of_word_suffix", nullptr},
+                  {"fuse_unk", model.fuse_unknown},
+                  {"byte_fallback", false},
+                  {"ignore_merges", model.whole_words},
+                  {"vocab", vocabulary},
+                  {"merges", merges}}}});
 }
 
 std::string WriteTokenizerJson(const WordPieceModel& model) {
@@ -123,16 +114,17 @@ std::string WriteTokenizerJson(const WordPieceModel& model) {
   if (model.decoder_prefix) {
     decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
   }
-  return Write({.added_tokens = AddedTokens(model.special),
-                .normalizer = Normalizer(model.normalizer),
-                .pre_tokenizer = {{"type", "BertPreTokenizer"}},
-                .post_processor = PostProcessor(model, nullptr),
-                .decoder = decoder,
-                .model = {{"type", "WordPiece"},
-                          {"unk_token", model.unknown},
-                          {"continuing_subword_prefix", model.prefix},
-                          {"max_input_chars_per_word", model.max_word_length},
-                          {"vocab", vocabulary}}});
+  return Write({{"added_tokens", AddedTokens(model.special)},
+                {"normalizer", Normalizer(model.normalizer)},
+                {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+                {"post_processor", PostProcessor(model, nullptr)},
+                {"decoder", decoder},
+                {"model",
+                 {{"type", "WordPiece"},
+                  {"unk_token", model.unknown},
+                  {"continuing_subword_prefix", model.prefix},
+                  {"max_input_chars_per_word", model.max_word_length},
+                  {"vocab", vocabulary}}}});
 }
 
 }  // namespace weft
