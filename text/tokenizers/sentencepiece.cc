@@ -2,7 +2,6 @@
 // The special tokens are the model's control tokens and its unknown token. Join decodes the runs of tokens between
 // control tokens.
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,8 +11,6 @@
 
 namespace weft {
 namespace {
-
-std::string_view View(absl::string_view text) { return {text.data(), text.size()}; }
 
 std::optional<int32_t> Optional(int32_t id) { return id < 0 ? std::nullopt : std::optional<int32_t>(id); }
 
@@ -45,7 +42,7 @@ class SentencePieceTokenizer final : public Tokenizer {
  protected:
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
-    return model_.Encode(View(text));
+    return model_.Encode({text.data(), text.size()});
   }
   std::string Join(absl::Span<const int32_t> ids) const override {
     std::string text;
@@ -69,7 +66,8 @@ class SentencePieceTokenizer final : public Tokenizer {
 
 Loaded Create(absl::string_view contents) {
   SentencePieceModel model;
-  if (const std::string problem = model.Load(View(contents)); !problem.empty()) return InvalidArgument(problem);
+  const std::string problem = model.Load({contents.data(), contents.size()});
+  if (!problem.empty()) return InvalidArgument(problem);
   return std::make_unique<SentencePieceTokenizer>(std::move(model));
 }
 
