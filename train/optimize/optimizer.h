@@ -172,39 +172,25 @@ class Optimizer {
 
 // AdamW (Loshchilov and Hutter, 2019). Weight decay applies to tensors of rank 2 and more. The states are
 // "adamw.m.NAME", "adamw.v.NAME" and "adamw.step".
-struct AdamW : Optimizer {
-  explicit AdamW(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adamw"), settings) {}
-};
+inline Optimizer AdamW(const OptimizerSettings& settings) { return {*FindOptimizer("adamw"), settings}; }
 // Adam (Kingma and Ba, 2015). Weight decay applies to all weights and is added to the gradient. The states are
 // "adam.m.NAME", "adam.v.NAME" and "adam.step".
-struct Adam : Optimizer {
-  explicit Adam(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adam"), settings) {}
-};
+inline Optimizer Adam(const OptimizerSettings& settings) { return {*FindOptimizer("adam"), settings}; }
 // SGD with momentum, and Nesterov's variant. Its state is "sgd.m.NAME".
-struct Sgd : Optimizer {
-  explicit Sgd(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("sgd"), settings) {}
-};
+inline Optimizer Sgd(const OptimizerSettings& settings) { return {*FindOptimizer("sgd"), settings}; }
 // Adagrad (Duchi et al., 2011). Its states are "adagrad.sum.NAME" and "adagrad.step".
-struct Adagrad : Optimizer {
-  explicit Adagrad(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adagrad"), settings) {}
-};
+inline Optimizer Adagrad(const OptimizerSettings& settings) { return {*FindOptimizer("adagrad"), settings}; }
 // Lion (Chen et al., 2023). Weight decay applies to tensors of rank 2 and more. The state is "lion.m.NAME".
-struct Lion : Optimizer {
-  explicit Lion(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("lion"), settings) {}
-};
+inline Optimizer Lion(const OptimizerSettings& settings) { return {*FindOptimizer("lion"), settings}; }
 // Muon (Jordan et al., 2024) for matrices, and AdamW for embeddings, output layers and vectors, at the rate times
 // `adamw_rate`. Embeddings and output layers are recognised by their names, such as "wte.weight" and "lm_head.weight",
 // or by ParameterGroup::adamw. Weight decay applies to tensors of rank 2 and more. The states are "muon.m.NAME", for
 // AdamW also "muon.v.NAME", and "muon.step".
-struct Muon : Optimizer {
-  explicit Muon(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("muon"), settings) {}
-};
+inline Optimizer Muon(const OptimizerSettings& settings) { return {*FindOptimizer("muon"), settings}; }
 // Adafactor (Shazeer and Stern, 2018) without momentum, whose states take little memory. Weight decay applies to
 // tensors of rank 2 and more. These tensors have the states "adafactor.row.NAME" and "adafactor.column.NAME", and any
 // other weight has the state "adafactor.v.NAME". The state "adafactor.step" counts the updates.
-struct Adafactor : Optimizer {
-  explicit Adafactor(const OptimizerSettings& settings) : Optimizer(*FindOptimizer("adafactor"), settings) {}
-};
+inline Optimizer Adafactor(const OptimizerSettings& settings) { return {*FindOptimizer("adafactor"), settings}; }
 
 }  // namespace weft
 
