@@ -9,17 +9,15 @@
 namespace weft {
 namespace {
 
-VarList UpdateAdamW(const UpdateInputs& in) {
+// Records AdamWUpdate or AdamUpdate.
+VarList UpdateWithMoments(decltype(&AdamWUpdate) update, const UpdateInputs& in, Var rate) {
   const OptimizerSettings& s = in.settings;
-  return AdamWUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
-                     {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
+  return update(in.weight, in.states[0], in.states[1], in.gradient, rate, in.scale, in.step,
+                {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
 }
 
-VarList UpdateAdam(const UpdateInputs& in) {
-  const OptimizerSettings& s = in.settings;
-  return AdamUpdate(in.weight, in.states[0], in.states[1], in.gradient, in.rate, in.scale, in.step,
-                    {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
-}
+VarList UpdateAdamW(const UpdateInputs& in) { return UpdateWithMoments(AdamWUpdate, in, in.rate); }
+VarList UpdateAdam(const UpdateInputs& in) { return UpdateWithMoments(AdamUpdate, in, in.rate); }
 
 VarList UpdateSgd(const UpdateInputs& in) {
   return SgdUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
@@ -38,10 +36,7 @@ VarList UpdateLion(const UpdateInputs& in) {
 
 VarList UpdateMuon(const UpdateInputs& in) {
   const OptimizerSettings& s = in.settings;
-  if (!in.is_hidden_matrix) {
-    return AdamWUpdate(in.weight, in.states[0], in.states[1], in.gradient, Scale(in.rate, *s.adamw_rate), in.scale,
-                       in.step, {*s.beta1, *s.beta2, *s.epsilon, in.weight_decay});
-  }
+  if (!in.is_hidden_matrix) return UpdateWithMoments(AdamWUpdate, in, Scale(in.rate, *s.adamw_rate));
   return MuonUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
                     {*s.momentum, in.weight_decay, *s.nesterov});
 }
