@@ -23,10 +23,11 @@ struct ScheduledSampling {
   double At(int64_t step) const;  // the fraction of the inputs to replace in a step; the first step is 0
 };
 
-inline constexpr struct {
+struct SamplingSchedule {
   const char* name;
   double (*fraction)(const ScheduledSampling& s, double step);
-} kSamplingSchedules[] = {
+};
+inline constexpr SamplingSchedule kSamplingSchedules[] = {
     {"none", [](const ScheduledSampling&, double) { return 0.0; }},
     {"constant", [](const ScheduledSampling& s, double) { return s.rate; }},
     {"linear", [](const ScheduledSampling& s, double step) { return s.rate * std::min(1.0, step / s.steps); }},
@@ -37,7 +38,7 @@ inline constexpr struct {
 };
 
 inline double ScheduledSampling::At(int64_t step) const {
-  for (const auto& row : kSamplingSchedules) {
+  for (const SamplingSchedule& row : kSamplingSchedules) {
     if (row.name == schedule) return row.fraction(*this, static_cast<double>(step));
   }
   return 0;
