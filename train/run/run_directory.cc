@@ -237,17 +237,13 @@ absl::StatusOr<std::vector<std::string>> RunDirectory::RestoreFiles() const {
 
 absl::Status RunDirectory::Begin(const nlohmann::ordered_json& config) {
   WEFT_ASSIGN_OR_RETURN(path_, ResultOfFirst(options_.ranks, [&]() -> absl::StatusOr<std::string> {
-                          WEFT_RETURN_IF_ERROR(BeginAlone());
+                          if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
+                          WEFT_RETURN_IF_ERROR(Clear());
+                          // The configuration of an overwritten run does not count.
+                          if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();
                           return path_;
                         }));
   return SetConfig(config);
-}
-
-absl::Status RunDirectory::BeginAlone() {
-  if (!exists_) WEFT_RETURN_IF_ERROR(MakeFolder());
-  WEFT_RETURN_IF_ERROR(Clear());
-  if (!options_.resume) config_ = std::make_shared<nlohmann::ordered_json>();  // an overwritten run's does not count
-  return absl::OkStatus();
 }
 
 absl::Status RunDirectory::SetConfig(const nlohmann::ordered_json& config) {

@@ -70,7 +70,6 @@ class RunDirectory {
  private:
   explicit RunDirectory(const RunDirectoryOptions& options);
   absl::Status FindAlone();
-  absl::Status BeginAlone();
   absl::Status Inspect();
   absl::Status MakeFolder();
   absl::Status Lock();
