@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
+#include "weft/models/options.h"
 
 namespace weft {
 namespace {
