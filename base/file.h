@@ -6,7 +6,6 @@
 #define WEFT_BASE_FILE_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>

@@ -6,8 +6,8 @@
 //   WEFT_ASSIGN_OR_RETURN(const RandomAccessFile tokens, RandomAccessFile::Open("tokens-00000.bin"));
 //   WEFT_RETURN_IF_ERROR(tokens.Read(begin, size, bytes));
 //
-// The errors of Open are NotFound if the file is missing, InvalidArgument if it is a folder or not a regular file, and
-// otherwise the reason that the system gives.
+// Open returns NotFound if the file is missing, and InvalidArgument if it is a folder or not a regular file. Otherwise
+// its error is the reason that the system gives.
 #ifndef WEFT_BASE_REGULAR_FILE_H_
 #define WEFT_BASE_REGULAR_FILE_H_
 

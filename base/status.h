@@ -1,5 +1,5 @@
 // Errors that a caller can cause are absl::Status. WEFT_CHECK stops the program at errors that only a bug in Weft
-// causes.
+// causes. DidYouMean and RowNames give the words of errors about unknown names.
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));

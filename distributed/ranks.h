@@ -1,5 +1,6 @@
 // Ranks are the processes that run one training together. Code outside graphs, such as the trainer, uses this class.
-// Functions that exchange data wait for all ranks, so all ranks must call them in the same order.
+// Functions that exchange data wait for all ranks, so all ranks must call them in the same order. The functions below
+// the class let ranks decide together, and let a thread wait for messages.
 //
 //   Ranks ranks(&messenger);
 //   WEFT_RETURN_IF_ERROR(ranks.CheckEqual("seed", absl::StrCat(seed)));

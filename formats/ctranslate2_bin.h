@@ -16,8 +16,8 @@ namespace weft {
 absl::Status WriteModelBin(const std::string& path, const TransformerConfig& config, Weights weights);
 // Reads a model.bin of version 6: returns the weights in f32 under the names that WriteModelBin takes, and sets all
 // that the file tells of `config`. A quantized tensor is divided by its scales, and these are left out. Returns
-// InvalidArgument if the file has another version or another kind of model, if it is damaged or, with the name, if the
-// model has a feature that this project's Transformer lacks.
+// InvalidArgument if the file is damaged, or has another version or another kind of model. Also returns
+// InvalidArgument, with the name, if the model has a feature that this project's Transformer lacks.
 absl::StatusOr<Weights> ReadModelBin(const std::string& path, TransformerConfig* config);
 
 }  // namespace weft

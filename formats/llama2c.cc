@@ -59,7 +59,7 @@ constexpr absl::string_view kTable = "model.embed_tokens.weight",
                             kNorm = "model.layers.#.post_attention_layernorm.weight",
                             kGate = "model.layers.#.mlp.gate_proj.weight",
                             kDown = "model.layers.#.mlp.down_proj.weight", kUp = "model.layers.#.mlp.up_proj.weight",
-                            kLastNorm = "model.norm.weight", kTables = "", kHead = "lm_head.weight";
+                            kLastNorm = "model.norm.weight", kTables = "(rotary tables)", kHead = "lm_head.weight";
 // The arrays of both versions in the order of the file.
 constexpr absl::string_view kArrays[][13] = {
     {kTable, kAttentionNorm, kQuery, kKey, kValue, kOutput, kNorm, kGate, kDown, kUp, kLastNorm, kTables, kHead},

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "absl/types/span.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/generation.h"

@@ -1,5 +1,5 @@
 // These functions read the texts of a tokenizer's tokens as its file spells them, for programs that know tokens by
-// text, and convert the tokenizers of translation models.
+// text. They also convert the tokenizers of translation models.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TokenTexts("runs/translate-1"));   // texts[300]:
 //   "Ġthe"
@@ -39,8 +39,8 @@ struct TranslationTokens {
 // of a kind that LoadTokenizer can't read.
 absl::StatusOr<TranslationTokens> ReadTranslationTokens(const std::string& folder,
                                                         const std::optional<TokenNames>& names);
-// If the tokenizer in `folder` is a tokenizer.json of Hugging Face, changes its input format to "text, end token" for
-// Hugging Face's AutoTokenizer, and writes tokenizer_config.json. `context`: maximum number of tokens of a text.
+// If the tokenizer in `folder` is a tokenizer.json of Hugging Face, writes tokenizer_config.json for AutoTokenizer, and
+// changes the input format to "text, end token". `context`: maximum number of tokens of a text.
 absl::Status WriteTranslationTokenizer(const std::string& folder, int64_t context, const TranslationTokens& tokens);
 
 }  // namespace weft

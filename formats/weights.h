@@ -217,10 +217,12 @@ struct WriteModelOptions {
 //                If rotary positions are in pairs, queries and keys are reordered for halves.
 //   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
 //                classifier of the mean (Pooling::kMean) is an error, because Hugging Face has no such class.
-//   Transformer  the first class of marian.h that has it, with a generation_config.json. If `folder` has a
-//                tokenizer.json, adds the end token to its input format, and writes tokenizer_config.json, so that
-//                AutoTokenizer gives the ids that the model was trained on. If no class has it, this project's own
-//                model_type "transformer", with names like Marian's, or an error that names what each class lacks.
+//   Transformer  the first of these classes that has it: MarianMTModel (norms after each layer),
+//                PegasusForConditionalGeneration (norms first, one token table), BlenderbotForConditionalGeneration (as
+//                Pegasus, with a table of positions), with a generation_config.json. If `folder` has a tokenizer.json,
+//                adds the end token to its input format, and writes tokenizer_config.json: AutoTokenizer then gives the
+//                ids that the model was trained on. If no class has it, this project's own model_type "transformer",
+//                with names like Marian's, or an error that names what each class lacks.
 //   ViT          ViTForImageClassification
 // nanogpt: nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false
 // and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.

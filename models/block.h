@@ -27,7 +27,7 @@
 namespace weft {
 
 struct BlockOptions {
-  AttentionOptions attention;  // its ablation is that of the whole block, except for cross-attention
+  AttentionOptions attention;  // its ablation also leaves parts of the block out; cross_attention has its own
   std::optional<AttentionOptions> cross_attention;
   FeedForwardOptions feed_forward;
   NormOptions norm;

@@ -37,12 +37,18 @@ absl::Status Run(const DemoFlags& flags) {
   return absl::OkStatus();
 }
 
+// The demos by the names of their commands.
+constexpr std::pair<const char*, Demo (*)()> kDemos[] = {
+    {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},         {"demo masks", MasksDemo},
+    {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo}, {"demo norms", NormsDemo},
+    {"demo depth", DepthDemo}};
+
 }  // namespace
 
 Command DemoCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<DemoFlags>();
-  for (Demo (*const make)() : {ScaleDemo, HeadsDemo, MasksDemo, PatternsDemo, PositionsDemo, NormsDemo, DepthDemo}) {
-    if (Demo demo = make(); name == absl::StrCat("demo ", demo.name)) flags->demo = std::move(demo);
+  for (const auto& [command, make] : kDemos) {
+    if (name == command) flags->demo = make();
   }
   WEFT_CHECK(!flags->demo.name.empty());
   return MakeCommand(weft, name,

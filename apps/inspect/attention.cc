@@ -69,7 +69,7 @@ Hyperparameters Table(AttentionFlags* flags) {
 
 absl::Status Attention(AttentionFlags flags) {
   const bool pair = flags.given.contains("pair"), translation = flags.given.contains("translation");
-  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(CheckOut("--out", flags.out, flags.overwrite));
+  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   AttentionQuery& query = flags.query;
   query.text = absl::StrJoin(flags.words, " ");
   if (flags.words.empty() && !std::getline(std::cin, query.text)) {

@@ -55,8 +55,8 @@ struct GeneratorOptions {
   // Whether a text may share pages with texts of earlier calls of Generate. The weights must not change in between.
   bool keep = false;
   // With a `beam` above 0, at most CachedGpt::kStepRows, texts are the likeliest ones that beam search finds
-  // (inference/runtime/beam_search.h), one prompt at a time. `n_best` and `length_penalty` are used, too. Sampling and
-  // drafts are then not used, and a text ends with the context.
+  // (inference/runtime/beam_search.h), one prompt at a time. `n_best` and `length_penalty` are used, too, and
+  // GenerateOptions have the lengths. Sampling and drafts are then not used, and a text ends with the context.
   BeamSearchOptions search = {.beam = 0};
 };
 

@@ -254,14 +254,16 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};
   const auto before = static_cast<std::ptrdiff_t>(TokensAround(tokenizer).first.size());
   for (size_t begin = 0; begin < windows.size(); begin += static_cast<size_t>(rows)) {
-    std::vector<int32_t> masked(static_cast<size_t>(rows * length)), sizes(static_cast<size_t>(rows)), places, right;
-    int64_t chosen = 0;  // number of masked tokens
+    std::vector<int32_t> token_ids(static_cast<size_t>(rows * length));  // [B, T]
+    std::vector<int32_t> row_lengths(static_cast<size_t>(rows));         // [B]
+    std::vector<int32_t> masked_positions, target_ids;                   // [B·M]; positions count through all rows
+    int64_t chosen = 0;                                                  // number of masked tokens
     for (size_t i = begin; i < std::min(begin + static_cast<size_t>(rows), windows.size()); ++i) {
       const std::vector<int32_t> ids = tokenizer.Wrap(windows[i]).ids;
       const size_t first = (i - begin) * static_cast<size_t>(length);  // of the row's tokens
-      const absl::Span<int32_t> row = absl::MakeSpan(masked).subspan(first, ids.size());
+      const absl::Span<int32_t> row = absl::MakeSpan(token_ids).subspan(first, ids.size());
       absl::c_copy(ids, row.begin());
-      sizes[i - begin] = static_cast<int32_t>(ids.size());
+      row_lengths[i - begin] = static_cast<int32_t>(ids.size());
       std::vector<bool> maskable(ids.size());
       std::fill_n(maskable.begin() + before, windows[i].size(), true);
       masking.count = count_masked(windows[i].size());
@@ -269,14 +271,15 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
       const RandomStream random = {.seed = seed, .step = static_cast<uint32_t>(i)};
       MaskedPositions mask;
       MaskTokens(maskable, 1, masking, random, row, &mask);
-      for (const int32_t index : mask.indices) places.push_back(index + static_cast<int32_t>(first));
-      right.insert(right.end(), mask.targets.begin(), mask.targets.end());
+      for (const int32_t index : mask.indices) masked_positions.push_back(index + static_cast<int32_t>(first));
+      target_ids.insert(target_ids.end(), mask.targets.begin(), mask.targets.end());
       chosen += mask.chosen;
     }
-    places.resize(static_cast<size_t>(guesses));
-    right.resize(static_cast<size_t>(guesses), kIgnoredTarget);
-    WEFT_ASSIGN_OR_RETURN(const Outputs out,
-                          graph.Run({{tokens, masked}, {lengths, sizes}, {positions, places}, {targets, right}}));
+    masked_positions.resize(static_cast<size_t>(guesses));
+    target_ids.resize(static_cast<size_t>(guesses), kIgnoredTarget);
+    WEFT_ASSIGN_OR_RETURN(
+        const Outputs out,
+        graph.Run({{tokens, token_ids}, {lengths, row_lengths}, {positions, masked_positions}, {targets, target_ids}}));
     score.count += chosen;
     score.loss += static_cast<double>(chosen) * out.Scalar(loss);
     score.accuracy += out.Scalar(correct);

@@ -57,15 +57,17 @@ struct LanguageModelScore {
 // Predicts each token of the files' texts once, from the tokens before it in its window. A window has as many tokens as
 // the context. With stride 0, windows do not overlap. Otherwise each window after a text's first one predicts only its
 // last `stride` tokens, from context - stride + 1 tokens or more. BeginningOfText's tokens come first in each text, and
-// are not predicted. Returns InvalidArgument if the stride is negative or greater than the context.
+// are not predicted. `runtime`: its batch is not used. Returns InvalidArgument if the stride is negative or greater
+// than the context.
 absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<const std::string> paths,
-                                               int64_t stride, const RuntimeOptions& runtime);
+                                               int64_t stride = 0, const RuntimeOptions& runtime = {});
 
 // Masks `fraction` of the tokens in each window of the files' texts, at least one, and predicts them. The seed and the
 // window's number choose the masked tokens, so the score does not depend on the batch. With its special tokens, a
 // window fills the context; windows do not overlap. Returns InvalidArgument if CheckGuessesMasked does.
 absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Span<const std::string> paths,
-                                                double fraction, uint64_t seed, const RuntimeOptions& runtime);
+                                                double fraction = 0.15, uint64_t seed = 1,
+                                                const RuntimeOptions& runtime = {});
 
 }  // namespace weft
 

@@ -96,7 +96,7 @@ class TrainingJob : public TrainingTask {
   int64_t micro_batches() const { return training_.trainer.micro_batches; }
   // Returns `rows`, then those of the tokenizer, if there is one, of adapters and of TrainingHyperparameters.
   Hyperparameters WithSharedRows(Hyperparameters rows);
-  Hyperparameters AdapterRows();
+  Hyperparameters AdapterRows();  // the options of adapters
   // Reads or learns the tokenizer, and sets the size of the model's vocabulary.
   absl::Status PrepareTokenizer(absl::string_view text);
   // Returns the random numbers of a training step, or of a validation batch.

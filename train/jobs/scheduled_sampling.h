@@ -20,7 +20,8 @@ struct ScheduledSampling {
   double rate = 0.25;             // the highest fraction of the inputs to replace
   double steps = 1000;            // "linear": the step at which `rate` is reached; "inverse-sigmoid": k
 
-  double At(int64_t step) const;  // the fraction of the inputs to replace in a step; the first step is 0
+  // Returns the fraction of the inputs to replace in a step, by the formula of the schedule below. The first step is 0.
+  double At(int64_t step) const;
 };
 
 struct SamplingSchedule {
