@@ -163,7 +163,7 @@ absl::Status Write(const PublishedTransformer& given, const std::string& folder,
   return WriteJson(ConfigPath(folder), json);
 }
 
-constexpr absl::string_view kFiles[] = {kConfigFile, "model.safetensors", "model.bin"};
+constexpr absl::string_view kFiles[] = {kConfigFile, kWeightsFile, "model.bin"};
 
 }  // namespace
 

@@ -20,7 +20,6 @@ namespace weft {
 using Json = nlohmann::ordered_json;
 
 std::string ConfigPath(const std::string& folder) { return absl::StrCat(folder, "/", kConfigFile); }
-std::string WeightsPath(const std::string& folder) { return folder + "/model.safetensors"; }
 
 absl::StatusOr<Json> ReadConfig(const std::string& folder) { return ReadJsonFile(ConfigPath(folder)); }
 

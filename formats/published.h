@@ -17,6 +17,7 @@
 #include "weft/formats/all_formats.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/model_formats.h"
+#include "weft/formats/weight_files.h"
 #include "weft/formats/weights.h"
 #include "weft/models/block.h"
 #include "weft/models/options.h"
@@ -26,9 +27,8 @@ namespace weft {
 
 // The files that most formats have.
 inline constexpr char kConfigFile[] = "config.json";
-inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, "model.safetensors"};
+inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, kWeightsFile};
 std::string ConfigPath(const std::string& folder);
-std::string WeightsPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
 // Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.

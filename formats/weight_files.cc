@@ -19,7 +19,6 @@
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/all_containers.h"
-#include "weft/formats/published.h"
 
 namespace weft {
 namespace {
@@ -88,7 +87,7 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
                                     .beginnings = {"????????{"},
                                     .endings = {".safetensors"},
                                     .advice = "Wanted its folder, with config.json",
-                                    .weights_file = "model.safetensors",
+                                    .weights_file = kWeightsFile,
                                     .open = OpenSafetensors};
 
 // A file is of the first of these kinds that recognises it.

@@ -17,12 +17,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "weft/core/safetensors.h"
 
 namespace weft {
 
-inline constexpr char kWeightIndex[] = "model.safetensors.index.json";
+// The file that holds a model's weights in its folder, or lists the files that do.
+inline constexpr char kWeightsFile[] = "model.safetensors", kWeightIndex[] = "model.safetensors.index.json";
+inline std::string WeightsPath(const std::string& folder) { return absl::StrCat(folder, "/", kWeightsFile); }
 
 // The tensors of one file.
 struct TensorFile {

@@ -1,6 +1,4 @@
 // This file has the lists of formats and families, and finds the format and family of a model.
-#include "weft/formats/model_formats.h"
-
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "weft/base/status.h"
 #include "weft/formats/adapters.h"
 #include "weft/formats/generation.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/weight_files.h"
@@ -58,7 +57,7 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
                          absl::StrJoin(known, ", "));
 }
 
-constexpr absl::string_view kHuggingFaceFiles[] = {kConfigFile, "model.safetensors", kGenerationConfig};
+constexpr absl::string_view kHuggingFaceFiles[] = {kConfigFile, kWeightsFile, kGenerationConfig};
 
 }  // namespace
 
