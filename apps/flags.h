@@ -49,7 +49,7 @@ int ExitCode(const absl::Status& status);
 // The flags that the command line has: the value of each as a text, by the flag's name without "--".
 using GivenFlags = std::map<std::string, std::string>;
 
-// What most commands that use a model take.
+// The model, files and flags that most commands with a model take.
 struct ModelFlags {
   std::string model;
   std::vector<std::string> files;

@@ -76,8 +76,6 @@ class Deadline {
   // After `seconds`, prints `message` as a line on stderr and ends the process with exit code 1, without destructors.
   // 0: there is no deadline.
   Deadline(double seconds, std::string message);
-  Deadline(const Deadline&) = delete;
-  Deadline& operator=(const Deadline&) = delete;
 
  private:
   std::jthread thread_;  // its destructor stops it; not joinable if there is no deadline

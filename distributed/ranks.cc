@@ -47,8 +47,8 @@ void GatherBlocks(Transport* transport, absl::Span<const size_t> sizes, std::str
   }
 }
 
-// What a rank tells the others. Its message is a letter for its flag, the number of its status code, a newline, and a
-// text: the error's message, or the result.
+// The report that a rank sends to all others. Encoded, it is a letter for `flag`, the number of the status code, a
+// newline and a text. The text is the message of the error or, if the status is OK, `result`.
 struct Opinion {
   bool flag = false;
   absl::Status status;

@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using LargeJson = nlohmann::json;  // sorted, because a tokenizer has many keys
+using LargeJson = nlohmann::json;  // Its keys are sorted, so that a search among a tokenizer's many keys is fast.
 using Texts = std::vector<std::string>;
 
 // Sets the text of `id`. Ids that no token has keep an empty text.

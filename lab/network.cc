@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kMaxRanks = 1e6, kMaxOversubscription = 1e4;
 
-// Of MeasureNetwork.
+// MeasureNetwork times short messages for the latency, and long ones for the bandwidth.
 constexpr size_t kShortBytes = 8, kLongBytes = size_t{16} << 20;
 constexpr int kShortRounds = 300, kLongRounds = 8, kWarmUpRounds = 3;
 constexpr double kMinRate = 1;  // bytes per second; keeps a division finite

@@ -125,8 +125,8 @@ struct AttentionCache {
 // Returns the cache of layer `i`, with the prefix PREFIX.i, of a model with the cache `cache`.
 AttentionCache LayerOf(AttentionCache cache, int64_t i);
 
-// What is added to token embeddings to tell their positions. kAuto: nothing if attention has rotary positions or a
-// distance bias, and otherwise what the model's paper has.
+// The kind of position embeddings that a model adds to its token embeddings. If attention has rotary positions or a
+// distance bias, kAuto adds none. Otherwise kAuto adds those of the model's paper.
 enum class PositionKind : uint8_t { kAuto, kLearned, kSinusoidal, kSinusoidalHalves, kNone };
 // Returns `positions` or, for kAuto, kNone or `usual`.
 PositionKind Resolve(PositionKind positions, const AttentionVariant& variant,

@@ -2,7 +2,6 @@
 #include "weft/models/lora.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

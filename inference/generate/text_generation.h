@@ -3,16 +3,17 @@
 //   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenGpt("runs/gpt-1", /*tokenizer=*/""));
 //   WEFT_ASSIGN_OR_RETURN(const auto generator, TextGenerator::Create(std::move(gpt), {.stop = {"\n"}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> prompt, generator->Encode("In the beginning"));
-//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, [](const GeneratedToken& generated) {
+//   const auto print = [](const GeneratedToken& generated) {
 //     std::cout << generated.text;
 //     return true;
-//   }));
+//   };
+//   WEFT_RETURN_IF_ERROR(generator->Continue({prompt}, print));
 //
 // For tokens instead of texts, use a Generator (inference/generate/generate.h). A Chat is a conversation: one text, to
 // which a person and the model add in turn.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto chat, Chat::Create(std::move(gpt), {.turn = "\nQuestion: {}\nAnswer:"}));
-//   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", print));   // a sink, as for Continue
+//   WEFT_RETURN_IF_ERROR(chat->Answer("What is rain?", print));
 #ifndef WEFT_INFERENCE_GENERATE_TEXT_GENERATION_H_
 #define WEFT_INFERENCE_GENERATE_TEXT_GENERATION_H_
 

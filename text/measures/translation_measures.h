@@ -96,7 +96,7 @@ absl::Span<const TranslationMeasure> TranslationMeasures();
 struct BootstrapScore {
   double score = 0;          // of the lines as they are
   double mean = 0;           // over the resamples
-  double low = 0, high = 0;  // bounds of 95 % of the resamples; 1/40 of them is below, and as many are above
+  double low = 0, high = 0;  // the 2.5th and the 97.5th percentile of the resamples
 };
 
 struct BootstrapComparison {
@@ -110,7 +110,7 @@ struct BootstrapComparison {
 
 struct BootstrapOptions {
   int64_t resamples = 1000;  // at least 1
-  uint64_t seed = 1;         // the result depends on nothing else, except the counts
+  uint64_t seed = 1;         // chooses the resamples: equal seeds and counts give equal results
 };
 
 // PairedBootstrap tells whether one system's translations are better than a baseline's, or whether the lines that were

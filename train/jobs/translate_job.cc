@@ -15,6 +15,8 @@
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/inference/generate/translate.h"
+#include "weft/models/lora.h"
+#include "weft/models/transformer.h"
 #include "weft/text/data/masking.h"
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"

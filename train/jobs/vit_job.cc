@@ -19,6 +19,7 @@
 #include "weft/formats/config_json.h"
 #include "weft/formats/images.h"
 #include "weft/models/layers.h"
+#include "weft/models/lora.h"
 #include "weft/models/vit.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/job_list.h"
