@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,26 +32,20 @@ struct Mpi {
 constexpr Mpi kOpenMpi = {"Open MPI", "libweft_mpi.so", "libopenmpi3"};
 constexpr Mpi kMpich = {"MPICH", "libweft_mpich.so", "libmpich12"};
 
-// Environment variables from which a launcher is known. A row applies if all its variables are set.
+// A launcher, and the environment variables from which it is known: all are set. The first holds the number of ranks.
 struct Launcher {
-  const char* size;       // the variable that holds the number of ranks
-  const char* others[2];  // more variables of this launcher
+  std::vector<const char*> variables;
   const Mpi* mpi;
 };
 // Open MPI comes first, because its mpirun may run inside a job of Slurm. A job's batch script is no rank: it has
 // SLURM_NTASKS, but not PMIX_RANK.
-constexpr Launcher kLaunchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", {}, &kOpenMpi},
-    {"PMI_SIZE", {"PMI_RANK"}, &kMpich},
-    {"SLURM_NTASKS", {"SLURM_PROCID", "PMIX_RANK"}, &kOpenMpi},
-};
+const Launcher kLaunchers[] = {{{"OMPI_COMM_WORLD_SIZE"}, &kOpenMpi},
+                               {{"PMI_SIZE", "PMI_RANK"}, &kMpich},
+                               {{"SLURM_NTASKS", "SLURM_PROCID", "PMIX_RANK"}, &kOpenMpi}};
 
 const Launcher* FindLauncher() {
   for (const Launcher& launcher : kLaunchers) {
-    bool found = std::getenv(launcher.size) != nullptr;
-    for (const char* const other : launcher.others)
-      found = found && (other == nullptr || std::getenv(other) != nullptr);
-    if (found) return &launcher;
+    if (absl::c_all_of(launcher.variables, [](const char* name) { return std::getenv(name); })) return &launcher;
   }
   return nullptr;
 }
@@ -103,9 +98,10 @@ std::vector<std::string> PluginPaths(absl::string_view program, absl::string_vie
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks() {
   const Launcher* const launcher = FindLauncher();
   if (launcher == nullptr) return nullptr;
+  const char *const variable = launcher->variables[0], *const text = std::getenv(variable);
   int size = 0;
-  if (!absl::SimpleAtoi(std::getenv(launcher->size), &size) || size < 1) {
-    return InvalidArgument("the environment variable ", launcher->size, " is '", std::getenv(launcher->size),
+  if (!absl::SimpleAtoi(text, &size) || size < 1) {
+    return InvalidArgument("the environment variable ", variable, " is '", text,
                            "'; wanted the number of ranks, at least 1");
   }
   if (size == 1) return nullptr;
@@ -114,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks() {
   WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator, Connect(mpi, path));
   if (communicator->size() != size) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the launcher started ", size, " ranks (", launcher->size, "), but the MPI of ", path, " knows ",
+        absl::StrCat("the launcher started ", size, " ranks (", variable, "), but the MPI of ", path, " knows ",
                      communicator->size(), ": the launcher belongs to another MPI, or the variable is left over"));
   }
   return communicator;

@@ -23,6 +23,12 @@ namespace {
 constexpr std::byte kAlive{1}, kGoodbye{2};
 constexpr int kHeartbeatsPerTimeout = 8;
 
+// Prints why all ranks end. Waits, because mpirun of MPICH may end before it has passed on what ranks printed last.
+void PrintLastLine(const std::string& line) {
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+}
+
 }  // namespace
 
 RankWatch::RankWatch(Communicator* communicator, double timeout_seconds)
@@ -76,8 +82,7 @@ bool RankWatch::Ended(Communicator::Request request, Clock::time_point now) {
 }
 
 bool RankWatch::Abort(const std::string& message) {
-  std::fprintf(stderr, "weft: %s; ending all ranks\n", message.c_str());
-  std::fflush(stderr);
+  PrintLastLine(absl::StrCat("weft: ", message, "; ending all ranks"));
   communicator_->Abort(1);
   return false;
 }
@@ -92,7 +97,7 @@ Deadline::Deadline(double seconds, std::string message) {
     std::condition_variable_any stopped;
     stopped.wait_for(lock, stop, longest, [] { return false; });
     if (stop.stop_requested()) return;
-    std::fprintf(stderr, "%s\n", message.c_str());
+    PrintLastLine(message);
     std::_Exit(1);
   });
 }
