@@ -1,18 +1,20 @@
 """Writes tests/published: tiny models of transformers, and what each key of their config.json changes.
 
-A folder holds the config.json and the model.safetensors of a model with random weights. cases.json.gz holds, for each
-model, its inputs and some of its outputs; then a row for each variation of a key: [key, value, result]. The result is
-"same" if the outputs stay, "error" if the class can't be loaded or computed, or else the other outputs. The keys are
-those of config.to_dict(), and those of older versions. A value is changed by its type.
+A folder holds the config.json and the model.safetensors of a model with random weights. Its cases.json.gz holds some of
+the model's outputs; some gradients of a loss by each tensor, where the loss is the sum of cos(i) times output i; and a
+row for each variation of a key: [key, value, result]. The result is "same" if the outputs stay, "error" if the class
+can't be loaded or computed, or else the other outputs. The keys are those of config.to_dict(), and those of older
+versions. A value is changed by its type.
 
     python3 -m pip install torch transformers==5.24.0
-    python3 tests/published/draw.py
+    python3 tests/published/draw.py [NAME...]    without names: all models
 """
 import copy
 import gzip
 import json
 import os
 import shutil
+import sys
 import tempfile
 import types
 import warnings
@@ -20,6 +22,7 @@ import warnings
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 import transformers as t
+from safetensors.torch import load_file
 from transformers.pipelines.text_classification import TextClassificationPipeline
 
 torch.set_num_threads(1)
@@ -128,6 +131,18 @@ def inputs(model):
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": torch.tensor([TARGETS])}
 
 
+def raw(model, out):
+    """Returns the numbers that the model computes: those of all its heads or, without a head, of both outputs."""
+    name = type(model).__name__
+    if name == "BertForPreTraining":
+        parts = [out.prediction_logits, out.seq_relationship_logits]
+    elif name == "BertModel":
+        parts = [out.last_hidden_state, out.pooler_output]
+    else:
+        parts = [out.logits]
+    return torch.cat([part.flatten() for part in parts])
+
+
 def outputs(model):
     """Returns the outputs as a list: scores of a text's or a picture's labels, or else logits."""
     with torch.no_grad():
@@ -138,13 +153,22 @@ def outputs(model):
         scores = TextClassificationPipeline.postprocess(types.SimpleNamespace(model=model), {"logits": out.logits},
                                                         _legacy=True, top_k=None)
         return [each["score"] for each in scores]
-    if name == "BertForPreTraining":
-        parts = [out.prediction_logits, out.seq_relationship_logits]
-    elif name == "BertModel":
-        parts = [out.last_hidden_state, out.pooler_output]
-    else:
-        parts = [out.logits]
-    return torch.cat([part.flatten() for part in parts]).tolist()
+    return raw(model, out).tolist()
+
+
+def gradients(model):
+    """Returns some gradients of each parameter, except tables of sinusoids, which papers do not train."""
+    model.eval().float().zero_grad()
+    flat = raw(model, model(**inputs(model), return_dict=True))
+    (flat * torch.cos(torch.arange(len(flat), dtype=torch.float32))).sum().backward()
+    with tempfile.TemporaryDirectory() as folder, torch.no_grad():  # a saved tensor may have another name
+        for parameter in model.parameters():
+            parameter.copy_(torch.zeros_like(parameter) if parameter.grad is None else parameter.grad)
+        model.save_pretrained(folder)
+        saved = load_file(os.path.join(folder, "model.safetensors"))
+    sinusoids, buffers = model.config.model_type in ("marian", "pegasus"), dict(model.named_buffers())
+    return {name: kept(gradient.flatten().tolist()) for name, gradient in saved.items()
+            if name not in buffers and not (sinusoids and name.endswith("embed_positions.weight"))}
 
 
 def kept(values):
@@ -211,14 +235,15 @@ def draw(name):
                 without = {k: v for k, v in full.items() if k != key}
                 rows.append([key, ABSENT, result(model_class, scratch, without, base)])
     print(name, len(rows), {k: sum(r[2] == k for r in rows) for k in ("same", "error")}, flush=True)
-    return {"outputs": kept(base), "count": len(base), "rows": rows}
+    cases = {"outputs": kept(base), "count": len(base), "gradients": gradients(read), "rows": rows}
+    with open(os.path.join(folder, "cases.json.gz"), "wb") as file:
+        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
+            packed.write(json.dumps(cases, separators=(",", ":")).encode())
 
 
 def main():
-    cases = {name: draw(name) for name in MODELS}
-    with open(os.path.join(HERE, "cases.json.gz"), "wb") as file:
-        with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
-            packed.write(json.dumps(cases, separators=(",", ":")).encode())
+    for name in sys.argv[1:] or MODELS:
+        draw(name)
 
 
 main()

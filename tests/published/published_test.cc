@@ -1,13 +1,20 @@
-// Changes one key at a time in the config.json of tiny published models, and compares what Weft makes of it with what
-// transformers makes of it. draw.py wrote the models and the results. A model that is read must have the outputs of
-// transformers. Otherwise the error must name the key or the tensors that do not fit.
+// Reads tiny published models and compares outputs and gradients with those of transformers; writes them again and
+// compares the tensors; and changes one key at a time in config.json. draw.py wrote the models and the results. A model
+// that is read must have the outputs of transformers. Otherwise the error must name the key or the tensors that do not
+// fit.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -86,30 +93,87 @@ void Record(const PublishedTransformer& transformer, Recorded* to) {
                                             to->Ids("target", kTargets, config.target_vocabulary))};
 }
 
+// A model that was read, and its outputs on the inputs of draw.py.
+struct Run {
+  absl::StatusOr<PublishedModel> model = absl::UnknownError("not read");
+  Recorded recorded;
+  Parameters parameters{{.draw = false}};
+
+  // Reads the model in `folder` and computes its outputs and `more`, which `record` records from the outputs.
+  absl::StatusOr<std::vector<Tensor>> Read(const std::string& folder,
+                                           absl::FunctionRef<VarList(Recorded& recorded)> record) {
+    model = ReadModel(folder);
+    if (!model.ok()) return model.status();
+    std::visit([&](const auto& published) { Record(published, &recorded); }, *model);
+    VarList fetch = record(recorded);
+    graph = Compile(recorded.tape, {.fetch = fetch, .mode = kEval});
+    if (!graph.ok()) return graph.status();
+    if (absl::Status set = ProvideFiniteWeights(folder, WeightsOf(*model), &parameters); !set.ok()) return set;
+    runner.emplace(*graph, &parameters, RunnerOptions{.threads = 1});
+    out = runner->Run(recorded.feeds);
+    if (!out.ok()) return out.status();
+    std::vector<Tensor> tensors;
+    for (const Var each : fetch) tensors.push_back((*out)[each]);
+    return tensors;
+  }
+  absl::StatusOr<Graph> graph = absl::UnknownError("not compiled");
+  std::optional<Runner> runner;
+  absl::StatusOr<Outputs> out = absl::UnknownError("not run");
+};
+
 // Reads the model and computes its outputs, one after the other.
 absl::StatusOr<std::vector<double>> OutputsOf(const std::string& folder) {
-  const absl::StatusOr<PublishedModel> model = ReadModel(folder);
-  if (!model.ok()) return model.status();
-  Recorded recorded;
-  std::visit([&](const auto& published) { Record(published, &recorded); }, *model);
-  const absl::StatusOr<Graph> graph = Compile(recorded.tape, {.fetch = recorded.outputs, .mode = kEval});
-  if (!graph.ok()) return graph.status();
-  Parameters parameters({.draw = false});
-  if (absl::Status set = ProvideFiniteWeights(folder, WeightsOf(*model), &parameters); !set.ok()) return set;
-  Runner runner(*graph, &parameters, {.threads = 1});
-  const absl::StatusOr<Outputs> out = runner.Run(recorded.feeds);
-  if (!out.ok()) return out.status();
+  Run run;
+  const absl::StatusOr<std::vector<Tensor>> outputs =
+      run.Read(folder, [](Recorded& recorded) { return recorded.outputs; });
+  if (!outputs.ok()) return outputs.status();
   std::vector<double> values;
-  for (const Var output : recorded.outputs) {
-    const absl::Span<const float> part = (*out)[output].span<const float>();
+  for (const Tensor& output : *outputs) {
+    const absl::Span<const float> part = output.span<const float>();
     values.insert(values.end(), part.begin(), part.end());
   }
-  if (recorded.labels.empty()) return values;
+  if (run.recorded.labels.empty()) return values;
   const std::vector<float> logits(values.begin(), values.end());
-  for (const auto& [label, score, id] : RankLabels(recorded.labels, logits, recorded.scores)) {
+  for (const auto& [label, score, id] : RankLabels(run.recorded.labels, logits, run.recorded.scores)) {
     values[static_cast<size_t>(id)] = score;
   }
   return values;
+}
+
+// Returns the sum of cos(i) times output i of the model.
+Var Loss(const VarList& outputs) {
+  Tape* const tape = outputs[0].tape;
+  Var loss;
+  int64_t first = 0;
+  for (const Var output : outputs) {
+    const int64_t count = output.shape().elements();
+    const Var weights = ConstantTable(tape, kF32, count, 1, [&](int64_t i, int64_t) {
+      return std::cos(static_cast<double>(static_cast<float>(first + i)));
+    });
+    const Var sum = Sum(Reshape(output, {count, 1}) * weights);
+    loss = loss.tape == nullptr ? sum : loss + sum;
+    first += count;
+  }
+  return loss;
+}
+
+// Returns the model with the gradients of Loss in place of its weights.
+absl::StatusOr<PublishedModel> GradientsOf(const std::string& folder) {
+  Run run;
+  VarList weights;
+  const absl::StatusOr<std::vector<Tensor>> gradients = run.Read(folder, [&](Recorded& recorded) {
+    weights = recorded.tape.Weights();
+    return recorded.tape.Gradient(Loss(recorded.outputs), weights);
+  });
+  if (!gradients.ok()) return gradients.status();
+  Weights values;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const absl::StatusOr<Tensor> to = values.Add(run.recorded.tape.ParameterName(weights[i]), (*gradients)[i].type);
+    if (!to.ok()) return to.status();
+    std::memcpy(to->data, (*gradients)[i].data, to->type.bytes());
+  }
+  WeightsOf(*run.model) = std::move(values);
+  return std::move(run.model);
 }
 
 // Returns the largest difference from the outputs that draw.py kept, or infinity.
@@ -123,11 +187,71 @@ double Difference(const std::vector<double>& got, const std::vector<double>& wan
   return largest;
 }
 
+// Returns the names of the models of draw.py.
+std::vector<std::string> Models() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Returns the results of draw.py for a model.
+Json CasesOf(const std::string& name) {
+  const absl::StatusOr<std::string> text = ReadMaybeGzip(absl::StrCat(kFolder, name, "/cases.json.gz"));
+  EXPECT_TRUE(text.ok()) << text.status();
+  return text.ok() ? Json::parse(*text) : Json::object();
+}
+
+// The written model must have the tensors of the folder that was read, bit by bit.
+TEST(PublishedTest, AWrittenModelHasTheSameTensors) {
+  for (const std::string& name : Models()) {
+    const std::string from = absl::StrCat(kFolder, name), to = absl::StrCat(testing::TempDir(), "/", name, "_written");
+    const absl::StatusOr<PublishedModel> model = ReadModel(from);
+    ASSERT_TRUE(model.ok()) << name << ": " << model.status();
+    std::filesystem::create_directories(to);
+    ASSERT_TRUE(WriteModel(to, *model).ok()) << name << ": " << WriteModel(to, *model);
+    const absl::StatusOr<Weights> wanted = Weights::Read(from), got = Weights::Read(to);
+    ASSERT_TRUE(wanted.ok() && got.ok()) << name << ": " << got.status();
+    for (const NamedTensor& each : wanted->tensors()) {
+      const Tensor* const written = got->Find(each.name);
+      ASSERT_NE(written, nullptr) << name << " lacks " << each.name;
+      ASSERT_EQ(written->type, each.tensor.type) << name << ", " << each.name;
+      EXPECT_EQ(std::memcmp(written->data, each.tensor.data, each.tensor.type.bytes()), 0) << name << ", " << each.name;
+    }
+    EXPECT_EQ(got->tensors().size(), wanted->tensors().size()) << name;
+  }
+}
+
+// Gradients are written as weights are, so that they have the names and layouts of transformers.
+TEST(PublishedTest, GradientsAreThoseOfTransformers) {
+  for (const std::string& name : Models()) {
+    const absl::StatusOr<PublishedModel> gradients = GradientsOf(absl::StrCat(kFolder, name));
+    ASSERT_TRUE(gradients.ok()) << name << ": " << gradients.status();
+    const std::string folder = absl::StrCat(testing::TempDir(), "/", name, "_gradients");
+    std::filesystem::create_directories(folder);
+    ASSERT_TRUE(WriteModel(folder, *gradients).ok()) << name << ": " << WriteModel(folder, *gradients);
+    const absl::StatusOr<Weights> written = Weights::Read(folder);
+    ASSERT_TRUE(written.ok()) << name << ": " << written.status();
+    const Json cases = CasesOf(name);
+    ASSERT_FALSE(cases["gradients"].empty()) << name;
+    for (const auto& [tensor, kept] : cases["gradients"].items()) {
+      const Tensor* const found = written->Find(tensor);
+      ASSERT_NE(found, nullptr) << name << " lacks " << tensor;
+      const absl::Span<const float> span = found->span<const float>();
+      const std::vector<double> wanted = kept;
+      const double largest =
+          std::abs(*absl::c_max_element(wanted, [](double a, double b) { return std::abs(a) < std::abs(b); }));
+      EXPECT_LT(Difference({span.begin(), span.end()}, wanted), 1e-4 * std::max(1.0, largest))
+          << name << ", " << tensor;
+    }
+  }
+}
+
 TEST(PublishedTest, EachKeyIsFollowedOrRefused) {
-  const absl::StatusOr<std::string> text = ReadMaybeGzip(absl::StrCat(kFolder, "cases.json.gz"));
-  ASSERT_TRUE(text.ok()) << text.status();
-  const Json cases = Json::parse(*text);
-  for (const auto& [name, model] : cases.items()) {
+  for (const std::string& name : Models()) {
+    const Json model = CasesOf(name);
     const absl::StatusOr<std::string> config = ReadFile(absl::StrCat(kFolder, name, "/config.json"));
     ASSERT_TRUE(config.ok()) << config.status();
     const Json original = Json::parse(*config);
