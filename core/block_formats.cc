@@ -1,5 +1,6 @@
-// A Q4_0 scale is found by trying several scales near the largest magnitude divided by 8. For the integers that a scale
-// gives, the best scale follows by least squares.
+// Except in Q8_0, the scale and the minimum of a part of a block are found by trying several of them. For the integers
+// that a trial gives, the best scale and minimum follow by least squares. Then each element is rounded by the scale and
+// the minimum as they are stored.
 #include "weft/core/block_formats.h"
 
 #include <algorithm>
@@ -12,12 +13,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/core/block_layouts.h"
 
 namespace weft {
 namespace {
 
-constexpr int kElements = 32, kHalf = kElements / 2;  // of a block of Q8_0 or Q4_0
-constexpr int64_t kMaxBlock = 256;                    // elements of a block of any format
+constexpr int64_t kMaxBlock = 256;  // elements of a block of any format
 
 // Rounds to the nearest integer, ties to even, as std::nearbyint does, for |x| < 2^22. The sum has no bits for
 // fractions. This form can be compiled to vector instructions.
@@ -27,9 +28,10 @@ float Round(float x) {
 }
 
 // Returns the element with the largest magnitude, with its sign. Returns NaN if an element is not finite.
+template <int kCount>
 float Extreme(const float* x) {
   float extreme = 0, sum = 0;
-  for (int i = 0; i < kElements; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     if (std::abs(x[i]) > std::abs(extreme)) extreme = x[i];
     sum += x[i] * 0;  // 0, or NaN after an element that is not finite
   }
@@ -37,80 +39,117 @@ float Extreme(const float* x) {
 }
 
 void EncodeQ8(const float* x, std::byte* out) {
-  const float scale = std::abs(Extreme(x)) / 127;
-  const uint16_t half = HalfBits(scale);
-  std::memcpy(out, &half, sizeof(half));
+  constexpr int kElements = Q8_0Layout::kElements;
+  const float scale = std::abs(Extreme<kElements>(x)) / 127;
+  Q8_0Layout::SetScales(out, &scale, nullptr);
   const float inverse = scale > 0 ? 1 / scale : 0;
   for (int i = 0; i < kElements; ++i) {
     const float q = std::isnan(scale) ? 0 : std::clamp(Round(x[i] * inverse), -127.0f, 127.0f);
-    out[sizeof(half) + i] = static_cast<std::byte>(static_cast<int8_t>(q));
+    Q8_0Layout::Put(out, i, static_cast<int>(q) + Q8_0Layout::kOffset);
   }
 }
 
-// Returns the sum of term(i) over a block. Adds halves, so that the compiler can add vectors.
-template <class Term>
-float SumOverBlock(Term term) {
-  float sums[kElements];
-  for (int i = 0; i < kElements; ++i) sums[i] = term(i);
-  for (int i = 0; i < 16; ++i) sums[i] += sums[i + 16];
-  for (int i = 0; i < 8; ++i) sums[i] += sums[i + 8];
-  for (int i = 0; i < 4; ++i) sums[i] += sums[i + 4];
+// Returns the sum of term(i) over kCount elements. Adds parts of 4, so that the compiler can add vectors.
+template <int kCount, class Term>
+float SumOver(Term term) {
+  float sums[4] = {};
+  for (int i = 0; i < kCount; i += 4) {
+    for (int k = 0; k < 4; ++k) sums[k] += term(i + k);
+  }
   return (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
-// The integers and the scale of one block of Q4_0, and the sum of the squared errors.
-struct Q4Block {
-  float q[kElements] = {};
-  uint16_t scale = 0;
+// A scale and a minimum of the elements of a part, and the sum of the squared errors.
+struct Fit {
+  float scale = 0, minimum = 0;
   float error = std::numeric_limits<float>::infinity();
 };
 
-Q4Block WithScale(const float* x, float scale) {
-  Q4Block block;
+// Rounds the elements by a scale and a minimum. For the integers that this gives, returns the best scale and minimum by
+// least squares.
+template <class Layout>
+Fit Improve(const float* x, float scale, float minimum) {
+  constexpr int kCount = Layout::kElements;
+  constexpr float kLow = -Layout::kOffset, kHigh = Layout::kMax - Layout::kOffset;
+  float q[kCount];
   const float inverse = scale != 0 ? 1 / scale : 0;
-  for (int i = 0; i < kElements; ++i) {
-    const float q = Round(x[i] * inverse), below = q < 7 ? q : 7;
-    block.q[i] = below > -8 ? below : -8;
+  for (int i = 0; i < kCount; ++i) {
+    const float rounded = Round((x[i] - minimum) * inverse), below = rounded < kHigh ? rounded : kHigh;
+    q[i] = below > kLow ? below : kLow;
   }
-  const float* const q = block.q;
-  const float square = SumOverBlock([&](int i) { return q[i] * q[i]; });
-  const float product = SumOverBlock([&](int i) { return x[i] * q[i]; });
-  block.scale = HalfBits(square > 0 ? product / square : scale);
-  const float stored = FromHalfBits(block.scale);
-  block.error = SumOverBlock([&](int i) { return (x[i] - stored * q[i]) * (x[i] - stored * q[i]); });
-  return block;
+  const float squares = SumOver<kCount>([&](int i) { return q[i] * q[i]; });
+  const float products = SumOver<kCount>([&](int i) { return x[i] * q[i]; });
+  Fit fit = {.scale = squares > 0 ? products / squares : scale};
+  if constexpr (Layout::kHasMinimum) {
+    const float count = kCount, sum = SumOver<kCount>([&](int i) { return x[i]; });
+    const float sum_q = SumOver<kCount>([&](int i) { return q[i]; });
+    const float determinant = count * squares - sum_q * sum_q;
+    const float slope = determinant > 0 ? (count * products - sum * sum_q) / determinant : 0;
+    const float least = (sum - slope * sum_q) / count;
+    if (least <= Layout::kLargestMinimum) fit = {.scale = slope, .minimum = least};
+  }
+  fit.error = SumOver<kCount>([&](int i) {
+    const float difference = x[i] - (fit.scale * q[i] + fit.minimum);
+    return difference * difference;
+  });
+  return fit;
 }
 
-void EncodeQ4(const float* x, std::byte* out) {
-  constexpr float kDivisors[] = {-8, -7.5f, -7, -8.5f, -9, 7};
-  const float extreme = Extreme(x);
-  Q4Block best;
-  if (std::isnan(extreme)) {
-    best.scale = HalfBits(extreme);
+// Returns the best of several scales that divide the range of the elements into about as many steps as the format has.
+template <class Layout>
+Fit BestFit(const float* x) {
+  constexpr float kSteps[] = {0, -0.5f, -1, 0.5f, 1};  // more or fewer
+  constexpr int kCount = Layout::kElements;
+  float minimum = 0, range;
+  if constexpr (Layout::kHasMinimum) {
+    const auto [low, high] = std::minmax_element(x, x + kCount);
+    minimum = std::min(*low, Layout::kLargestMinimum);
+    range = *high - minimum;
   } else {
-    for (float divisor : kDivisors) {
-      const Q4Block block = WithScale(x, extreme / divisor);
-      if (block.error < best.error) best = block;
+    range = Extreme<kCount>(x);
+  }
+  const float steps = Layout::kHasMinimum ? Layout::kMax : -Layout::kOffset;
+  Fit best;
+  const auto attempt = [&](float divisor) {
+    const Fit fit = Improve<Layout>(x, range / divisor, minimum);
+    if (fit.error < best.error) best = fit;
+  };
+  for (float more : kSteps) attempt(steps > 0 ? steps + more : steps - more);
+  if (!Layout::kHasMinimum) attempt(-1 - steps);  // the extreme element as the largest integer
+  return best;
+}
+
+template <class Layout>
+void EncodeBlock(const float* x, std::byte* out) {
+  constexpr int kCount = Layout::kElements, kParts = Layout::kParts;
+  std::fill_n(out, RowOf(Layout::kDType).bytes, std::byte{0});
+  if (const float extreme = Extreme<kParts * kCount>(x); std::isnan(extreme)) {
+    return StoreNumber(HalfBits(extreme), out + Layout::kScaleAt);
+  }
+  float scales[kParts], minima[kParts];
+  for (int p = 0; p < kParts; ++p) {
+    const Fit fit = BestFit<Layout>(x + p * kCount);
+    scales[p] = fit.scale;
+    minima[p] = fit.minimum;
+  }
+  Layout::SetScales(out, scales, minima);
+  for (int p = 0; p < kParts; ++p) {
+    const float scale = Layout::Scale(out, p, FromHalfBits), minimum = Layout::Minimum(out, p, FromHalfBits);
+    const float inverse = scale != 0 ? 1 / scale : 0;
+    for (int i = p * kCount; i < (p + 1) * kCount; ++i) {
+      const float u = Round((x[i] - minimum) * inverse) + Layout::kOffset;
+      Layout::Put(out, i, static_cast<int>(std::clamp<float>(u, 0, Layout::kMax)));
     }
   }
-  std::memcpy(out, &best.scale, sizeof(best.scale));
-  const auto bits = [&](int i) { return static_cast<int>(best.q[i]) + 8; };
-  for (int i = 0; i < kHalf; ++i) {
-    out[sizeof(best.scale) + i] = static_cast<std::byte>(bits(i) | bits(i + kHalf) << 4);
-  }
 }
 
-void DecodeQ8(const std::byte* block, float* x) {
-  const float scale = BlockScale(block);
-  for (int i = 0; i < kElements; ++i) x[i] = scale * static_cast<int8_t>(block[2 + i]);
-}
-
-void DecodeQ4(const std::byte* block, float* x) {
-  const float scale = BlockScale(block);
-  for (int i = 0; i < kHalf; ++i) {
-    const int byte = static_cast<int>(block[2 + i]);
-    x[i] = scale * static_cast<float>((byte & 15) - 8);
-    x[i + kHalf] = scale * static_cast<float>((byte >> 4) - 8);
+template <class Layout>
+void DecodeBlock(const std::byte* block, float* x) {
+  for (int p = 0, i = 0; p < Layout::kParts; ++p) {
+    const float scale = Layout::Scale(block, p, FromHalfBits), minimum = Layout::Minimum(block, p, FromHalfBits);
+    for (int end = i + Layout::kElements; i < end; ++i) {
+      x[i] = scale * static_cast<float>(Layout::Get(block, i) - Layout::kOffset) + minimum;
+    }
   }
 }
 
@@ -124,38 +163,55 @@ void DecodeNumbers(const std::byte* bytes, absl::Span<float> values) {
 }
 
 // Encode and decode a row by functions of one block. Zeros fill the last block.
-template <DType dtype, void (*encode)(const float* x, std::byte* out)>
+template <class Layout, void (*encode)(const float* x, std::byte* out)>
 void EncodeBlocks(absl::Span<const float> values, std::byte* out) {
-  constexpr size_t kBlock = static_cast<size_t>(RowOf(dtype).block);
-  static_assert(kMaxBlock % RowOf(dtype).block == 0);
-  for (size_t i = 0; i < values.size(); i += kBlock, out += RowOf(dtype).bytes) {
-    std::array<float, kBlock> block = {};
-    absl::c_copy(values.subspan(i, kBlock), block.begin());
+  constexpr DTypeRow kRow = RowOf(Layout::kDType);
+  static_assert(kMaxBlock % kRow.block == 0 && kRow.block == Layout::kParts * Layout::kElements);
+  for (size_t i = 0; i < values.size(); i += kRow.block, out += kRow.bytes) {
+    std::array<float, kRow.block> block = {};
+    absl::c_copy(values.subspan(i, kRow.block), block.begin());
     encode(block.data(), out);
   }
 }
-template <DType dtype, void (*decode)(const std::byte* block, float* x)>
+template <class Layout>
 void DecodeBlocks(const std::byte* bytes, absl::Span<float> values) {
-  constexpr size_t kBlock = static_cast<size_t>(RowOf(dtype).block);
-  for (; values.size() >= kBlock; values.remove_prefix(kBlock), bytes += RowOf(dtype).bytes) {
-    decode(bytes, values.data());
+  constexpr DTypeRow kRow = RowOf(Layout::kDType);
+  for (; values.size() >= kRow.block; values.remove_prefix(kRow.block), bytes += kRow.bytes) {
+    DecodeBlock<Layout>(bytes, values.data());
   }
   if (values.empty()) return;
-  std::array<float, kBlock> last;
-  decode(bytes, last.data());
+  std::array<float, kRow.block> last;
+  DecodeBlock<Layout>(bytes, last.data());
   std::copy_n(last.begin(), values.size(), values.begin());
+}
+
+template <class Layout>
+bool HasFiniteScales(const std::byte* block) {
+  for (int p = 0; p < Layout::kParts; ++p) {
+    // Zero, or NaN if a number is not finite.
+    if (Layout::Scale(block, p, FromHalfBits) * 0 + Layout::Minimum(block, p, FromHalfBits) * 0 != 0) return false;
+  }
+  return true;
 }
 
 struct WeightFormat {
   DType dtype;
   void (*encode)(absl::Span<const float> values, std::byte* out);
   void (*decode)(const std::byte* bytes, absl::Span<float> values);
+  bool (*is_finite)(const std::byte* block) = nullptr;  // for block formats
 };
+template <class Layout, void (*encode)(const float* x, std::byte* out) = EncodeBlock<Layout>>
+constexpr WeightFormat BlocksOf() {
+  return {Layout::kDType, EncodeBlocks<Layout, encode>, DecodeBlocks<Layout>, HasFiniteScales<Layout>};
+}
 constexpr WeightFormat kFormats[] = {
     {kF32, EncodeNumbers<float>, DecodeNumbers<float>},
     {kBF16, EncodeNumbers<BF16>, DecodeNumbers<BF16>},
-    {kQ8_0, EncodeBlocks<kQ8_0, EncodeQ8>, DecodeBlocks<kQ8_0, DecodeQ8>},
-    {kQ4_0, EncodeBlocks<kQ4_0, EncodeQ4>, DecodeBlocks<kQ4_0, DecodeQ4>},
+    BlocksOf<Q8_0Layout, EncodeQ8>(),
+    BlocksOf<Q4_0Layout>(),
+    BlocksOf<Q4_1Layout>(),
+    BlocksOf<Q5_0Layout>(),
+    BlocksOf<Q5_1Layout>(),
 };
 
 const WeightFormat& FormatOf(DType dtype) {
@@ -189,11 +245,7 @@ float FromHalfBits(uint16_t bits) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
 }
 
-float BlockScale(const std::byte* block) {
-  uint16_t half;
-  std::memcpy(&half, block, sizeof(half));
-  return FromHalfBits(half);
-}
+bool IsFiniteBlock(DType dtype, const std::byte* block) { return FormatOf(dtype).is_finite(block); }
 
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out) { FormatOf(to).encode(values, out); }
 
@@ -209,7 +261,8 @@ std::vector<std::string> WeightFormatNames() {
 
 std::string WeightFormatList(bool with_bytes) {
   std::string list;
-  for (const auto& [dtype, encode, decode] : kFormats) {
+  for (const WeightFormat& format : kFormats) {
+    const DType dtype = format.dtype;
     const std::string bytes = absl::StrCat(std::round(BytesOfElement(dtype) * 100) / 100);
     absl::StrAppend(&list,
                     list.empty()                            ? ""

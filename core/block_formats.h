@@ -1,14 +1,14 @@
 // Weights can be stored in f32, in bf16, and in block formats, which take fewer bytes. In a block format, some
-// consecutive elements of a row are a block (DTypeRow::block). It begins with a scale d, in f16, and has an integer q
-// for each element, which stands for d · q. Zeros fill the last block of a row. The formats and their bytes are those
-// of GGUF, whose rows are whole blocks.
+// consecutive elements of a row are a block (DTypeRow::block). It has scales d and sometimes minima m, and an integer q
+// for each element, which stands for d · q or d · q + m. Zeros fill the last block of a row. The formats and their
+// bytes are those of GGUF, whose rows are whole blocks:
 //
-//   Q8_0   34 bytes: d, then 32 bytes, each a q in -127 .. 127
-//   Q4_0   18 bytes: d, then 16 bytes. Byte i holds q + 8 of element i in its lower half, and of element i + 16 in its
-//          upper half, for q in -8 .. 7.
+//   Q8_0         34 bytes for 32 elements: d, then q in -127 .. 127
+//   Q4_0, Q4_1   18 or 20 bytes for 32 elements: d, with q in -8 .. 7; or d and m, with q in 0 .. 15
+//   Q5_0, Q5_1   22 or 24 bytes for 32 elements: d, with q in -16 .. 15; or d and m, with q in 0 .. 31
 //
-// A new format is a row of kDTypes (core/dtype.h), a row of the table in block_formats.cc, and a struct in
-// ops/kernels/weights/weight_blocks-inl.h, where the products read it.
+// A new format is a row of kDTypes (core/dtype.h), a struct in block_layouts.h with the layout of its bytes, a row of
+// the table in block_formats.cc, and a struct in ops/kernels/weights/weight_blocks-inl.h, which unpacks the integers.
 //
 //   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
 //   DecodeWeight(kQ8_0, bytes, weights);   // and back
@@ -32,15 +32,15 @@ uint16_t HalfBits(float value);
 float FromHalfBits(uint16_t bits);
 
 // Writes `values`, which begin with a row or with one of its blocks, to `out` in the dtype `to`: f32, bf16, or a block
-// format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For Q4_0 several scales are tried, and the one
-// with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
+// format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For the others several scales are tried, and
+// the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 
 // Reads `values.size()` elements of a row of the dtype `from`: f32, bf16, or a block format.
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
 
-// Returns the scale of a block, the number d.
-float BlockScale(const std::byte* block);
+// Reports whether the scales and minima of a block are finite, and so all of its elements. `dtype` is a block format.
+bool IsFiniteBlock(DType dtype, const std::byte* block);
 
 // Reports whether `dtype` is one that EncodeWeight writes.
 constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }

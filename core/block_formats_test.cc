@@ -94,7 +94,7 @@ TEST(BlockFormatsTest, BytesAreThoseOfGguf) {
 }
 
 TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
-  constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0};
+  constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1};
   for (const int64_t width : {6144, 312, 100, 64, 33, 1, 0}) {
     const Shape shape = {3, width};
     Arena arena;
@@ -105,7 +105,7 @@ TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
       return result;
     };
     const Tensor values = convert({{kF32, shape}, arena.Allocate(static_cast<size_t>(12 * width))}, kF32);
-    // The largest number of each block is 7, and each format has steps of 1.
+    // The largest number of each block is 7, and each format has steps of at most 1.
     for (int64_t i = 0; i < 3 * width; ++i) {
       values.as<float>()[i] = static_cast<float>(i % width % 32 == 0 ? 7 : i % 15 - 7);
     }
@@ -114,7 +114,7 @@ TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
       for (DType to : kFormats) {
         const Tensor back = convert(convert(stored, to), kF32);
         for (int64_t i = 0; i < 3 * width; ++i) {
-          ASSERT_NEAR(back.as<float>()[i], values.as<float>()[i], 0.05)
+          ASSERT_NEAR(back.as<float>()[i], values.as<float>()[i], 0.49)
               << i << " of width " << width << ", " << Name(from) << " " << Name(to);
         }
       }
@@ -128,7 +128,7 @@ TEST(BlockFormatsTest, EachRowIsWholeBlocksThatEndWithZeros) {
   EXPECT_EQ((TensorType{kQ4_0, {3, 64}}.bytes()), 3 * 2 * 18);
   std::vector<float> row = RandomNumbers(33), padded = row;
   padded.resize(64);
-  for (DType dtype : {kQ8_0, kQ4_0}) {
+  for (DType dtype : {kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1}) {
     std::vector<std::byte> bytes(BytesOf(dtype, 33), std::byte{77}), wanted(BytesOf(dtype, 64));
     EncodeWeight(row, dtype, bytes.data());
     EncodeWeight(padded, dtype, wanted.data());
@@ -140,7 +140,7 @@ TEST(BlockFormatsTest, ANaNSpoilsItsBlockOnly) {
   for (float bad : {std::nanf(""), std::numeric_limits<float>::infinity()}) {
     std::vector<float> values(64, 1);
     values[5] = bad;
-    for (DType dtype : {kQ8_0, kQ4_0}) {
+    for (DType dtype : {kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1}) {
       const std::vector<float> back = There(values, dtype);
       EXPECT_TRUE(std::isnan(back[0])) << Name(dtype);
       EXPECT_NEAR(back[40], 1, 1e-3);

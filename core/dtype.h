@@ -14,9 +14,10 @@ namespace weft {
 
 // Those after kBool are the block formats of weights (core/block_formats.h). Their elements have no addresses of their
 // own.
-enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool, kQ8_0, kQ4_0 };
+enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1 };
 inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kBF16, kI32 = DType::kI32,
-                       kBool = DType::kBool, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0;
+                       kBool = DType::kBool, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0, kQ4_1 = DType::kQ4_1,
+                       kQ5_0 = DType::kQ5_0, kQ5_1 = DType::kQ5_1;
 
 struct DTypeRow {
   absl::string_view name;
@@ -25,7 +26,8 @@ struct DTypeRow {
 };
 // Indexed by DType.
 inline constexpr DTypeRow kDTypes[] = {
-    {"f32", 1, 4}, {"f64", 1, 8}, {"bf16", 1, 2}, {"i32", 1, 4}, {"bool", 1, 1}, {"q8_0", 32, 34}, {"q4_0", 32, 18},
+    {"f32", 1, 4},    {"f64", 1, 8},    {"bf16", 1, 2},   {"i32", 1, 4},    {"bool", 1, 1},
+    {"q8_0", 32, 34}, {"q4_0", 32, 18}, {"q4_1", 32, 20}, {"q5_0", 32, 22}, {"q5_1", 32, 24},
 };
 inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
 constexpr const DTypeRow& RowOf(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }

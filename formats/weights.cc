@@ -81,7 +81,7 @@ int64_t FindNotFinite(const Part& part) {
   if (dtype == kF32) return FindNotFinite(part, uint32_t{0x7f800000});
   if (dtype == kBF16) return FindNotFinite(part, uint16_t{0x7f80});
   for (int64_t i = part.begin; i < part.end; ++i) {
-    if (!std::isfinite(BlockScale(part.named->tensor.data + static_cast<size_t>(i) * RowOf(dtype).bytes))) return i;
+    if (!IsFiniteBlock(dtype, part.named->tensor.data + static_cast<size_t>(i) * RowOf(dtype).bytes)) return i;
   }
   return part.end;
 }

@@ -1,6 +1,8 @@
 // BlockFormat is the struct for weights in a block format that MultiplyWeightRows uses, as weight_formats-inl.h
-// describes. A row of a is rounded to 8 bits, and the products of a block are added as integers. Formats differ in the
-// struct that unpacks a block's integers, of which BlockFormats is the list.
+// describes. A row of a is rounded to 8 bits, by runs of 32 elements, and the products of a run are added as integers.
+// A format is a struct that derives from the format's layout (core/block_layouts.h) and unpacks its integers;
+// BlockFormats is the list of them. The function `Integers` is written once for all instruction sets. It returns the
+// integers u of some neighbouring elements, which it reads through `Source`.
 #if defined(WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_
@@ -15,6 +17,7 @@
 
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
+#include "weft/core/block_layouts.h"
 #include "weft/ops/kernels/lanes-inl.h"
 #include "weft/ops/kernels/weights/weight_formats-inl.h"
 
@@ -22,14 +25,80 @@ HWY_BEFORE_NAMESPACE();
 namespace weft {
 namespace HWY_NAMESPACE {
 
-constexpr int64_t kBlock = 32;  // elements of a block in all formats of this file
+constexpr int64_t kBlock = 32;  // elements of a run of a row that is multiplied as a whole
 
-// Returns the bits of the scale of a block of weights, an f16.
-HWY_INLINE uint16_t ScaleBits(const std::byte* block) {
-  uint16_t bits;
-  std::memcpy(&bits, block, sizeof(bits));
-  return bits;
-}
+#if HWY_TARGET == HWY_AVX3_DL
+
+// Reads the integers of two blocks, side by side. Offsets are in bytes of a block.
+struct Source {
+  const std::byte *first, *second;
+  static constexpr hn::Full512<uint8_t> d = {};
+  using Bytes = hn::Vec<hn::Full512<uint8_t>>;
+
+  // Returns 32 bytes of each block.
+  HWY_INLINE Bytes Load(int64_t at) const {
+    const auto load = [at](const std::byte* block)
+                          HWY_ATTR { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + at)); };
+    return Bytes{_mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1)};
+  }
+  // Returns 4 bits of each element. Byte i has those of element i in its lower half, and of element i + 16 in its upper
+  // half.
+  HWY_INLINE Bytes Nibbles(int64_t at) const {
+    const auto load = [at](const std::byte* block) HWY_ATTR {
+      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at)));
+    };
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1);
+    const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
+    return Bytes{_mm512_and_si512(_mm512_srlv_epi64(both, shifts), _mm512_set1_epi8(15))};
+  }
+  // Returns 16 for each element whose bit is set, otherwise 0.
+  HWY_INLINE Bytes FifthBits(int64_t at) const {
+    const uint64_t bits = LoadNumber<uint32_t>(first + at) | uint64_t{LoadNumber<uint32_t>(second + at)} << 32;
+    return Bytes{_mm512_maskz_set1_epi8(bits, 16)};
+  }
+};
+
+#else
+
+using D16 = hn::CappedTag<int16_t, 16>;
+
+// Reads the integers of elements i, i + 1, ... of a block. Offsets are in bytes of a block.
+struct Source {
+  const std::byte* block;
+  int64_t i;
+  static constexpr hn::Rebind<uint8_t, D16> d = {};
+  using Bytes = hn::Vec<hn::Rebind<uint8_t, D16>>;
+
+  // Returns the bytes of these elements, of which each has one.
+  HWY_INLINE Bytes Load(int64_t at) const { return hn::LoadU(d, reinterpret_cast<const uint8_t*>(block + at) + i); }
+  // Returns 4 bits of each element. Byte i has those of element i in its lower half, and of element i + 16 in its upper
+  // half.
+  HWY_INLINE Bytes Nibbles(int64_t at) const {
+    const Bytes pairs = hn::LoadU(d, reinterpret_cast<const uint8_t*>(block + at) + i % 16);
+    return i < 16 ? hn::And(pairs, hn::Set(d, 15)) : hn::ShiftRight<4>(pairs);
+  }
+  // Returns 16 for each element whose bit is set, otherwise 0.
+  HWY_INLINE Bytes FifthBits(int64_t at) const {
+    const uint64_t bits = LoadNumber<uint32_t>(block + at) >> i;
+    return hn::IfThenElseZero(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Set(d, 16));
+  }
+};
+
+#endif
+
+struct Q8_0 : Q8_0Layout {
+  static HWY_INLINE Source::Bytes Integers(const Source& s) {
+    return hn::Xor(s.Load(kIntegersAt), hn::Set(s.d, 128));  // adds kOffset
+  }
+};
+template <class Layout>
+struct Nibbles : Layout {
+  static HWY_INLINE Source::Bytes Integers(const Source& s) {
+    const Source::Bytes low = s.Nibbles(Layout::kIntegersAt);
+    if constexpr (Layout::kHasHighBits) return hn::Or(low, s.FifthBits(Layout::kHighBitsAt));
+    return low;
+  }
+};
 
 #if HWY_TARGET == HWY_AVX3_DL
 
@@ -48,9 +117,10 @@ struct QuantizedQuad {
   static constexpr int64_t BlockAt(int64_t position) { return position % 2 * 2 + position / 2; }
 
   alignas(32) int8_t q[kBlocks][kBlock];
-  // The weights' bytes are unsigned, q + kOffset, so the sums of products begin with -kOffset times the sums of a's q.
+  // The weights' integers are unsigned, so the sums of products begin with -kOffset times the sums of a's q.
   int32_t start[kBlocks];
   float scale[kBlocks];
+  float sum[kBlocks];  // the sum of the rounded elements, by which minima are multiplied
 };
 
 // Adds all lanes of each of four blocks. Each half of a vector has the lanes of one block. `even` has blocks 0 and 2,
@@ -105,42 +175,37 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, Quant
   const __m512i ones = _mm512_set1_epi8(1), none = _mm512_setzero_si512();
   const __m128i sums = SumsOfBlocks(DotOfBytes(none, ones, even), DotOfBytes(none, ones, odd));
   _mm_store_si128(reinterpret_cast<__m128i*>(quad->start), _mm_mullo_epi32(sums, _mm_set1_epi32(-offset)));
+  _mm_store_ps(quad->sum, _mm_mul_ps(_mm_cvtepi32_ps(sums), _mm_load_ps(quad->scale)));
 }
 
-// Returns two blocks side by side. `load` expands the bytes of one of them to 256 bits.
-template <class Load>
-HWY_INLINE __m512i BothOf(const std::byte* first, const std::byte* second, const Load& load) {
-  return _mm512_inserti64x4(_mm512_castsi256_si512(load(first)), load(second), 1);
-}
+// The numbers by which the sums of four neighbouring blocks are multiplied. `minima` is for formats that have minima.
+struct QuadScales {
+  __m128 scales, minima;
+};
 
-// Each format is a struct. Its function `Bytes` returns the elements of two blocks plus kOffset, which makes them
-// unsigned.
-struct Q8 {
-  static constexpr DType kDType = kQ8_0;
-  static constexpr int kOffset = 128;
-  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
-    const auto load = [](const std::byte* block)
-                          HWY_ATTR { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 2)); };
-    return _mm512_xor_si512(BothOf(first, second, load), _mm512_set1_epi8(-128));
+// Returns the scales and minima of `blocks` blocks, 1 to 4, from `block` on, and zeros for the others.
+template <class Layout>
+HWY_INLINE QuadScales ScalesOfQuad(const std::byte* row, int64_t block, int64_t blocks) {
+  constexpr int64_t kBytes = static_cast<int64_t>(RowOf(Layout::kDType).bytes);
+  const auto at = [&](int64_t i) HWY_ATTR { return row + (block + i) * kBytes + Layout::kScaleAt; };
+  if constexpr (Layout::kHasMinimum) {
+    const auto pair = [&](int64_t i) HWY_ATTR { return i < blocks ? LoadNumber<int32_t>(at(i)) : 0; };
+    const __m256 pairs = _mm256_cvtph_ps(_mm_set_epi32(pair(3), pair(2), pair(1), pair(0)));
+    const __m128 low = _mm256_castps256_ps128(pairs), high = _mm256_extractf128_ps(pairs, 1);
+    return {_mm_shuffle_ps(low, high, 0x88), _mm_shuffle_ps(low, high, 0xdd)};
+  } else {
+    const auto bits = [&](int64_t i)
+                          HWY_ATTR { return i < blocks ? uint64_t{LoadNumber<uint16_t>(at(i))} << 16 * i : 0; };
+    const uint64_t halves = bits(0) | bits(1) | bits(2) | bits(3);
+    return {_mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves))), _mm_setzero_ps()};
   }
-};
-struct Q4 {
-  static constexpr DType kDType = kQ4_0;
-  static constexpr int kOffset = 8;
-  static HWY_INLINE __m512i Bytes(const std::byte* first, const std::byte* second) {
-    const auto load = [](const std::byte* block) HWY_ATTR {
-      return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + 2)));
-    };
-    const __m512i shifts = _mm512_set_epi64(4, 4, 0, 0, 4, 4, 0, 0);
-    return _mm512_and_si512(_mm512_srlv_epi64(BothOf(first, second, load), shifts), _mm512_set1_epi8(15));
-  }
-};
+}
 
 // Block formats with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
 // be the sum of the scaled products of blocks i, i + 4, i + 8, ... An element of y is (p(0) + p(2)) + (p(1) + p(3)).
 template <class Stored>
 struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
-  using Stored::kDType, Stored::kOffset, Stored::Bytes;
+  using Stored::kDType, Stored::kOffset, Stored::Integers;
   static constexpr int kMaxRows = 4;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
@@ -162,19 +227,21 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
     HWY_UNROLL(4)
     for (int j = 0; j < kCols; ++j) {
       const auto at = [&](int64_t i) HWY_ATTR { return w[j] + (block + std::min(i, blocks - 1)) * kBytes; };
-      const __m512i even = Bytes(at(0), at(2)), odd = Bytes(at(1), at(3));
-      const auto bits = [&](int64_t i) HWY_ATTR { return i < blocks ? uint64_t{ScaleBits(at(i))} << 16 * i : 0; };
-      const uint64_t halves = bits(0) | bits(1) | bits(2) | bits(3);
-      const __m128 scales = _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves)));
+      const __m512i even = Integers({at(0), at(2)}).raw, odd = Integers({at(1), at(3)}).raw;
+      const auto [scales, minima] = ScalesOfQuad<Stored>(w[j], block, blocks);
       const __m512i zero = _mm512_setzero_si512();
       HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) {
         const QuantizedQuad& x = a[r * stride + block / 4];
-        const __m128i products = SumsOfBlocks(DotOfBytes(zero, even, _mm512_loadu_si512(x.q[0])),
-                                              DotOfBytes(zero, odd, _mm512_loadu_si512(x.q[2])));
-        const __m128i start = _mm_load_si128(reinterpret_cast<const __m128i*>(x.start));
+        __m128i products = SumsOfBlocks(DotOfBytes(zero, even, _mm512_loadu_si512(x.q[0])),
+                                        DotOfBytes(zero, odd, _mm512_loadu_si512(x.q[2])));
+        if constexpr (kOffset != 0) {
+          products = _mm_add_epi32(products, _mm_load_si128(reinterpret_cast<const __m128i*>(x.start)));
+        }
         const __m128 factors = _mm_mul_ps(scales, _mm_load_ps(x.scale));
-        sums[j][r] = Sum{_mm_fmadd_ps(_mm_cvtepi32_ps(_mm_add_epi32(products, start)), factors, sums[j][r].raw)};
+        __m128 sum = _mm_fmadd_ps(_mm_cvtepi32_ps(products), factors, sums[j][r].raw);
+        if constexpr (Stored::kHasMinimum) sum = _mm_fmadd_ps(minima, _mm_load_ps(x.sum), sum);
+        sums[j][r] = Sum{sum};
       }
     }
   }
@@ -193,17 +260,18 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
 
 #else
 
-// A block of a row of a, in 8 bits: element k is scale · q[k].
+// A block of a row of a, in 8 bits: element k is scale · q[k]. `sum` is the sum of q.
 struct QuantizedBlock {
   int16_t q[kBlock];
+  int32_t sum;
   float scale;
 };
 
-HWY_INLINE float ScaleOf(const std::byte* block) {
+HWY_INLINE float FromHalf(uint16_t bits) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return _cvtsh_ss(ScaleBits(block));
+  return _cvtsh_ss(bits);
 #else
-  return FromHalfBits(ScaleBits(block));
+  return FromHalfBits(bits);
 #endif
 }
 
@@ -221,36 +289,19 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
   const float largest = hn::GetLane(hn::BitCast(d, hn::MaxOfLanes(d32, maxima)));
   block->scale = largest / 127 + largest * 0;
   const V<float> inverse = hn::Set(d, largest > 0 ? 127 / largest : 0);
+  auto sums = hn::Zero(d32);
   for (int64_t k = 0; k < kBlock; k += lanes) {
-    hn::StoreU(hn::DemoteTo(d16, hn::NearestInt(hn::Mul(hn::LoadU(d, a + k), inverse))), d16, block->q + k);
+    const auto q = hn::NearestInt(hn::Mul(hn::LoadU(d, a + k), inverse));
+    hn::StoreU(hn::DemoteTo(d16, q), d16, block->q + k);
+    sums = hn::Add(sums, q);
   }
+  block->sum = hn::GetLane(hn::SumOfLanes(d32, sums));
 }
-
-using D16 = hn::CappedTag<int16_t, 16>;
-
-// Each format is a struct. Its function `Integers` returns the integers of elements i, i + 1, ... of a block.
-struct Q8 {
-  static constexpr DType kDType = kQ8_0;
-  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
-    const auto bytes = hn::LoadU(hn::Rebind<int8_t, D16>(), reinterpret_cast<const int8_t*>(block + 2) + i);
-    return hn::PromoteTo(D16(), bytes);
-  }
-};
-struct Q4 {
-  static constexpr DType kDType = kQ4_0;
-  static HWY_INLINE hn::Vec<D16> Integers(const std::byte* block, int64_t i) {
-    const D16 d16;
-    const auto pairs = hn::LoadU(hn::Rebind<uint8_t, D16>(), reinterpret_cast<const uint8_t*>(block + 2) + i % 16);
-    const auto words = hn::PromoteTo(d16, pairs);
-    const auto bits = i < 16 ? hn::And(words, hn::Set(d16, 15)) : hn::ShiftRight<4>(words);
-    return hn::Sub(bits, hn::Set(d16, 8));
-  }
-};
 
 // Block formats with products of 16-bit integers, which every instruction set has.
 template <class Stored>
 struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
-  using Stored::kDType, Stored::Integers;
+  using Stored::kDType, Stored::kOffset, Stored::Integers;
   static constexpr int kMaxRows = 2;
   using Prepared = QuantizedBlock;
   using D32 = hn::RepartitionToWide<D16>;
@@ -276,15 +327,21 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d16));
     for (int j = 0; j < kCols; ++j) {
       const std::byte* const block = w[j] + step * kBytes;
-      const float scale = ScaleOf(block);
+      const auto half = [](uint16_t bits) HWY_ATTR { return FromHalf(bits); };
+      const float scale = Stored::Scale(block, 0, half), minimum = Stored::Minimum(block, 0, half);
       for (int r = 0; r < kRows; ++r) {
         const QuantizedBlock& x = a[r * stride + step];
         auto even = hn::Zero(d32), odd = hn::Zero(d32);
         for (int64_t i = 0; i < kBlock; i += lanes) {
-          even = hn::ReorderWidenMulAccumulate(d32, Integers(block, i), hn::LoadU(d16, x.q + i), even, odd);
+          const auto integers = hn::Sub(hn::PromoteTo(d16, Integers({block, i})), hn::Set(d16, kOffset));
+          even = hn::ReorderWidenMulAccumulate(d32, integers, hn::LoadU(d16, x.q + i), even, odd);
         }
         const auto product = hn::ConvertTo(DSum(), hn::Add(even, odd));
         sums[j][r] = hn::MulAdd(product, hn::Set(DSum(), scale * x.scale), sums[j][r]);
+        if constexpr (Stored::kHasMinimum) {
+          const float lane_sum = static_cast<float>(x.sum) * x.scale / static_cast<float>(hn::MaxLanes(DSum()));
+          sums[j][r] = hn::MulAdd(hn::Set(DSum(), minimum), hn::Set(DSum(), lane_sum), sums[j][r]);
+        }
       }
     }
   }
@@ -292,7 +349,8 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
 
 #endif
 
-using BlockFormats = std::tuple<BlockFormat<Q8>, BlockFormat<Q4>>;
+using BlockFormats = std::tuple<BlockFormat<Q8_0>, BlockFormat<Nibbles<Q4_0Layout>>, BlockFormat<Nibbles<Q4_1Layout>>,
+                                BlockFormat<Nibbles<Q5_0Layout>>, BlockFormat<Nibbles<Q5_1Layout>>>;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft

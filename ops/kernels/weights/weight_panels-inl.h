@@ -31,10 +31,14 @@ constexpr int kPanelRows = 6;       // rows of a for which the sums fit into reg
 constexpr int kWords = kBlock / 4;  // four elements of a block are a word
 
 // One block of each column of a panel.
+template <bool kHasMinimum>
 struct PanelBlock {
   alignas(64) int32_t words[kPanelVectors][kWords][16];
   alignas(64) float scales[kPanelVectors][16];
+  alignas(64) float minima[kPanelVectors][kHasMinimum ? 16 : 0];
 };
+template <class Format>
+using PanelBlockOf = PanelBlock<Format::kHasMinimum>;
 
 // Transposes eight vectors. Vector j has words 0 .. 7 of columns j and j + 4 (j < 4), or of columns j + 4 and j + 8
 // (j >= 4). Afterwards, vector k has word k of columns 0 .. 15.
@@ -68,12 +72,21 @@ struct Ahead {
   }
 };
 
+// Copies the halves that are `kAt` bytes after a block's begin, of the blocks at the offset `block` of 16 rows.
+template <int kAt>
+HWY_INLINE void PackScales(const std::byte* const (&rows)[16], int64_t block, float* to) {
+  alignas(32) uint16_t halves[16];
+  HWY_UNROLL(16)
+  for (int64_t j = 0; j < 16; ++j) halves[j] = LoadNumber<uint16_t>(rows[j] + block + kAt);
+  _mm512_store_ps(to, _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<__m256i*>(halves))));
+}
+
 // Copies columns `first`, `first` + 1, ... to a panel. Columns from `last` on repeat column last - 1. The panel has the
 // blocks in the order in which they are multiplied.
 template <class Format>
-void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* panel, Ahead& ahead) {
+void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlockOf<Format>* panel, Ahead& ahead) {
   const int64_t blocks = w.inner / kBlock, bytes = Format::RowBytes(w.inner);
-  PanelBlock* blocks_of[QuantizedQuad::kBlocks];
+  PanelBlockOf<Format>* blocks_of[QuantizedQuad::kBlocks];
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
     const int64_t begin = QuantizedQuad::BlockAt(position);
     blocks_of[begin] = panel;
@@ -84,20 +97,18 @@ void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlock* pan
     for (int64_t j = 0; j < 16; ++j) rows[j] = w.data + std::min(first + 16 * v + j, last - 1) * bytes;
     for (int64_t b = 0; b < blocks; ++b) {
       ahead.Step();
-      PanelBlock& to = blocks_of[b % QuantizedQuad::kBlocks][b / QuantizedQuad::kBlocks];
+      PanelBlockOf<Format>& to = blocks_of[b % QuantizedQuad::kBlocks][b / QuantizedQuad::kBlocks];
       __m512i words[kWords];
-      alignas(32) uint16_t scales[16];
       HWY_UNROLL(8)
       for (int64_t j = 0; j < kWords; ++j) {
         const int64_t column = j % 4 + j / 4 * 8;
-        words[j] = Format::Bytes(rows[column] + b * Format::kBytes, rows[column + 4] + b * Format::kBytes);
+        words[j] = Format::Integers({rows[column] + b * Format::kBytes, rows[column + 4] + b * Format::kBytes}).raw;
       }
-      HWY_UNROLL(16)
-      for (int64_t j = 0; j < 16; ++j) scales[j] = ScaleBits(rows[j] + b * Format::kBytes);
       TransposeWords(words);
       HWY_UNROLL(8)
       for (int k = 0; k < kWords; ++k) _mm512_store_si512(to.words[v][k], words[k]);
-      _mm512_store_ps(to.scales[v], _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<__m256i*>(scales))));
+      PackScales<Format::kScaleAt>(rows, b * Format::kBytes, to.scales[v]);
+      if constexpr (Format::kHasMinimum) PackScales<Format::kMinimumAt>(rows, b * Format::kBytes, to.minima[v]);
     }
   }
 }
@@ -110,9 +121,9 @@ struct PanelOutput {
 };
 
 // Multiplies a panel by kRows rows of a.
-template <int kRows>
-HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
-                               const PanelOutput& out, Ahead* ahead) {
+template <int kRows, bool kHasMinimum>
+HWY_INLINE void PanelTimesRows(const PanelBlock<kHasMinimum>* panel, int64_t blocks, const QuantizedQuad* a,
+                               int64_t stride, const PanelOutput& out, Ahead* ahead) {
   alignas(64) float partial_sums[2][kRows][kPanelVectors][16];
   PrefetchOutput(out.y, kRows, out.cols, out.stride);
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
@@ -153,6 +164,10 @@ HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const Qu
         for (int r = 0; r < kRows; ++r) {
           const __m512 factors = _mm512_mul_ps(scales, _mm512_set1_ps(quad[r * stride].scale[first]));
           sums[r][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[r][v]), factors, sums[r][v]);
+          if constexpr (kHasMinimum) {
+            const __m512 sum = _mm512_set1_ps(quad[r * stride].sum[first]);
+            sums[r][v] = _mm512_fmadd_ps(_mm512_load_ps(panel->minima[v]), sum, sums[r][v]);
+          }
         }
       }
     }
@@ -176,9 +191,9 @@ HWY_INLINE void PanelTimesRows(const PanelBlock* panel, int64_t blocks, const Qu
 }
 
 // Multiplies a panel by the first min(rows, kRows) rows of a, and returns their number.
-template <int kRows>
-HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
-                                 int64_t rows, const PanelOutput& out, Ahead* ahead) {
+template <int kRows, bool kHasMinimum>
+HWY_INLINE int64_t SomePanelRows(const PanelBlock<kHasMinimum>* panel, int64_t blocks, const QuantizedQuad* a,
+                                 int64_t stride, int64_t rows, const PanelOutput& out, Ahead* ahead) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return SomePanelRows<kRows - 1>(panel, blocks, a, stride, rows, out, ahead);
   }
@@ -187,14 +202,14 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock* panel, int64_t blocks, const 
 }
 
 size_t PanelWorkspace(DType dtype, int64_t inner) {
-  return static_cast<size_t>(BlocksOf(dtype, inner)) * sizeof(PanelBlock);
+  return static_cast<size_t>(BlocksOf(dtype, inner)) * sizeof(PanelBlock<true>);
 }
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch
 // the next panel.
 template <class Format>
 void MultiplyPanels(const WeightRows& w, int64_t first, int64_t last, const QuantizedQuad* a, int64_t rows, float* y,
-                    PanelBlock* panel) {
+                    PanelBlockOf<Format>* panel) {
   const int64_t blocks = w.inner / kBlock, stride = Format::Stride(w.inner), bytes = Format::RowBytes(w.inner);
   const int64_t steps = std::max<int64_t>(1, (kPanelVectors + 1) * blocks);
   for (int64_t col = first; col < last; col += kPanelColumns) {

@@ -200,7 +200,7 @@ void MultiplyBy(WeightRows w, int64_t first, int64_t last, const float* a, int64
 #if HWY_TARGET == HWY_AVX3_DL
   if constexpr (IsBlockFormat(Format::kDType)) {
     if (rows >= kMinPanelRows) {
-      auto* const panel = reinterpret_cast<PanelBlock*>(workspace + PreparedBytes<Format>(rows, w.inner));
+      auto* const panel = reinterpret_cast<PanelBlockOf<Format>*>(workspace + PreparedBytes<Format>(rows, w.inner));
       return MultiplyPanels<Format>(w, first, last, prepared, rows, y, panel);
     }
   }

@@ -68,11 +68,13 @@ struct Product {
   }
 };
 
+const std::vector<DType> kAllFormats = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1};
+
 // Rounding a to 8 bits moves a sum of `inner` terms by about sqrt(inner) * 0.33 / sqrt(12) / 127 on average.
 constexpr double kExact = 1e-6, kRounded = 6e-3;
 
 TEST_P(WeightRowsTest, MultipliesEveryFormat) {
-  for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
+  for (DType dtype : kAllFormats) {
     const double tolerance = IsBlockFormat(dtype) ? kRounded : kExact;
     for (int64_t rows : {0, 1, 2, 3, 7, 16}) {
       for (int64_t inner : {100, 127, 160, 163, 312}) Product(rows, 70, inner, dtype).ExpectNear(tolerance);
@@ -128,7 +130,7 @@ TEST_P(WeightRowsTest, ANumberThatIsNotFiniteMakesItsRowSo) {
 }
 
 TEST_P(WeightRowsTest, ARowDoesNotDependOnTheOthers) {
-  for (DType dtype : {kF32, kBF16, kQ8_0, kQ4_0}) {
+  for (DType dtype : kAllFormats) {
     for (int64_t inner : {32, 96, 288, 100, 313}) {
       Product product(15, 133, inner, dtype);
       const std::vector<float> all = product.Multiply(0, 15);
