@@ -153,6 +153,13 @@ void DecodeBlock(const std::byte* block, float* x) {
   }
 }
 
+// The bits of an f16, with the conversions that EncodeNumbers and DecodeNumbers need.
+struct F16 {
+  explicit F16(float value) : bits(HalfBits(value)) {}
+  operator float() const { return FromHalfBits(bits); }
+  uint16_t bits;
+};
+
 template <class T>
 void EncodeNumbers(absl::Span<const float> values, std::byte* out) {
   absl::c_transform(values, reinterpret_cast<T*>(out), [](float value) { return T(value); });
@@ -207,11 +214,15 @@ constexpr WeightFormat BlocksOf() {
 constexpr WeightFormat kFormats[] = {
     {kF32, EncodeNumbers<float>, DecodeNumbers<float>},
     {kBF16, EncodeNumbers<BF16>, DecodeNumbers<BF16>},
+    {kF16, EncodeNumbers<F16>, DecodeNumbers<F16>},
     BlocksOf<Q8_0Layout, EncodeQ8>(),
     BlocksOf<Q4_0Layout>(),
     BlocksOf<Q4_1Layout>(),
     BlocksOf<Q5_0Layout>(),
     BlocksOf<Q5_1Layout>(),
+    BlocksOf<Q4_KLayout>(),
+    BlocksOf<Q5_KLayout>(),
+    BlocksOf<Q6_KLayout>(),
 };
 
 const WeightFormat& FormatOf(DType dtype) {

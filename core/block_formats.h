@@ -1,4 +1,4 @@
-// Weights can be stored in f32, in bf16, and in block formats, which take fewer bytes. In a block format, some
+// Weights can be stored in f32, bf16, f16, and in block formats, which take fewer bytes. In a block format, some
 // consecutive elements of a row are a block (DTypeRow::block). It has scales d and sometimes minima m, and an integer q
 // for each element, which stands for d · q or d · q + m. Zeros fill the last block of a row. The formats and their
 // bytes are those of GGUF, whose rows are whole blocks:
@@ -6,6 +6,9 @@
 //   Q8_0         34 bytes for 32 elements: d, then q in -127 .. 127
 //   Q4_0, Q4_1   18 or 20 bytes for 32 elements: d, with q in -8 .. 7; or d and m, with q in 0 .. 15
 //   Q5_0, Q5_1   22 or 24 bytes for 32 elements: d, with q in -16 .. 15; or d and m, with q in 0 .. 31
+//   Q4_K, Q5_K   144 or 176 bytes for 256 elements: for each 32 elements d and m of 6 bits, in units that are the
+//                block's; q in 0 .. 15 or 0 .. 31
+//   Q6_K         210 bytes for 256 elements: for each 16 elements d of 8 bits, in the block's unit; q in -32 .. 31
 //
 // A new format is a row of kDTypes (core/dtype.h), a struct in block_layouts.h with the layout of its bytes, a row of
 // the table in block_formats.cc, and a struct in ops/kernels/weights/weight_blocks-inl.h, which unpacks the integers.
@@ -36,14 +39,14 @@ float FromHalfBits(uint16_t bits);
 // the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 
-// Reads `values.size()` elements of a row of the dtype `from`: f32, bf16, or a block format.
+// Reads `values.size()` elements of a row of the dtype `from`: f32, bf16, f16, or a block format.
 void DecodeWeight(DType from, const std::byte* bytes, absl::Span<float> values);
 
 // Reports whether the scales and minima of a block are finite, and so all of its elements. `dtype` is a block format.
 bool IsFiniteBlock(DType dtype, const std::byte* block);
 
 // Reports whether `dtype` is one that EncodeWeight writes.
-constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || IsBlockFormat(dtype); }
+constexpr bool IsWeightFormat(DType dtype) { return dtype == kF32 || dtype == kBF16 || OnlyStoresWeights(dtype); }
 // Returns the names of these dtypes.
 std::vector<std::string> WeightFormatNames();
 // Returns them as "f32, bf16 or q8_0" or, with the bytes that a number takes, "4 (f32), 2 (bf16) or 1.06 (q8_0)".

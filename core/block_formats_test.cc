@@ -94,7 +94,7 @@ TEST(BlockFormatsTest, BytesAreThoseOfGguf) {
 }
 
 TEST(BlockFormatsTest, ConvertsBetweenAllFormats) {
-  constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1};
+  constexpr DType kFormats[] = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kF16, kQ4_K, kQ5_K, kQ6_K};
   for (const int64_t width : {6144, 312, 100, 64, 33, 1, 0}) {
     const Shape shape = {3, width};
     Arena arena;

@@ -11,6 +11,8 @@
 #ifndef WEFT_CORE_BLOCK_LAYOUTS_H_
 #define WEFT_CORE_BLOCK_LAYOUTS_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -86,10 +88,112 @@ struct NibbleLayout {
     if (has_minimum) StoreNumber(HalfBits(*minima), block + kMinimumAt);
   }
 };
+
+// Q4_K and Q5_K: the unit of the scales; the unit of the minima; 12 bytes with a scale and a minimum of 6 bits for each
+// 32 elements; with 5 bits, 32 bytes, of which byte i has the highest bit of element i of each part; then 128 bytes.
+// Each 32 of these hold the low 4 bits of one part in their lower halves, and of the next part in their upper halves.
+template <DType dtype, int kBits>
+struct PairedLayout {
+  static constexpr DType kDType = dtype;
+  static constexpr int kParts = 8, kElements = 32, kMax = (1 << kBits) - 1, kOffset = 0;
+  static constexpr bool kHasMinimum = true, kHasHighBits = kBits == 5;
+  static constexpr float kLargestMinimum = 0;  // what is stored is subtracted
+  static constexpr int kScaleAt = 0, kMinimumAt = 2, kPackedAt = 4, kHighBitsAt = 16;
+  static constexpr int kIntegersAt = kHighBitsAt + (kHasHighBits ? 32 : 0);
+  static_assert(RowOf(dtype).bytes == kIntegersAt + 128);
+
+  // The scales and minima of parts 4 · quad .. 4 · quad + 3, in units. Each has a byte.
+  struct Packed {
+    uint32_t scales, minima;
+  };
+  static Packed PackedOf(const std::byte* block, int64_t quad) {
+    const auto word = [block](int64_t i) { return LoadNumber<uint32_t>(block + kPackedAt + 4 * i); };
+    if (quad == 0) return {word(0) & 0x3f3f3f3f, word(1) & 0x3f3f3f3f};
+    return {(word(2) & 0x0f0f0f0f) | (word(0) >> 2 & 0x30303030),
+            (word(2) >> 4 & 0x0f0f0f0f) | (word(1) >> 2 & 0x30303030)};
+  }
+  template <class Half>
+  static float Scale(const std::byte* block, int64_t part, const Half& half) {
+    const uint32_t units = PackedOf(block, part / 4).scales >> part % 4 * 8 & 255;
+    return half(LoadNumber<uint16_t>(block)) * static_cast<float>(units);
+  }
+  template <class Half>
+  static float Minimum(const std::byte* block, int64_t part, const Half& half) {
+    const uint32_t units = PackedOf(block, part / 4).minima >> part % 4 * 8 & 255;
+    return -(half(LoadNumber<uint16_t>(block + kMinimumAt)) * static_cast<float>(units));
+  }
+  static int Get(const std::byte* block, int64_t i) {
+    const int high = kHasHighBits ? static_cast<int>(block[kHighBitsAt + i % 32]) >> i / 32 & 1 : 0;
+    return (static_cast<int>(block[kIntegersAt + i / 64 * 32 + i % 32]) >> i / 32 % 2 * 4 & 15) | high << 4;
+  }
+  static void Put(std::byte* block, int64_t i, int u) {
+    block[kIntegersAt + i / 64 * 32 + i % 32] |= static_cast<std::byte>((u & 15) << i / 32 % 2 * 4);
+    if (kHasHighBits) block[kHighBitsAt + i % 32] |= static_cast<std::byte>(u >> 4 << i / 32);
+  }
+  static void SetScales(std::byte* block, const float* scales, const float* minima) {
+    float most[2] = {};
+    for (int p = 0; p < kParts; ++p) {
+      most[0] = std::max(most[0], scales[p]);
+      most[1] = std::max(most[1], -minima[p]);
+    }
+    for (int k = 0; k < 2; ++k) {
+      StoreNumber(HalfBits(most[k] / 63), block + 2 * k);
+      const float unit = FromHalfBits(LoadNumber<uint16_t>(block + 2 * k));
+      for (int p = 0; p < kParts; ++p) {
+        const float number = k == 0 ? scales[p] : -minima[p];
+        const int units = unit > 0 ? static_cast<int>(std::clamp(number / unit + 0.5f, 0.0f, 63.0f)) : 0;
+        std::byte* const packed = block + kPackedAt + p % 4;
+        packed[p < 4 ? 4 * k : 8] |= static_cast<std::byte>(p < 4 ? units : (units & 15) << 4 * k);
+        if (p >= 4) packed[4 * k] |= static_cast<std::byte>(units >> 4 << 6);
+      }
+    }
+  }
+};
+
+// Q6_K: 128 bytes with the low 4 bits, 64 bytes with the high 2 bits, a scale of 8 bits for each 16 elements, and the
+// scales' unit. Each half of a block has 64 and 32 of these bytes. Byte i of the 64 has the low bits of elements i and
+// i + 64 of the half. Byte i of the 32 has the high bits of elements i, i + 32, i + 64 and i + 96, the first lowest.
+struct Q6_KLayout {
+  static constexpr DType kDType = kQ6_K;
+  static constexpr int kParts = 16, kElements = 16, kMax = 63, kOffset = 32;
+  static constexpr bool kHasMinimum = false;
+  static constexpr int kHighBitsAt = 128, kScalesAt = 192, kScaleAt = 208;
+
+  template <class Half>
+  static float Scale(const std::byte* block, int64_t part, const Half& half) {
+    return half(LoadNumber<uint16_t>(block + kScaleAt)) *
+           static_cast<float>(LoadNumber<int8_t>(block + kScalesAt + part));
+  }
+  template <class Half>
+  static float Minimum(const std::byte*, int64_t, const Half&) {
+    return 0;
+  }
+  static int Get(const std::byte* block, int64_t i) {
+    const int low = static_cast<int>(block[i / 128 * 64 + i % 64]) >> i / 64 % 2 * 4 & 15;
+    return low | (static_cast<int>(block[kHighBitsAt + i / 128 * 32 + i % 32]) >> i / 32 % 4 * 2 & 3) << 4;
+  }
+  static void Put(std::byte* block, int64_t i, int u) {
+    block[i / 128 * 64 + i % 64] |= static_cast<std::byte>((u & 15) << i / 64 % 2 * 4);
+    block[kHighBitsAt + i / 128 * 32 + i % 32] |= static_cast<std::byte>(u >> 4 << i / 32 % 4 * 2);
+  }
+  static void SetScales(std::byte* block, const float* scales, const float*) {
+    const float extreme =
+        *std::max_element(scales, scales + kParts, [](float a, float b) { return std::abs(a) < std::abs(b); });
+    StoreNumber(HalfBits(extreme / -128), block + kScaleAt);
+    const float unit = FromHalfBits(LoadNumber<uint16_t>(block + kScaleAt));
+    for (int p = 0; p < kParts; ++p) {
+      const float units = unit != 0 ? std::clamp(std::nearbyint(scales[p] / unit), -128.0f, 127.0f) : 0;
+      StoreNumber(static_cast<int8_t>(units), block + kScalesAt + p);
+    }
+  }
+};
+
 using Q4_0Layout = NibbleLayout<kQ4_0, 4, false>;
 using Q4_1Layout = NibbleLayout<kQ4_1, 4, true>;
 using Q5_0Layout = NibbleLayout<kQ5_0, 5, false>;
 using Q5_1Layout = NibbleLayout<kQ5_1, 5, true>;
+using Q4_KLayout = PairedLayout<kQ4_K, 4>;
+using Q5_KLayout = PairedLayout<kQ5_K, 5>;
 
 }  // namespace weft
 

@@ -12,22 +12,52 @@
 
 namespace weft {
 
-// Those after kBool are the block formats of weights (core/block_formats.h). Their elements have no addresses of their
-// own.
-enum class DType : uint8_t { kF32, kF64, kBF16, kI32, kBool, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1 };
+// Those after kBool only store weights (core/block_formats.h). No C++ type has their elements, and in block formats
+// elements have no addresses of their own.
+enum class DType : uint8_t {
+  kF32,
+  kF64,
+  kBF16,
+  kI32,
+  kBool,
+  kF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K
+};
 inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kBF16, kI32 = DType::kI32,
-                       kBool = DType::kBool, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0, kQ4_1 = DType::kQ4_1,
-                       kQ5_0 = DType::kQ5_0, kQ5_1 = DType::kQ5_1;
+                       kBool = DType::kBool, kF16 = DType::kF16, kQ8_0 = DType::kQ8_0, kQ4_0 = DType::kQ4_0,
+                       kQ4_1 = DType::kQ4_1, kQ5_0 = DType::kQ5_0, kQ5_1 = DType::kQ5_1, kQ4_K = DType::kQ4_K,
+                       kQ5_K = DType::kQ5_K, kQ6_K = DType::kQ6_K;
 
 struct DTypeRow {
   absl::string_view name;
   int64_t block;  // elements that are stored together; 1: each has its own bytes
   size_t bytes;   // of a block
+  // The dtype of weights whose rows are not whole blocks, if zeros would fill much of them; llama.cpp's choice.
+  absl::string_view otherwise = {};
 };
 // Indexed by DType.
 inline constexpr DTypeRow kDTypes[] = {
-    {"f32", 1, 4},    {"f64", 1, 8},    {"bf16", 1, 2},   {"i32", 1, 4},    {"bool", 1, 1},
-    {"q8_0", 32, 34}, {"q4_0", 32, 18}, {"q4_1", 32, 20}, {"q5_0", 32, 22}, {"q5_1", 32, 24},
+    {"f32", 1, 4},
+    {"f64", 1, 8},
+    {"bf16", 1, 2},
+    {"i32", 1, 4},
+    {"bool", 1, 1},
+    {"f16", 1, 2},
+    {"q8_0", 32, 34},
+    {"q4_0", 32, 18},
+    {"q4_1", 32, 20},
+    {"q5_0", 32, 22},
+    {"q5_1", 32, 24},
+    {"q4_k", 256, 144, "q5_0"},
+    {"q5_k", 256, 176, "q5_1"},
+    {"q6_k", 256, 210, "q8_0"},
 };
 inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
 constexpr const DTypeRow& RowOf(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }
@@ -58,7 +88,7 @@ inline constexpr DType kDTypeOf = std::is_same_v<T, float>     ? kF32
                                   : std::is_same_v<T, bool>    ? kBool
                                                                : throw "no dtype";
 
-// Calls `f` with a zero of the C++ type of `dtype`, which is not a block format, and returns the result of `f`:
+// Calls `f` with a zero of the C++ type of `dtype`, which does not only store weights, and returns the result of `f`:
 //   Dispatch(dtype, [&](auto zero) { using T = decltype(zero); ... })
 template <class F>
 auto Dispatch(DType dtype, F&& f) {
@@ -72,6 +102,8 @@ auto Dispatch(DType dtype, F&& f) {
 // Returns the bytes of one element. `dtype` is not a block format.
 constexpr size_t SizeOf(DType dtype) { return RowOf(dtype).bytes; }
 constexpr bool IsFloat(DType dtype) { return dtype <= DType::kBF16; }
+// Reports whether only weights have this dtype.
+constexpr bool OnlyStoresWeights(DType dtype) { return dtype > DType::kBool; }
 constexpr bool IsBlockFormat(DType dtype) { return RowOf(dtype).block > 1; }
 // Returns the number of blocks of a row. In a block format, zeros fill the last block.
 constexpr int64_t BlocksOf(DType dtype, int64_t row_elements) {

@@ -89,7 +89,7 @@ void InitializePart(const Initializer& initializer, uint64_t seed, absl::string_
     return deviation * std::sqrt(3.0) * (2 * random.Uniform(i) - 1);
   };
   auto i = static_cast<uint64_t>(begin);
-  if (IsBlockFormat(tensor.type.dtype)) {
+  if (OnlyStoresWeights(tensor.type.dtype)) {
     std::vector<float> row(static_cast<size_t>(tensor.type.shape.cols()));
     for (int64_t r = 0; r < tensor.type.shape.rows(); ++r) {
       for (float& x : row) x = static_cast<float>(value(i++));

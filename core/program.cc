@@ -39,8 +39,12 @@ DType HeldDType(const ParameterSpec& spec, DType wanted, absl::string_view* reas
   if (std::min(type.shape.dim(0), type.shape.dim(1)) < kMinAxis) {
     return because("it has fewer than 64 rows or columns", type.dtype);
   }
-  if (BytesOfElement(wanted) < BytesOfElement(spec.least))
+  if (BytesOfElement(wanted) < BytesOfElement(spec.least)) {
     return because("the model needs it more precisely", spec.least);
+  }
+  if (DType other; type.shape.dim(1) % RowOf(wanted).block != 0 && ParseDType(RowOf(wanted).otherwise, &other)) {
+    return because("its rows are no multiple of 256", other);
+  }
   return wanted;
 }
 

@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/core/block_formats.h"
 
 namespace weft {
 namespace {
@@ -23,7 +22,7 @@ using Json = nlohmann::json;
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
 
-// The dtypes of the format that have no DType. Reading converts F16 to f32 and I64 to i32. No kernel computes with the
+// The dtypes of the format that have no DType. Reading converts I64 to i32. No kernel computes with the
 // others, so their bytes are not read.
 struct OtherDType {
   absl::string_view name;
@@ -31,9 +30,9 @@ struct OtherDType {
   std::optional<DType> read_as = std::nullopt;
 };
 constexpr OtherDType kOtherDTypes[] = {
-    {"F16", 16, kF32}, {"I64", 64, kI32},  {"U64", 64},    {"C64", 64},    {"U32", 32},    {"I16", 16},
-    {"U16", 16},       {"I8", 8},          {"U8", 8},      {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8},
-    {"F8_E8M0", 8},    {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
+    {"I64", 64, kI32},  {"U64", 64},    {"C64", 64},    {"U32", 32},    {"I16", 16},        {"U16", 16},
+    {"I8", 8},          {"U8", 8},      {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E8M0", 8},
+    {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
 };
 
 struct Entry {
@@ -96,7 +95,7 @@ T LittleEndian(absl::string_view bytes) {
   return value;
 }
 
-// Copies the elements of a tensor from the file. Converts F16 to f32 and I64 to i32. Returns an error for a BOOL other
+// Copies the elements of a tensor from the file. Converts I64 to i32. Returns an error for a BOOL other
 // than 0 and 1, and for an I64 that does not fit i32.
 absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
   const int64_t count = entry.type.shape.elements();
@@ -105,10 +104,6 @@ absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
       return InvalidArgument("a BOOL is neither 0 nor 1");
     }
     std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
-  } else if (entry.type.dtype == kF32) {
-    for (int64_t i = 0; i < count; ++i) {
-      reinterpret_cast<float*>(to)[i] = FromHalfBits(LittleEndian<uint16_t>(from.substr(2 * i, 2)));
-    }
   } else {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t value = static_cast<int64_t>(LittleEndian<uint64_t>(from.substr(8 * i, 8)));

@@ -41,8 +41,8 @@ class SafetensorsFile {
  public:
   // Maps a file and checks it. Tensors whose bytes need no conversion stay where they are in the file (MappedFile). The
   // header must be a JSON object of at most 100 MB, with the format's dtypes and at most 6 axes. Byte ranges must fit
-  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor. F16
-  // becomes f32. I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it;
+  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor.
+  // I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it;
   // DataLoss says that the file is damaged.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
                                               WantedChecksum checksum = WantedChecksum::kIfPresent);

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "weft/base/arena.h"
 #include "weft/base/file.h"
+#include "weft/core/block_formats.h"
 
 namespace weft {
 namespace {
@@ -145,15 +146,18 @@ TEST(SafetensorsTest, RefusesABoolThatIsNone) {
   EXPECT_THAT(std::string(SafetensorsFile::Open(path).status().message()), HasSubstr("neither 0 nor 1"));
 }
 
-TEST(SafetensorsTest, ReadsHalvesAsF32) {
+TEST(SafetensorsTest, ReadsHalvesAsTheyLie) {
   const uint16_t halves[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555};
   const std::string path = Path("half.safetensors"), header = "{" + Tensor32("a", "[8]", "[0,16]", "F16") + "}";
   ASSERT_TRUE(WriteFile(path, {Length(header.size()), header, {reinterpret_cast<const char*>(halves), 16}}).ok());
   const absl::StatusOr<SafetensorsFile> file = SafetensorsFile::Open(path);
   ASSERT_TRUE(file.ok()) << file.status();
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  EXPECT_THAT(file->tensors()[0].tensor.span<const float>(),
-              testing::ElementsAre(1, -2, 65504, 0x1p-24f, 0, kInf, -kInf, 0.333251953125f));
+  const Tensor& tensor = file->tensors()[0].tensor;
+  ASSERT_EQ(tensor.type, (TensorType{kF16, {8}}));
+  std::vector<float> values(8);
+  DecodeWeight(kF16, tensor.data, absl::MakeSpan(values));
+  EXPECT_THAT(values, testing::ElementsAre(1, -2, 65504, 0x1p-24f, 0, kInf, -kInf, 0.333251953125f));
 }
 
 TEST(SafetensorsTest, Reads64BitIntegersAsI32WhereTheyFit) {

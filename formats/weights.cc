@@ -80,6 +80,7 @@ int64_t FindNotFinite(const Part& part) {
   const auto& [dtype, shape] = part.named->tensor.type;
   if (dtype == kF32) return FindNotFinite(part, uint32_t{0x7f800000});
   if (dtype == kBF16) return FindNotFinite(part, uint16_t{0x7f80});
+  if (dtype == kF16) return FindNotFinite(part, uint16_t{0x7c00});
   for (int64_t i = part.begin; i < part.end; ++i) {
     if (!IsFiniteBlock(dtype, part.named->tensor.data + static_cast<size_t>(i) * RowOf(dtype).bytes)) return i;
   }

@@ -26,7 +26,7 @@ class QuantizeTest : public WeftProgramTest {
   // Quantizes `model` in each format. Expects that `command` prints the same with the folder as with the original.
   void ExpectSame(const std::string& model, const Arguments& command, const Arguments& how = {}) const {
     std::string f32, outputs;
-    for (const std::string format : {"f32", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"}) {
+    for (const std::string format : {"f32", "bf16", "f16", "q8_0", "q4_0", "q4_1", "q4_k"}) {
       const std::string folder = absl::StrCat(absl::StrReplaceAll(model, {{"@", "_"}}), "-", format),
                         weights = "--weights=" + format;
       ASSERT_TRUE(Works(Quantize(model, folder, Arguments{weights} + how)));
@@ -185,7 +185,7 @@ TEST_F(QuantizeTest, BadFilesAndFlags) {
   EXPECT_TRUE(Fails(Weft({"quantize", "--out=out"}), 2, "the model is missing"));
   EXPECT_TRUE(Fails(Weft({"quantize", "run"}), 2, "--out"));
   EXPECT_TRUE(Fails(Quantize("run", "out", {"--model=run"}), 2, "exclude each other"));
-  EXPECT_TRUE(Fails(Quantize("run", "out", {"--weights=q3_k"}), 2, "not one of f32, bf16, q8_0, q4_0"));
+  EXPECT_TRUE(Fails(Quantize("run", "out", {"--weights=q3_k"}), 2, "not one of f32, bf16, f16, q8_0, q4_0"));
   EXPECT_TRUE(Fails(Quantize("run", "small"), 2, "not empty"));
   EXPECT_TRUE(Fails(Quantize("run", "run", {"--overwrite"}), 2, "the model's own folder"));
   EXPECT_TRUE(Fails(Quantize("nothing", "out"), 2, "nothing"));

@@ -42,7 +42,7 @@ TensorType RowsOf(DType dtype, Shape ids, int64_t features) {
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   const DType stored = in[0].dtype;
   const bool widened = attrs.as<EmbeddingAttrs>().widened;
-  if (IsBlockFormat(stored) && !widened) {
+  if (OnlyStoresWeights(stored) && !widened) {
     return ShapeError("embedding", absl::StrCat("not defined for ", Name(stored)), in);
   }
   if (in[0].shape.rank() != 2) return ShapeError("embedding", "the table must have rank 2", in);
@@ -262,7 +262,7 @@ constexpr OpExample kAddExamples[] = {
 
 constexpr OpDef kEmbedding = {.name = "embedding",
                               .infer = Infer,
-                              .kernels = WithBlockFormats({Kernel<float>, Kernel<double>, KernelBF16}, DecodeKernel),
+                              .kernels = WithStoredWeights({Kernel<float>, Kernel<double>, KernelBF16}, DecodeKernel),
                               .cut = Cut::kRows,
                               .access = Access,
                               .gradient = Gradient,

@@ -266,7 +266,7 @@ constexpr OpExample kProductExamples[] = {
 
 constexpr OpDef kPack = {.name = "pack",
                          .infer = InferPack,
-                         .kernels = WithBlockFormats({PackKernel, nullptr, PackStoredKernel}, PackStoredKernel),
+                         .kernels = WithStoredWeights({PackKernel, nullptr, PackStoredKernel}, PackStoredKernel),
                          .workspace = PackWorkspace,
                          .cut = Cut::kRows,
                          .quantum = PackQuantum,

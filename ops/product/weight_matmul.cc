@@ -96,7 +96,7 @@ constexpr OpExample kExamples[] = {
     {.in = "f32[] f32[1,1]", .error = "a must be f32 of rank >= 1"},
     {.in = "f64[3,5] f64[7,5]", .error = "a must be f32 of rank >= 1"},
     {.in = "f32[3,5] f32[7]", .error = "w needs rank 2"},
-    {.in = "f32[3,5] i32[7,5]", .error = "w must be f32, bf16, q8_0, "},
+    {.in = "f32[3,5] i32[7,5]", .error = "w must be f32, bf16, f16, q8_0, "},
     {.in = "f32[3,5] f32[7,6]", .error = "inner dimensions differ, 5 vs 6"},
 };
 

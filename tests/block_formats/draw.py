@@ -14,7 +14,8 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
 # The positions of the f16 numbers in a block. Random bits there would be infinities, NaNs and tiny numbers.
-HALVES = {"Q8_0": [0], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2]}
+HALVES = {"Q8_0": [0], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q4_K": [0, 2], "Q5_K": [0, 2],
+          "Q6_K": [208]}
 ENCODES = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"]
 ELEMENTS = 512
 

@@ -133,15 +133,15 @@ To ConvertTo(From x) {
   }
 }
 
-// Returns one kernel for all dtypes except block formats, for ops that only move bytes.
+// Returns one kernel for all dtypes except those that only store weights, for ops that only move bytes.
 constexpr std::array<KernelFunction, kDTypeCount> ForAllDTypes(KernelFunction kernel) {
   return {kernel, kernel, kernel, kernel, kernel};
 }
-// Returns `kernels`, with `stored` for all block formats.
-constexpr std::array<KernelFunction, kDTypeCount> WithBlockFormats(std::array<KernelFunction, kDTypeCount> kernels,
-                                                                   KernelFunction stored) {
+// Returns `kernels`, with `stored` for all dtypes that only store weights.
+constexpr std::array<KernelFunction, kDTypeCount> WithStoredWeights(std::array<KernelFunction, kDTypeCount> kernels,
+                                                                    KernelFunction stored) {
   for (int i = 0; i < kDTypeCount; ++i) {
-    if (IsBlockFormat(static_cast<DType>(i))) kernels[static_cast<size_t>(i)] = stored;
+    if (OnlyStoresWeights(static_cast<DType>(i))) kernels[static_cast<size_t>(i)] = stored;
   }
   return kernels;
 }

@@ -27,11 +27,18 @@ namespace HWY_NAMESPACE {
 
 constexpr int64_t kBlock = 32;  // elements of a run of a row that is multiplied as a whole
 
+// Some bits of a byte: `at` is the byte's offset in a block, and the bits begin at bit `shift`.
+struct BitsAt {
+  int64_t at, shift;
+};
+
 #if HWY_TARGET == HWY_AVX3_DL
 
-// Reads the integers of two blocks, side by side. Offsets are in bytes of a block.
+// Reads the integers of two runs, side by side. A run is a part of a block, which has kRuns runs. Offsets are in bytes
+// of a block.
 struct Source {
   const std::byte *first, *second;
+  uint64_t first_run = 0, second_run = 0;
   static constexpr hn::Full512<uint8_t> d = {};
   using Bytes = hn::Vec<hn::Full512<uint8_t>>;
 
@@ -56,16 +63,28 @@ struct Source {
     const uint64_t bits = LoadNumber<uint32_t>(first + at) | uint64_t{LoadNumber<uint32_t>(second + at)} << 32;
     return Bytes{_mm512_maskz_set1_epi8(bits, 16)};
   }
+  // Returns the bits place(run) of 32 bytes of each run's block, which `mask` then masks.
+  template <class Place>
+  HWY_INLINE Bytes Bits(char mask, const Place& place) const {
+    const BitsAt one = place(first_run), two = place(second_run);
+    const auto load = [](const std::byte* from)
+                          HWY_ATTR { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)); };
+    const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(load(first + one.at)), load(second + two.at), 1);
+    const __m512i shifts =
+        _mm512_set_epi64(two.shift, two.shift, two.shift, two.shift, one.shift, one.shift, one.shift, one.shift);
+    return Bytes{_mm512_and_si512(_mm512_srlv_epi64(both, shifts), _mm512_set1_epi8(mask))};
+  }
 };
 
 #else
 
 using D16 = hn::CappedTag<int16_t, 16>;
 
-// Reads the integers of elements i, i + 1, ... of a block. Offsets are in bytes of a block.
+// Reads the integers of elements i, i + 1, ... of a run, which is a part of a block. Offsets are in bytes of a block.
 struct Source {
   const std::byte* block;
   int64_t i;
+  uint64_t run = 0;
   static constexpr hn::Rebind<uint8_t, D16> d = {};
   using Bytes = hn::Vec<hn::Rebind<uint8_t, D16>>;
 
@@ -81,6 +100,13 @@ struct Source {
   HWY_INLINE Bytes FifthBits(int64_t at) const {
     const uint64_t bits = LoadNumber<uint32_t>(block + at) >> i;
     return hn::IfThenElseZero(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Set(d, 16));
+  }
+  // Returns the bits place(run) of bytes i, i + 1, ..., which `mask` then masks.
+  template <class Place>
+  HWY_INLINE Bytes Bits(char mask, const Place& place) const {
+    const BitsAt bits = place(run);
+    return hn::And(hn::ShiftRightSame(Load(bits.at), static_cast<int>(bits.shift)),
+                   hn::Set(d, static_cast<uint8_t>(mask)));
   }
 };
 
@@ -98,6 +124,33 @@ struct Nibbles : Layout {
     if constexpr (Layout::kHasHighBits) return hn::Or(low, s.FifthBits(Layout::kHighBitsAt));
     return low;
   }
+};
+template <class Layout>
+struct Paired : Layout {
+  static HWY_INLINE Source::Bytes Integers(const Source& s) {
+    const auto low = [](int64_t run) { return BitsAt{Layout::kIntegersAt + run / 2 * kBlock, run % 2 * 4}; };
+    if constexpr (!Layout::kHasHighBits) return s.Bits(15, low);
+    const auto high = [](int64_t run) { return BitsAt{Layout::kHighBitsAt, run}; };
+    return hn::Or(s.Bits(15, low), hn::ShiftLeft<4>(s.Bits(1, high)));
+  }
+};
+struct Q6_K : Q6_KLayout {
+  static HWY_INLINE Source::Bytes Integers(const Source& s) {
+    const auto low = [](int64_t run) { return BitsAt{run / 4 * 64 + run % 2 * kBlock, run / 2 % 2 * 4}; };
+    const auto high = [](int64_t run) { return BitsAt{kHighBitsAt + run / 4 * kBlock, run % 4 * 2}; };
+    return hn::Or(s.Bits(15, low), hn::ShiftLeft<4>(s.Bits(3, high)));
+  }
+};
+
+// The constants that kernels need of a layout. A run is 32 elements that have one scale, or one for each half.
+template <class Layout>
+struct RunsOf : Layout {
+  static constexpr int64_t kBytes = static_cast<int64_t>(RowOf(Layout::kDType).bytes);
+  static constexpr int64_t kRuns = RowOf(Layout::kDType).block / kBlock;  // of a block
+  static constexpr int kHalves = static_cast<int>(kBlock / Layout::kElements);
+  static_assert(kHalves == 1 || (kHalves == 2 && !Layout::kHasMinimum));
+  static const std::byte* BlockOf(const std::byte* row, int64_t run) { return row + run / kRuns * kBytes; }
+  static uint64_t RunInBlock(int64_t run) { return static_cast<uint64_t>(run) % kRuns; }
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
@@ -117,18 +170,21 @@ struct QuantizedQuad {
   static constexpr int64_t BlockAt(int64_t position) { return position % 2 * 2 + position / 2; }
 
   alignas(32) int8_t q[kBlocks][kBlock];
-  // The weights' integers are unsigned, so the sums of products begin with -kOffset times the sums of a's q.
-  int32_t start[kBlocks];
+  // The weights' integers are unsigned, so the sums of products begin with -kOffset times the sums of a's q: of whole
+  // blocks, or of their first and of their second halves.
+  int32_t start[2][kBlocks];
   float scale[kBlocks];
   float sum[kBlocks];  // the sum of the rounded elements, by which minima are multiplied
 };
 
-// Adds all lanes of each of four blocks. Each half of a vector has the lanes of one block. `even` has blocks 0 and 2,
-// and `odd` has blocks 1 and 3.
-HWY_INLINE __m128i SumsOfBlocks(__m512i even, __m512i odd) {
+// Adds the lanes of each half of four blocks. Returns four sums of first halves, then four of second halves. Each half
+// of a vector has the lanes of one block. `even` has blocks 0 and 2, and `odd` has blocks 1 and 3.
+HWY_INLINE __m256i SumsOfHalves(__m512i even, __m512i odd) {
   const __m512i pairs = _mm512_add_epi32(_mm512_unpacklo_epi32(even, odd), _mm512_unpackhi_epi32(even, odd));
   const __m256i low = _mm512_castsi512_si256(pairs), high = _mm512_extracti64x4_epi64(pairs, 1);
-  const __m256i sums = _mm256_add_epi32(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
+  return _mm256_add_epi32(_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high));
+}
+HWY_INLINE __m128i AddHalves(__m256i sums) {
   return _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
 }
 
@@ -143,7 +199,8 @@ HWY_INLINE __m128i MaximaOf(const __m512i (&v)[4]) {
 
 // Rounds the first `elements` elements of four blocks of a to 8 bits. The others become zeros. Magnitudes are compared
 // as integers, in which a NaN is above every number. The scale of a block with a NaN or an infinity becomes NaN.
-HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, QuantizedQuad* quad) {
+template <class Format>
+HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, QuantizedQuad* quad) {
   __m512 x[4], y[4];
   __m512i magnitudes[4];
   const auto load = [&](int64_t k) HWY_ATTR {
@@ -173,29 +230,50 @@ HWY_INLINE void QuantizeQuad(const float* a, int64_t elements, int offset, Quant
   _mm512_storeu_si512(quad->q[0], even);
   _mm512_storeu_si512(quad->q[2], odd);
   const __m512i ones = _mm512_set1_epi8(1), none = _mm512_setzero_si512();
-  const __m128i sums = SumsOfBlocks(DotOfBytes(none, ones, even), DotOfBytes(none, ones, odd));
-  _mm_store_si128(reinterpret_cast<__m128i*>(quad->start), _mm_mullo_epi32(sums, _mm_set1_epi32(-offset)));
+  const __m256i halves = SumsOfHalves(DotOfBytes(none, ones, even), DotOfBytes(none, ones, odd));
+  const __m128i sums = AddHalves(halves);
+  const __m256i starts = Format::kHalves == 2 ? halves : _mm256_castsi128_si256(sums);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(quad->start),
+                      _mm256_mullo_epi32(starts, _mm256_set1_epi32(-Format::kOffset)));
   _mm_store_ps(quad->sum, _mm_mul_ps(_mm_cvtepi32_ps(sums), _mm_load_ps(quad->scale)));
 }
 
-// The numbers by which the sums of four neighbouring blocks are multiplied. `minima` is for formats that have minima.
+// The numbers by which the sums of four neighbouring runs are multiplied. `others` are the minima of formats that have
+// minima, and the scales of the second halves of formats that have them.
 struct QuadScales {
-  __m128 scales, minima;
+  __m128 scales, others;
 };
 
-// Returns the scales and minima of `blocks` blocks, 1 to 4, from `block` on, and zeros for the others.
-template <class Layout>
-HWY_INLINE QuadScales ScalesOfQuad(const std::byte* row, int64_t block, int64_t blocks) {
-  constexpr int64_t kBytes = static_cast<int64_t>(RowOf(Layout::kDType).bytes);
-  const auto at = [&](int64_t i) HWY_ATTR { return row + (block + i) * kBytes + Layout::kScaleAt; };
-  if constexpr (Layout::kHasMinimum) {
-    const auto pair = [&](int64_t i) HWY_ATTR { return i < blocks ? LoadNumber<int32_t>(at(i)) : 0; };
-    const __m256 pairs = _mm256_cvtph_ps(_mm_set_epi32(pair(3), pair(2), pair(1), pair(0)));
-    const __m128 low = _mm256_castps256_ps128(pairs), high = _mm256_extractf128_ps(pairs, 1);
-    return {_mm_shuffle_ps(low, high, 0x88), _mm_shuffle_ps(low, high, 0xdd)};
+// Returns {the even elements, the odd elements}.
+HWY_INLINE QuadScales Deinterleave(__m256 pairs) {
+  const __m128 low = _mm256_castps256_ps128(pairs), high = _mm256_extractf128_ps(pairs, 1);
+  return {_mm_shuffle_ps(low, high, 0x88), _mm_shuffle_ps(low, high, 0xdd)};
+}
+
+// Returns the scales of `runs` runs, 1 to 4, from `run` on, and zeros for the others. `run` is a multiple of 4.
+template <class Format>
+HWY_INLINE QuadScales ScalesOfQuad(const std::byte* row, int64_t run, int64_t runs) {
+  const auto at = [&](int64_t i) HWY_ATTR { return Format::BlockOf(row, run + i) + Format::kScaleAt; };
+  if constexpr (Format::kHalves == 2) {
+    const __m128 unit = _mm_cvtph_ps(_mm_cvtsi32_si128(LoadNumber<uint16_t>(at(0))));
+    const std::byte* const units = Format::BlockOf(row, run) + Format::kScalesAt + 2 * Format::RunInBlock(run);
+    const __m256i words = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(units)));
+    return Deinterleave(_mm256_mul_ps(_mm256_cvtepi32_ps(words), _mm256_broadcastss_ps(unit)));
+  } else if constexpr (Format::kRuns > 1) {
+    const std::byte* const block = Format::BlockOf(row, run);
+    const __m128 units = _mm_cvtph_ps(_mm_cvtsi32_si128(LoadNumber<int32_t>(block + Format::kScaleAt)));
+    const auto [scales, minima] = Format::PackedOf(block, static_cast<int64_t>(Format::RunInBlock(run) / 4));
+    const auto floats = [](uint32_t bytes) HWY_ATTR {
+      return _mm_cvtepi32_ps(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(static_cast<int32_t>(bytes))));
+    };
+    const __m128 negative = _mm_xor_ps(_mm_shuffle_ps(units, units, 0x55), _mm_set1_ps(-0.0f));
+    return {_mm_mul_ps(floats(scales), _mm_shuffle_ps(units, units, 0)), _mm_mul_ps(floats(minima), negative)};
+  } else if constexpr (Format::kHasMinimum) {
+    const auto pair = [&](int64_t i) HWY_ATTR { return i < runs ? LoadNumber<int32_t>(at(i)) : 0; };
+    return Deinterleave(_mm256_cvtph_ps(_mm_set_epi32(pair(3), pair(2), pair(1), pair(0))));
   } else {
     const auto bits = [&](int64_t i)
-                          HWY_ATTR { return i < blocks ? uint64_t{LoadNumber<uint16_t>(at(i))} << 16 * i : 0; };
+                          HWY_ATTR { return i < runs ? uint64_t{LoadNumber<uint16_t>(at(i))} << 16 * i : 0; };
     const uint64_t halves = bits(0) | bits(1) | bits(2) | bits(3);
     return {_mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves))), _mm_setzero_ps()};
   }
@@ -204,21 +282,26 @@ HWY_INLINE QuadScales ScalesOfQuad(const std::byte* row, int64_t block, int64_t 
 // Block formats with instructions that add the products of four bytes to an i32 lane. A step has four blocks. Let p(i)
 // be the sum of the scaled products of blocks i, i + 4, i + 8, ... An element of y is (p(0) + p(2)) + (p(1) + p(3)).
 template <class Stored>
-struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
-  using Stored::kDType, Stored::kOffset, Stored::Integers;
+struct BlockFormat : AnyFormat<Stored::kDType>, RunsOf<Stored> {
+  using Runs = RunsOf<Stored>;
+  using Runs::kDType, Runs::kOffset, Runs::kHalves, Runs::kHasMinimum, Runs::Integers, Runs::BlockOf, Runs::RunInBlock;
   static constexpr int kMaxRows = 4;
   using Prepared = QuantizedQuad;
   using Sum = hn::Vec<hn::CappedTag<float, 4>>;
-  static constexpr int64_t kBytes = static_cast<int64_t>(RowOf(kDType).bytes);
-  static_assert(RowOf(kDType).block == kBlock);
-  static int64_t Stride(int64_t inner) { return (BlocksOf(kDType, inner) + 3) / 4; }
+  static int64_t Stride(int64_t inner) { return (BlocksOf(kDType, inner) * Runs::kRuns + 3) / 4; }
   static int64_t StepElements() { return 4 * kBlock; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedQuad* to) {
-    for (; inner >= StepElements(); inner -= StepElements(), a += StepElements()) {
-      QuantizeQuad(a, StepElements(), kOffset, to++);
+    const QuantizedQuad* const end = to + Stride(inner);
+    for (; to < end; inner -= StepElements(), a += StepElements()) {
+      QuantizeQuad<BlockFormat>(a, std::clamp<int64_t>(inner, 0, StepElements()), to++);
     }
-    if (inner > 0) QuantizeQuad(a, inner, kOffset, to);
+  }
+  // The integers of a run of each of two columns, or of two runs of a column.
+  static HWY_INLINE __m512i BytesOf(const std::byte* first_row, int64_t first, const std::byte* second_row,
+                                    int64_t second) {
+    return Integers({BlockOf(first_row, first), BlockOf(second_row, second), RunInBlock(first), RunInBlock(second)})
+        .raw;
   }
   // Adds the products of `blocks` blocks, 1 to 4. Missing blocks repeat the elements of the last one, with scale 0.
   template <int kCols, int kRows>
@@ -226,21 +309,28 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
                              int64_t stride, Sum (&sums)[kCols][kRows]) {
     HWY_UNROLL(4)
     for (int j = 0; j < kCols; ++j) {
-      const auto at = [&](int64_t i) HWY_ATTR { return w[j] + (block + std::min(i, blocks - 1)) * kBytes; };
-      const __m512i even = Integers({at(0), at(2)}).raw, odd = Integers({at(1), at(3)}).raw;
-      const auto [scales, minima] = ScalesOfQuad<Stored>(w[j], block, blocks);
+      const auto at = [&](int64_t i) HWY_ATTR { return block + std::min(i, blocks - 1); };
+      const __m512i even = BytesOf(w[j], at(0), w[j], at(2)), odd = BytesOf(w[j], at(1), w[j], at(3));
+      const auto [scales, others] = ScalesOfQuad<BlockFormat>(w[j], block, blocks);
       const __m512i zero = _mm512_setzero_si512();
       HWY_UNROLL(4)
       for (int r = 0; r < kRows; ++r) {
         const QuantizedQuad& x = a[r * stride + block / 4];
-        __m128i products = SumsOfBlocks(DotOfBytes(zero, even, _mm512_loadu_si512(x.q[0])),
-                                        DotOfBytes(zero, odd, _mm512_loadu_si512(x.q[2])));
-        if constexpr (kOffset != 0) {
-          products = _mm_add_epi32(products, _mm_load_si128(reinterpret_cast<const __m128i*>(x.start)));
+        const __m256i halves = SumsOfHalves(DotOfBytes(zero, even, _mm512_loadu_si512(x.q[0])),
+                                            DotOfBytes(zero, odd, _mm512_loadu_si512(x.q[2])));
+        const auto add = [&](__m128i products, int half, __m128 factors, __m128 sum) HWY_ATTR {
+          const __m128i start = _mm_load_si128(reinterpret_cast<const __m128i*>(x.start[half]));
+          if (kOffset != 0) products = _mm_add_epi32(products, start);
+          return _mm_fmadd_ps(_mm_cvtepi32_ps(products), _mm_mul_ps(factors, _mm_load_ps(x.scale)), sum);
+        };
+        __m128 sum = sums[j][r].raw;
+        if constexpr (kHalves == 2) {
+          sum = add(_mm256_castsi256_si128(halves), 0, scales, sum);
+          sum = add(_mm256_extracti128_si256(halves, 1), 1, others, sum);
+        } else {
+          sum = add(AddHalves(halves), 0, scales, sum);
         }
-        const __m128 factors = _mm_mul_ps(scales, _mm_load_ps(x.scale));
-        __m128 sum = _mm_fmadd_ps(_mm_cvtepi32_ps(products), factors, sums[j][r].raw);
-        if constexpr (Stored::kHasMinimum) sum = _mm_fmadd_ps(minima, _mm_load_ps(x.sum), sum);
+        if constexpr (kHasMinimum) sum = _mm_fmadd_ps(others, _mm_load_ps(x.sum), sum);
         sums[j][r] = Sum{sum};
       }
     }
@@ -300,24 +390,25 @@ void QuantizeBlock(const float* a, QuantizedBlock* block) {
 
 // Block formats with products of 16-bit integers, which every instruction set has.
 template <class Stored>
-struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
-  using Stored::kDType, Stored::kOffset, Stored::Integers;
+struct BlockFormat : AnyFormat<Stored::kDType>, RunsOf<Stored> {
+  using Runs = RunsOf<Stored>;
+  using Runs::kDType, Runs::kOffset, Runs::kHalves, Runs::kHasMinimum, Runs::Integers, Runs::BlockOf, Runs::RunInBlock;
   static constexpr int kMaxRows = 2;
   using Prepared = QuantizedBlock;
   using D32 = hn::RepartitionToWide<D16>;
   using DSum = hn::Rebind<float, D32>;
   using Sum = hn::Vec<DSum>;
-  static constexpr int64_t kBytes = static_cast<int64_t>(RowOf(kDType).bytes);
-  static_assert(RowOf(kDType).block == kBlock);
-  static int64_t Stride(int64_t inner) { return BlocksOf(kDType, inner); }
+  static int64_t Stride(int64_t inner) { return BlocksOf(kDType, inner) * Runs::kRuns; }
   static int64_t StepElements() { return kBlock; }
 
   static void Prepare(const float* a, int64_t inner, QuantizedBlock* to) {
+    const QuantizedBlock* const end = to + Stride(inner);
     for (; inner >= kBlock; inner -= kBlock, a += kBlock) QuantizeBlock(a, to++);
-    if (inner == 0) return;
-    float last[kBlock] = {};
-    std::copy_n(a, inner, last);
-    QuantizeBlock(last, to);
+    for (; to < end; inner = 0) {
+      float last[kBlock] = {};
+      std::copy_n(a, inner, last);
+      QuantizeBlock(last, to++);
+    }
   }
   template <int kCols, int kRows>
   static HWY_INLINE void Step(const std::byte* const* w, const QuantizedBlock* a, int64_t stride, int64_t step,
@@ -326,19 +417,24 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
     const D32 d32;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d16));
     for (int j = 0; j < kCols; ++j) {
-      const std::byte* const block = w[j] + step * kBytes;
+      const std::byte* const block = BlockOf(w[j], step);
+      const auto run = static_cast<int64_t>(RunInBlock(step));
       const auto half = [](uint16_t bits) HWY_ATTR { return FromHalf(bits); };
-      const float scale = Stored::Scale(block, 0, half), minimum = Stored::Minimum(block, 0, half);
+      const float minimum = Runs::Minimum(block, run, half);
       for (int r = 0; r < kRows; ++r) {
         const QuantizedBlock& x = a[r * stride + step];
-        auto even = hn::Zero(d32), odd = hn::Zero(d32);
-        for (int64_t i = 0; i < kBlock; i += lanes) {
-          const auto integers = hn::Sub(hn::PromoteTo(d16, Integers({block, i})), hn::Set(d16, kOffset));
-          even = hn::ReorderWidenMulAccumulate(d32, integers, hn::LoadU(d16, x.q + i), even, odd);
+        for (int h = 0; h < kHalves; ++h) {
+          auto even = hn::Zero(d32), odd = hn::Zero(d32);
+          for (int64_t i = h * Runs::kElements; i < (h + 1) * Runs::kElements; i += lanes) {
+            const auto u = Integers({block, i, RunInBlock(step)});
+            const auto integers = hn::Sub(hn::PromoteTo(d16, u), hn::Set(d16, kOffset));
+            even = hn::ReorderWidenMulAccumulate(d32, integers, hn::LoadU(d16, x.q + i), even, odd);
+          }
+          const auto product = hn::ConvertTo(DSum(), hn::Add(even, odd));
+          const float scale = Runs::Scale(block, run * kHalves + h, half);
+          sums[j][r] = hn::MulAdd(product, hn::Set(DSum(), scale * x.scale), sums[j][r]);
         }
-        const auto product = hn::ConvertTo(DSum(), hn::Add(even, odd));
-        sums[j][r] = hn::MulAdd(product, hn::Set(DSum(), scale * x.scale), sums[j][r]);
-        if constexpr (Stored::kHasMinimum) {
+        if constexpr (kHasMinimum) {
           const float lane_sum = static_cast<float>(x.sum) * x.scale / static_cast<float>(hn::MaxLanes(DSum()));
           sums[j][r] = hn::MulAdd(hn::Set(DSum(), minimum), hn::Set(DSum(), lane_sum), sums[j][r]);
         }
@@ -350,7 +446,8 @@ struct BlockFormat : AnyFormat<Stored::kDType>, Stored {
 #endif
 
 using BlockFormats = std::tuple<BlockFormat<Q8_0>, BlockFormat<Nibbles<Q4_0Layout>>, BlockFormat<Nibbles<Q4_1Layout>>,
-                                BlockFormat<Nibbles<Q5_0Layout>>, BlockFormat<Nibbles<Q5_1Layout>>>;
+                                BlockFormat<Nibbles<Q5_0Layout>>, BlockFormat<Nibbles<Q5_1Layout>>,
+                                BlockFormat<Paired<Q4_KLayout>>, BlockFormat<Paired<Q5_KLayout>>, BlockFormat<Q6_K>>;
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft

@@ -71,8 +71,9 @@ struct AnyFormat {
   static HWY_INLINE void Rest(const Arguments&...) {}
 };
 
-// f32. A row of a is used as it is. A step has one vector of elements.
-struct F32Format : AnyFormat<kF32> {
+// f32 and f16. A row of a is used as it is. A step has one vector of elements.
+template <DType kFormat>
+struct FloatFormat : AnyFormat<kFormat> {
   static constexpr int kMaxRows = kRegisters == 32 ? 6 : 2;
   static constexpr int64_t kPrefetchDistance = 0;
   using Prepared = float;
@@ -91,6 +92,21 @@ struct F32Format : AnyFormat<kF32> {
     const int64_t k = inner / StepElements() * StepElements();
     if (k < inner) Add<kCols, kRows>(Partial{static_cast<size_t>(inner - k)}, w, a, stride, k, sums);
   }
+  template <class Access>
+  static HWY_INLINE V<float> Load(const Access& access, const std::byte* w, int64_t k) {
+    if constexpr (kFormat == kF32) {
+      return access.Load(reinterpret_cast<const float*>(w) + k);
+    } else {
+      const hn::Rebind<hwy::float16_t, D<float>> halves;
+      const std::byte* from = w + 2 * k;
+      alignas(16) std::byte last[2 * hn::MaxLanes(D<float>())] = {};
+      if constexpr (std::is_same_v<Access, Partial>) {
+        std::memcpy(last, from, 2 * access.n);
+        from = last;
+      }
+      return hn::PromoteTo(D<float>(), hn::LoadU(halves, reinterpret_cast<const hwy::float16_t*>(from)));
+    }
+  }
   template <int kCols, int kRows, class Access>
   static HWY_INLINE void Add(const Access& access, const std::byte* const* w, const float* a, int64_t stride, int64_t k,
                              Sum (&sums)[kCols][kRows]) {
@@ -98,7 +114,7 @@ struct F32Format : AnyFormat<kF32> {
     Unrolled<kRows>([&](auto r) HWY_ATTR
                     __attribute__((always_inline)) { x[r] = InRegister<kCols>(access.Load(a + r * stride + k)); });
     Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
-      const V<float> weights = access.Load(reinterpret_cast<const float*>(w[j]) + k);
+      const V<float> weights = Load(access, w[j], k);
       Unrolled<kRows>([&](auto r) HWY_ATTR
                       __attribute__((always_inline)) { sums[j][r] = hn::MulAdd(weights, x[r], sums[j][r]); });
     });

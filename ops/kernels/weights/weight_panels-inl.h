@@ -30,15 +30,17 @@ constexpr int64_t kPanelColumns = 16 * kPanelVectors;
 constexpr int kPanelRows = 6;       // rows of a for which the sums fit into registers
 constexpr int kWords = kBlock / 4;  // four elements of a block are a word
 
-// One block of each column of a panel.
-template <bool kHasMinimum>
+// One run of each column of a panel. `others`: as in QuadScales.
+template <bool has_minimum, int halves>
 struct PanelBlock {
+  static constexpr bool kHasMinimum = has_minimum;
+  static constexpr int kHalves = halves;
   alignas(64) int32_t words[kPanelVectors][kWords][16];
   alignas(64) float scales[kPanelVectors][16];
-  alignas(64) float minima[kPanelVectors][kHasMinimum ? 16 : 0];
+  alignas(64) float others[kPanelVectors][has_minimum || halves == 2 ? 16 : 0];
 };
 template <class Format>
-using PanelBlockOf = PanelBlock<Format::kHasMinimum>;
+using PanelBlockOf = PanelBlock<Format::kHasMinimum, Format::kHalves>;
 
 // Transposes eight vectors. Vector j has words 0 .. 7 of columns j and j + 4 (j < 4), or of columns j + 4 and j + 8
 // (j >= 4). Afterwards, vector k has word k of columns 0 .. 15.
@@ -72,13 +74,27 @@ struct Ahead {
   }
 };
 
-// Copies the halves that are `kAt` bytes after a block's begin, of the blocks at the offset `block` of 16 rows.
-template <int kAt>
-HWY_INLINE void PackScales(const std::byte* const (&rows)[16], int64_t block, float* to) {
-  alignas(32) uint16_t halves[16];
-  HWY_UNROLL(16)
-  for (int64_t j = 0; j < 16; ++j) halves[j] = LoadNumber<uint16_t>(rows[j] + block + kAt);
-  _mm512_store_ps(to, _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<__m256i*>(halves))));
+// Copies the scales of runs `run` .. `run` + `runs` - 1 of 16 rows to vector `v` of the blocks `to`.
+template <class Format>
+HWY_INLINE void PackScales(const std::byte* const (&rows)[16], int64_t run, int64_t runs,
+                           PanelBlockOf<Format>* const (&to)[QuantizedQuad::kBlocks], int v) {
+  HWY_UNROLL(4)
+  for (int j = 0; j < 16; j += 4) {
+    __m128 scales[4], others[4];
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const QuadScales quad = ScalesOfQuad<Format>(rows[j + i], run, runs);
+      scales[i] = quad.scales;
+      others[i] = quad.others;
+    }
+    _MM_TRANSPOSE4_PS(scales[0], scales[1], scales[2], scales[3]);
+    _MM_TRANSPOSE4_PS(others[0], others[1], others[2], others[3]);
+    HWY_UNROLL(4)
+    for (int64_t i = 0; i < runs; ++i) {
+      _mm_store_ps(to[i][run / 4].scales[v] + j, scales[i]);
+      if constexpr (sizeof(to[i]->others) > 0) _mm_store_ps(to[i][run / 4].others[v] + j, others[i]);
+    }
+  }
 }
 
 // Copies columns `first`, `first` + 1, ... to a panel. Columns from `last` on repeat column last - 1. The panel has the
@@ -102,13 +118,14 @@ void PackPanel(const WeightRows& w, int64_t first, int64_t last, PanelBlockOf<Fo
       HWY_UNROLL(8)
       for (int64_t j = 0; j < kWords; ++j) {
         const int64_t column = j % 4 + j / 4 * 8;
-        words[j] = Format::Integers({rows[column] + b * Format::kBytes, rows[column + 4] + b * Format::kBytes}).raw;
+        words[j] = Format::BytesOf(rows[column], b, rows[column + 4], b);
       }
       TransposeWords(words);
       HWY_UNROLL(8)
       for (int k = 0; k < kWords; ++k) _mm512_store_si512(to.words[v][k], words[k]);
-      PackScales<Format::kScaleAt>(rows, b * Format::kBytes, to.scales[v]);
-      if constexpr (Format::kHasMinimum) PackScales<Format::kMinimumAt>(rows, b * Format::kBytes, to.minima[v]);
+      if (b % QuantizedQuad::kBlocks == 0) {
+        PackScales<Format>(rows, b, std::min(blocks - b, QuantizedQuad::kBlocks), blocks_of, v);
+      }
     }
   }
 }
@@ -121,9 +138,9 @@ struct PanelOutput {
 };
 
 // Multiplies a panel by kRows rows of a.
-template <int kRows, bool kHasMinimum>
-HWY_INLINE void PanelTimesRows(const PanelBlock<kHasMinimum>* panel, int64_t blocks, const QuantizedQuad* a,
-                               int64_t stride, const PanelOutput& out, Ahead* ahead) {
+template <int kRows, class Panel>
+HWY_INLINE void PanelTimesRows(const Panel* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
+                               const PanelOutput& out, Ahead* ahead) {
   alignas(64) float partial_sums[2][kRows][kPanelVectors][16];
   PrefetchOutput(out.y, kRows, out.cols, out.stride);
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {
@@ -137,36 +154,40 @@ HWY_INLINE void PanelTimesRows(const PanelBlock<kHasMinimum>* panel, int64_t blo
     const QuantizedQuad* quad = a;
     for (int64_t b = first; b < blocks; b += QuantizedQuad::kBlocks, ++quad, ++panel) {
       if (ahead != nullptr) ahead->Step();
-      __m512i products[kRows][kPanelVectors];
-      HWY_UNROLL(6)
-      for (int r = 0; r < kRows; ++r) {
-        HWY_UNROLL(2)
-        for (auto& product : products[r]) product = _mm512_set1_epi32(quad[r * stride].start[first]);
-      }
-      HWY_UNROLL(8)
-      for (int k = 0; k < kWords; ++k) {
-        __m512i words[kPanelVectors];
-        HWY_UNROLL(2)
-        for (int v = 0; v < kPanelVectors; ++v) words[v] = _mm512_load_si512(panel->words[v][k]);
-        HWY_UNROLL(6)
-        for (int r = 0; r < kRows; ++r) {
-          int32_t elements;
-          std::memcpy(&elements, quad[r * stride].q[position] + 4 * k, sizeof(elements));
-          const __m512i x = _mm512_set1_epi32(elements);
-          HWY_UNROLL(2)
-          for (int v = 0; v < kPanelVectors; ++v) products[r][v] = DotOfBytes(products[r][v], words[v], x);
-        }
-      }
       HWY_UNROLL(2)
-      for (int v = 0; v < kPanelVectors; ++v) {
-        const __m512 scales = _mm512_load_ps(panel->scales[v]);
+      for (int half = 0; half < Panel::kHalves; ++half) {
+        __m512i products[kRows][kPanelVectors];
         HWY_UNROLL(6)
         for (int r = 0; r < kRows; ++r) {
-          const __m512 factors = _mm512_mul_ps(scales, _mm512_set1_ps(quad[r * stride].scale[first]));
-          sums[r][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[r][v]), factors, sums[r][v]);
-          if constexpr (kHasMinimum) {
-            const __m512 sum = _mm512_set1_ps(quad[r * stride].sum[first]);
-            sums[r][v] = _mm512_fmadd_ps(_mm512_load_ps(panel->minima[v]), sum, sums[r][v]);
+          HWY_UNROLL(2)
+          for (auto& product : products[r]) product = _mm512_set1_epi32(quad[r * stride].start[half][first]);
+        }
+        HWY_UNROLL(8)
+        for (int i = 0; i < kWords / Panel::kHalves; ++i) {
+          const int k = half * kWords / 2 + i;
+          __m512i words[kPanelVectors];
+          HWY_UNROLL(2)
+          for (int v = 0; v < kPanelVectors; ++v) words[v] = _mm512_load_si512(panel->words[v][k]);
+          HWY_UNROLL(6)
+          for (int r = 0; r < kRows; ++r) {
+            int32_t elements;
+            std::memcpy(&elements, quad[r * stride].q[position] + 4 * k, sizeof(elements));
+            const __m512i x = _mm512_set1_epi32(elements);
+            HWY_UNROLL(2)
+            for (int v = 0; v < kPanelVectors; ++v) products[r][v] = DotOfBytes(products[r][v], words[v], x);
+          }
+        }
+        HWY_UNROLL(2)
+        for (int v = 0; v < kPanelVectors; ++v) {
+          const __m512 scales = _mm512_load_ps(half == 0 ? panel->scales[v] : panel->others[v]);
+          HWY_UNROLL(6)
+          for (int r = 0; r < kRows; ++r) {
+            const __m512 factors = _mm512_mul_ps(scales, _mm512_set1_ps(quad[r * stride].scale[first]));
+            sums[r][v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[r][v]), factors, sums[r][v]);
+            if constexpr (Panel::kHasMinimum) {
+              const __m512 sum = _mm512_set1_ps(quad[r * stride].sum[first]);
+              sums[r][v] = _mm512_fmadd_ps(_mm512_load_ps(panel->others[v]), sum, sums[r][v]);
+            }
           }
         }
       }
@@ -191,9 +212,9 @@ HWY_INLINE void PanelTimesRows(const PanelBlock<kHasMinimum>* panel, int64_t blo
 }
 
 // Multiplies a panel by the first min(rows, kRows) rows of a, and returns their number.
-template <int kRows, bool kHasMinimum>
-HWY_INLINE int64_t SomePanelRows(const PanelBlock<kHasMinimum>* panel, int64_t blocks, const QuantizedQuad* a,
-                                 int64_t stride, int64_t rows, const PanelOutput& out, Ahead* ahead) {
+template <int kRows, class Panel>
+HWY_INLINE int64_t SomePanelRows(const Panel* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
+                                 int64_t rows, const PanelOutput& out, Ahead* ahead) {
   if constexpr (kRows > 1) {
     if (rows < kRows) return SomePanelRows<kRows - 1>(panel, blocks, a, stride, rows, out, ahead);
   }
@@ -202,7 +223,7 @@ HWY_INLINE int64_t SomePanelRows(const PanelBlock<kHasMinimum>* panel, int64_t b
 }
 
 size_t PanelWorkspace(DType dtype, int64_t inner) {
-  return static_cast<size_t>(BlocksOf(dtype, inner)) * sizeof(PanelBlock<true>);
+  return static_cast<size_t>(BlocksOf(dtype, inner) * RowOf(dtype).block / kBlock) * sizeof(PanelBlock<true, 1>);
 }
 
 // Computes columns `first` .. `last` - 1 of y. The copy of a panel and its product with the first rows of a prefetch

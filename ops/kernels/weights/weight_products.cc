@@ -2,6 +2,7 @@
 // products of block formats with at least kMinPanelRows rows use weight_panels-inl.h.
 #include <algorithm>
 #include <tuple>
+#include <type_traits>
 
 #include "weft/base/arena.h"
 #include "weft/ops/kernels/weights/weight_rows.h"
@@ -35,7 +36,7 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 // Adds the two halves of a vector until four lanes are left.
 template <class V>
-HWY_INLINE hn::Vec<hn::CappedTag<float, kColumns> > FoldToFour(V v) {
+HWY_INLINE hn::Vec<hn::CappedTag<float, kColumns>> FoldToFour(V v) {
   const hn::DFromV<V> d;
   if constexpr (hn::MaxLanes(hn::DFromV<V>()) <= kColumns) {
     return v;
@@ -69,7 +70,8 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 template <class Format, int kCols, int kRows, bool kAhead>
 HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y, int64_t ahead) {
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner);
-  const int64_t steps = w.inner / Format::StepElements(), step_bytes = Format::RowBytes(Format::StepElements());
+  constexpr DTypeRow kRow = RowOf(Format::kDType);
+  const int64_t steps = w.inner / Format::StepElements(), step_bytes = Format::StepElements() * kRow.bytes / kRow.block;
   const std::byte* rows[kCols];
   const std::byte* row = w.data + col * bytes;
   Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
@@ -180,10 +182,10 @@ void AllColumns(const WeightRows& w, int64_t first, int64_t last, const typename
   }
 }
 
-// Prepares rows of a at the beginning of the workspace. Returns them, or the rows themselves in f32.
+// Prepares rows of a at the beginning of the workspace. Returns them, or the rows themselves for a FloatFormat.
 template <class Format>
 const typename Format::Prepared* PrepareRows(const float* a, int64_t rows, int64_t inner, std::byte* workspace) {
-  if constexpr (Format::kDType == kF32) {
+  if constexpr (std::is_same_v<Format, FloatFormat<Format::kDType>>) {
     return a;
   } else {
     auto* const prepared = reinterpret_cast<typename Format::Prepared*>(workspace);
@@ -215,7 +217,7 @@ void WithFormat(DType dtype, const F& f, std::tuple<Formats...>) {
 }
 template <class F>
 void WithFormat(DType dtype, const F& f) {
-  WithFormat(dtype, f, std::tuple<F32Format, BF16Format>());
+  WithFormat(dtype, f, std::tuple<FloatFormat<kF32>, FloatFormat<kF16>, BF16Format>());
   WithFormat(dtype, f, BlockFormats());
 }
 
@@ -229,7 +231,7 @@ size_t Workspace(DType dtype, int64_t rows, int64_t inner) {
   size_t bytes = 0;
   WithFormat(dtype, [&](auto format) {
     using Format = decltype(format);
-    if (dtype != kF32) bytes = PreparedBytes<Format>(rows, inner);
+    if (!std::is_same_v<Format, FloatFormat<Format::kDType>>) bytes = PreparedBytes<Format>(rows, inner);
     if (IsBlockFormat(dtype)) bytes += PanelWorkspace(dtype, inner);
   });
   return bytes;

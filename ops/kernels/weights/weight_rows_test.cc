@@ -68,7 +68,7 @@ struct Product {
   }
 };
 
-const std::vector<DType> kAllFormats = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1};
+const std::vector<DType> kAllFormats = {kF32, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kF16, kQ4_K, kQ5_K, kQ6_K};
 
 // Rounding a to 8 bits moves a sum of `inner` terms by about sqrt(inner) * 0.33 / sqrt(12) / 127 on average.
 constexpr double kExact = 1e-6, kRounded = 6e-3;
