@@ -19,7 +19,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre
 BPE_TEXTS = [
     "", "the cat, the hat", " the\tcat", "\tthe", "\u00a0the", "\u3000the", "\nthe", "a<|end|>b", "a <|end|> b",
     "a\u3000<|end|>\u00a0b", "x<|end|><|end|>", "x<|end|>x", "_<|end|>\u00e9", "<|end|>  <|end|>", "a<think>b <think>",
-    "<|END|> <THINK>", "<|end|><|end|>the", "f\u00fcr na\u00efve \u20ac", "<mask>\n<mask>\u2003the", "q\x01\x02q",
+    "<|END|> <THINK>", "<|end|><|end|>the", "a1234 b\u00bd...e!e  \u3000e", "f\u00fcr na\u00efve \u20ac", "<mask>\n<mask>\u2003the", "q\x01\x02q",
 ]
 PIECE_TEXTS = [
     "", "Hello, world! It's don't.", "the [MASK] [mask] [Mask].", "hello[MASK]world", "a [SEP] b", "unknownx the [UNK] the",
@@ -64,6 +64,17 @@ TEMPLATE = {"type": "TemplateProcessing", "special_tokens": {"<|end|>": {"id": "
             "single": [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
             "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}]}
 LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
+NO_WORDS = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
+
+def regex(pattern, behavior="Isolated", invert=False):
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": invert}
+
+
+def then_level(*steps):
+    return {"type": "Sequence", "pretokenizers": [*steps, NO_WORDS]}
+
+
 CUT = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
 PAD = {"strategy": {"Fixed": 30}, "direction": "Left", "pad_to_multiple_of": None, "pad_id": 1, "pad_type_id": 0,
        "pad_token": "<mask>"}
@@ -101,8 +112,25 @@ CASES = [
     ("bpe", {"/model/byte_fallback": True}, "model: byte_fallback: true is not supported"),
     ("bpe", {"/model/end_of_word_suffix": "</w>"}, "model: end_of_word_suffix: \"</w>\" is not supported"),
     ("bpe", {"/model/continuing_subword_prefix": "##"}, "model: continuing_subword_prefix: \"##\" is not supported"),
-    ("bpe", {"/pre_tokenizer/use_regex": False}, "pre_tokenizer: use_regex: false is not supported"),
-    ("bpe", {"/pre_tokenizer": {"type": "Sequence", "pretokenizers": [LEVEL]}}, "pre_tokenizer: its type is 'Sequence'"),
+    ("bpe", {"/pre_tokenizer/use_regex": False}, None),
+    ("bpe", {"/pre_tokenizer": {"type": "Sequence", "pretokenizers": [LEVEL]}}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("\\s?\\p{L}+|e"))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("[ea]", "Removed"))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("[ea]+", "Removed", True))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("[eat]", "MergedWithPrevious"))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("[eat]|", "MergedWithNext"))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("[eat]", "Contiguous"))}, None),
+    ("bpe", {"/pre_tokenizer": then_level(regex("(a"))},
+     "pre_tokenizer: Split: the regular expression (a: at byte 2 of (a: missing closing parenthesis"),
+    ("bpe", {"/pre_tokenizer": then_level(regex("a", "Sometimes"))}, "pre_tokenizer: Split: behavior: Sometimes is not supported"),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "Split", "pattern": {"String": "."}, "behavior": "Isolated", "invert": False})},
+     None),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "Digits", "individual_digits": True}, {"type": "Punctuation"})}, None),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "Digits", "individual_digits": False},
+                                          {"type": "Punctuation", "behavior": "Contiguous"})}, None),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "Whitespace"})}, None),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "WhitespaceSplit"}, {"type": "CharDelimiterSplit", "delimiter": "e"})}, None),
+    ("bpe", {"/pre_tokenizer": then_level({"type": "UnicodeScripts"})}, "pre_tokenizer: its type is 'UnicodeScripts', not one of"),
     ("bpe", {"/normalizer": {"type": "NFC"}}, "normalizer: its type is 'NFC'"),
     ("bpe", {"/decoder": {"type": "Sequence", "decoders": [LEVEL, {"type": "Fuse"}]}}, None),
     ("bpe", {"/decoder": {"type": "Sequence", "decoders": [LEVEL, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}},

@@ -18,6 +18,7 @@
 #include "weft/text/learn/count_words.h"
 #include "weft/text/learn/learn_sentencepiece.h"
 #include "weft/text/learn/learn_vocabulary.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/tokenizers/tokenizer_json.h"

@@ -1,56 +1,37 @@
-// EncodeOrdinary merges each distinct word of a text once, and copies the ids when the word occurs again. Readers of
-// files check each entry on its own, so that an error names the token or the line that is malformed.
+// Readers of files check each entry on its own, so that an error names the token or the line that is malformed.
 #include "weft/text/tokenizers/byte_level_bpe.h"
 
 #include <nlohmann/json.hpp>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/words.h"
-#include "weft/text/utf8.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+#include "weft/text/tokenizers/pre_tokenizers.h"
 
 namespace weft {
-namespace {
 
-constexpr int32_t kFirstShifted = 0x100, kShifted = 68;  // the first substitute and their number
-
-struct Alphabet {
-  std::array<int32_t, 256> code_points;
-  std::array<int16_t, kFirstShifted + kShifted> bytes;  // by code point; -1: stands for no byte
-};
-
-constexpr Alphabet MakeAlphabet() {
-  Alphabet alphabet = {};
-  alphabet.bytes.fill(-1);
-  int32_t shifted = kFirstShifted;
-  for (int32_t byte = 0; byte < 256; ++byte) {
-    const bool printable = ('!' <= byte && byte <= '~') || (0xA1 <= byte && byte <= 0xFF && byte != 0xAD);
-    const int32_t code_point = printable ? byte : shifted++;
-    alphabet.code_points[static_cast<size_t>(byte)] = code_point;
-    alphabet.bytes[static_cast<size_t>(code_point)] = static_cast<int16_t>(byte);
-  }
-  return alphabet;
-}
-
-constexpr Alphabet kAlphabet = MakeAlphabet();
-
-}  // namespace
-
-ByteLevelBpe::ByteLevelBpe(BpeModel model) : model_(std::move(model)) {
+ByteLevelBpe::ByteLevelBpe(BpeModel model) : PipelineTokenizer(model.pipeline), model_(std::move(model)) {
   for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     byte_ids_[byte] = model_.vocabulary.Find(std::string(1, static_cast<char>(byte))).value_or(-1);
   }
+  pipeline_.pre_tokenizers.emplace_back();
+  SetPrefixSpace(model_.prefix_space);
+  if (!pipeline_.decoders.has_value()) pipeline_.decoders.emplace();
+  SetFormats(model_.special, model_.single, model_.pair);
   for (const AddedToken& token : model_.special) {
-    absl::StatusOr<std::string> bytes = FromByteAlphabet(token.text);
+    absl::StatusOr<std::string> bytes = FromByteAlphabet(Spelling(token.id, model_.vocabulary));
     if (bytes.ok()) Respell(token.id, *std::move(bytes));  // as the decoder of `tokenizers` does
   }
-  SetAdded(model_.special);
-  SetFormat(model_.single, model_.pair);
+}
+
+bool ByteLevelBpe::SetPrefixSpace(bool space) {
+  pipeline_.pre_tokenizers.back() =
+      SplitByteLevel({.prefix_space = space, .gpt2_words = model_.gpt2_words, .alphabet = false});
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel model) {
@@ -76,36 +57,6 @@ absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel mode
   return tokenizer;
 }
 
-absl::StatusOr<std::vector<int32_t>> ByteLevelBpe::EncodeOrdinary(absl::string_view text) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
-  std::string prefixed;
-  if (model_.prefix_space && !text.empty() && text[0] != ' ') {
-    prefixed = absl::StrCat(" ", text);
-    text = prefixed;
-  }
-  std::vector<int32_t> ids;
-  struct Range {
-    size_t begin, size;
-  };
-  absl::flat_hash_map<absl::string_view, Range> known;  // where `ids` has the ids of each earlier word
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = Gpt2WordEnd(text, begin);
-    const absl::string_view word = text.substr(begin, end - begin);
-    const auto [entry, added] = known.emplace(word, Range{ids.size(), 0});
-    Range& range = entry->second;
-    if (added) {
-      if (const absl::Status status = AppendWord(word, &ids); !status.ok()) {
-        return Annotate(status, absl::StrCat("at byte ", begin - (prefixed.empty() || begin == 0 ? 0 : 1)));
-      }
-      range.size = ids.size() - range.begin;
-    } else {
-      for (size_t i = 0; i < range.size; ++i) ids.push_back(ids[range.begin + i]);
-    }
-    begin = end;
-  }
-  return ids;
-}
-
 absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
   if (model_.whole_words) {
     if (const std::optional<int32_t> id = model_.vocabulary.Find(word)) {
@@ -128,33 +79,6 @@ absl::Status ByteLevelBpe::AppendWord(absl::string_view word, std::vector<int32_
   merges_.Apply(&pieces);
   ids->insert(ids->end(), pieces.begin(), pieces.end());
   return absl::OkStatus();
-}
-
-std::string ByteLevelBpe::Join(absl::Span<const int32_t> ids) const {
-  std::string text;
-  for (const int32_t id : ids) text += Spelling(id, model_.vocabulary);
-  return text;
-}
-
-std::string ToByteAlphabet(absl::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) text += ToUtf8(kAlphabet.code_points[static_cast<uint8_t>(byte)]);
-  return text;
-}
-
-absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text) {
-  std::string bytes;
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Character c = CharacterAt(text, i);
-    if (c.bytes == 0) return CheckUtf8(text);
-    const size_t code_point = static_cast<size_t>(c.code_point);
-    if (code_point >= kAlphabet.bytes.size() || kAlphabet.bytes[code_point] < 0) {
-      return InvalidArgument(Describe(c.code_point), " stands for no byte");
-    }
-    bytes += static_cast<char>(kAlphabet.bytes[code_point]);
-    i += c.bytes;
-  }
-  return bytes;
 }
 
 absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object) {

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/text/tokenizers/bpe_merges.h"
+#include "weft/text/tokenizers/pipeline.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
 
@@ -34,29 +35,26 @@ struct BpeModel {
   bool whole_words = false;         // a word that is in the vocabulary is one token, whatever the merges give
   std::optional<int32_t> unknown;   // the token of bytes that are not in the vocabulary; without it they are errors
   bool fuse_unknown = false;        // unknown bytes that follow each other in a word are one token
+  bool gpt2_words = true;           // splits texts, or what pipeline.pre_tokenizers give, into GPT-2's words
+  Pipeline pipeline;                // further steps: pre-tokenizers before the split, decoders of texts that are joined
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
-class ByteLevelBpe final : public Tokenizer {
+class ByteLevelBpe final : public PipelineTokenizer {
  public:
   // Returns InvalidArgument if a merge occurs twice, or if the vocabulary lacks its left, right or merged token: "merge
   // 12, 'a' 'b': 'ab' is not in the vocabulary".
   static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
 
-  int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
+  const Vocabulary& vocabulary() const override { return model_.vocabulary; }
   const BpeModel& model() const { return model_; }
-  bool SetPrefixSpace(bool space) override {
-    model_.prefix_space = space;
-    return true;
-  }
+  bool SetPrefixSpace(bool space) override;
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
-  std::string Join(absl::Span<const int32_t> ids) const override;
+  absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const override;
 
  private:
   explicit ByteLevelBpe(BpeModel model);
-  absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const;
 
   BpeModel model_;
   MergeTable merges_;
@@ -64,15 +62,7 @@ class ByteLevelBpe final : public Tokenizer {
 };
 
 // The functions below read what files of byte-level BPE spell: tokens, merges and vocabularies, as tokenizer.json,
-// vocab.json and merges.txt have them. The files spell bytes in the byte alphabet, which has a printable character for
-// each byte: " the" is written "Ġthe".
-
-// Returns one UTF-8 character for each byte (bytes_to_unicode in GPT-2's encoder.py). A visible Latin-1 character keeps
-// its code point. The other 68 bytes, including ' ', become U+0100, U+0101, ... in order.
-std::string ToByteAlphabet(absl::string_view bytes);
-// Converts the characters of ToByteAlphabet back to bytes. Returns InvalidArgument if `text` is not UTF-8, or, with the
-// character, if a character stands for no byte.
-absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text);
+// vocab.json and merges.txt have them, in the byte alphabet (byte_alphabet.h).
 
 // These convert the tokens of a merge to bytes.
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

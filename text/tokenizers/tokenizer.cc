@@ -131,7 +131,8 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, b
         ids.push_back(token->id);
         continue;
       }
-      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodeOrdinary(piece));
+      const bool begins = written.data() == text.data() && piece.data() == normal.data();
+      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodePiece(piece, begins));
       ids.insert(ids.end(), ordinary.begin(), ordinary.end());
     }
   }

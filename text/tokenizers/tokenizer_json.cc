@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,39 +14,13 @@
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
+#include "weft/text/tokenizers/json_members.h"
+#include "weft/text/tokenizers/pre_tokenizers.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
-
-// Returns the member `key` of `object`, or null if there is none.
-const Json& Member(const Json& object, const std::string& key) {
-  static const Json kNull;
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found == object.end() ? kNull : *found;
-}
-
-template <class T>
-bool Fits(const Json& value) {
-  if constexpr (std::is_same_v<T, bool>) return value.is_boolean();
-  if constexpr (std::is_same_v<T, std::string>) return value.is_string();
-  if constexpr (std::is_integral_v<T>) return WholeNumber(value).has_value() && *WholeNumber(value) == value.get<T>();
-}
-
-// Returns the member `key` of `object`, or `otherwise` if it is missing or null.
-template <class T>
-absl::StatusOr<T> Get(const Json& object, const std::string& key, T otherwise) {
-  const Json& value = Member(object, key);
-  if (value.is_null()) return otherwise;
-  if (!Fits<T>(value)) return InvalidArgument(key, ": ", value.dump(), " is not of the right type");
-  return value.get<T>();
-}
-
-std::string TypeOf(const Json& object) {
-  const Json& type = Member(object, "type");
-  return object.is_null() ? "null" : type.is_string() ? type.get<std::string>() : object.dump().substr(0, 60);
-}
 
 absl::Status UnknownType(const Json& object, const char* known) {
   return InvalidArgument("its type is '", TypeOf(object), "', not ", known);
@@ -225,14 +198,34 @@ absl::StatusOr<const Json*> ReadDecoder(const Json& json, const char* type) {
   return decoder;
 }
 
+// Reads the pre-tokenizers. If the last is ByteLevel, which the model does itself, it is left to `byte_level`.
+absl::StatusOr<std::vector<PreTokenizer>> ReadPreTokenizers(const Json& json, ByteLevelWords* byte_level) {
+  std::vector<const Json*> objects = Flatten(Member(json, "pre_tokenizer"), "pretokenizers");
+  if (byte_level != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(byte_level->prefix_space, Get(*objects.back(), "add_prefix_space", true));
+    WEFT_ASSIGN_OR_RETURN(byte_level->gpt2_words, Get(*objects.back(), "use_regex", true));
+    objects.pop_back();
+  }
+  std::vector<PreTokenizer> steps;
+  for (const Json* const object : objects) {
+    WEFT_ASSIGN_OR_RETURN(PreTokenizer step, ReadPreTokenizer(*object));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<AddedToken> added) {
-  const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
+  const Json& model = Member(json, "model");
+  const std::vector<const Json*> splits = Flatten(Member(json, "pre_tokenizer"), "pretokenizers");
   if (!Member(json, "normalizer").is_null()) return Unknown("normalizer", Member(json, "normalizer"), "null");
-  if (TypeOf(pre_tokenizer) != "ByteLevel") return Unknown("pre_tokenizer", pre_tokenizer, "ByteLevel");
+  if (splits.empty() || TypeOf(*splits.back()) != "ByteLevel") {
+    return InvalidArgument("pre_tokenizer: its last step is not of type ByteLevel");
+  }
   BpeModel bpe;
-  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(pre_tokenizer, "add_prefix_space", true), "pre_tokenizer"));
-  WEFT_ASSIGN_OR_RETURN(const bool use_regex, Annotate(Get(pre_tokenizer, "use_regex", true), "pre_tokenizer"));
-  if (!use_regex) return InvalidArgument("pre_tokenizer: use_regex: false is not supported");
+  ByteLevelWords byte_level;
+  WEFT_ASSIGN_OR_RETURN(bpe.pipeline.pre_tokenizers, Annotate(ReadPreTokenizers(json, &byte_level), "pre_tokenizer"));
+  bpe.prefix_space = byte_level.prefix_space;
+  bpe.gpt2_words = byte_level.gpt2_words;
   WEFT_RETURN_IF_ERROR(ReadDecoder(json, "ByteLevel").status());
   WEFT_RETURN_IF_ERROR(Annotate(
       CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));

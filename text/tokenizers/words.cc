@@ -35,10 +35,6 @@ Classified ClassifyAt(absl::string_view text, size_t begin) {
   return {KindOf(c.code_point), begin + c.bytes};
 }
 
-// Reports whether `c` is a word of its own: Unicode punctuation, or an ASCII symbol such as '$', which BERT treats as
-// punctuation.
-bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
-
 std::string Clean(absl::string_view text, const BertNormalizer& normalizer) {
   std::string cleaned;
   for (size_t i = 0; i < text.size();) {
@@ -101,6 +97,8 @@ std::string BertNormalize(absl::string_view text, const BertNormalizer& normaliz
   });
   return normalized;
 }
+
+bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
 
 std::vector<absl::string_view> BertWords(absl::string_view text) {
   std::vector<absl::string_view> words;

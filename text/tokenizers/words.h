@@ -10,6 +10,7 @@
 #define WEFT_TEXT_TOKENIZERS_WORDS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,10 @@
 
 namespace weft {
 
-// Returns the end of the word that begins at byte `begin`. The first matching alternative of this expression gives the
-// word:
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+      (GPT-2's encoder.py)
+// The expression in GPT-2's encoder.py that splits a text into words.
+inline constexpr char kGpt2Words[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+// Returns the end of the word that begins at byte `begin`. The first matching alternative of kGpt2Words gives the word.
 // `text` must be UTF-8, and `begin` less than text.size().
 size_t Gpt2WordEnd(absl::string_view text, size_t begin);
 
@@ -35,6 +37,9 @@ std::string BertNormalize(absl::string_view text, const BertNormalizer& normaliz
 // Returns the words of `text`, which must be UTF-8. White space separates words. Each punctuation character, and each
 // ASCII symbol such as '$', is a word.
 std::vector<absl::string_view> BertWords(absl::string_view text);
+// Reports whether `code_point` is a word of its own: Unicode punctuation, or an ASCII symbol such as '$', which BERT
+// treats as punctuation.
+bool EndsWord(int32_t code_point);
 
 }  // namespace weft
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
@@ -61,7 +62,7 @@ Json PostProcessor(const Model& model, Json otherwise) {
   return post_processor;
 }
 
-Json Normalizer(const BertNormalizer& normalizer) {
+Json NormalizerOf(const BertNormalizer& normalizer) {
   return {{"type", "BertNormalizer"},
           {"clean_text", normalizer.clean_text},
           {"handle_chinese_chars", normalizer.separate_cjk},
@@ -115,7 +116,7 @@ std::string WriteTokenizerJson(const WordPieceModel& model) {
     decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
   }
   return Write({{"added_tokens", AddedTokens(model.special)},
-                {"normalizer", Normalizer(model.normalizer)},
+                {"normalizer", NormalizerOf(model.normalizer)},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"post_processor", PostProcessor(model, nullptr)},
                 {"decoder", decoder},

@@ -1,0 +1,249 @@
+// A split marks the parts of a text that match; AddSplits makes words of them. Each kind of pre-tokenizer is a row of
+// kKinds, with the function that reads its settings.
+#include "weft/text/tokenizers/pre_tokenizers.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "weft/base/status.h"
+#include "weft/text/regular_expression.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+#include "weft/text/tokenizers/json_members.h"
+#include "weft/text/tokenizers/words.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Part {
+  size_t begin, end;
+  bool matches;
+};
+
+absl::Status EmitParts(const Piece& piece, absl::Span<const Part> parts, Emit emit) {
+  for (const Part& part : parts) {
+    if (part.begin == part.end) continue;
+    WEFT_RETURN_IF_ERROR(emit({piece.text.substr(part.begin, part.end - part.begin), piece.at + part.begin,
+                               piece.begins && part.begin == 0}));
+  }
+  return absl::OkStatus();
+}
+
+// Emits the words that `parts`, which cover the text of `piece`, become.
+absl::Status EmitSplits(const Piece& piece, std::vector<Part> parts, SplitBehavior behavior, Emit emit) {
+  if (behavior == SplitBehavior::kIsolated) return EmitParts(piece, parts, emit);
+  const bool backwards = behavior == SplitBehavior::kMergedWithNext,
+             contiguous = behavior == SplitBehavior::kContiguous;
+  const bool removes = behavior == SplitBehavior::kRemoved;
+  if (backwards) std::reverse(parts.begin(), parts.end());
+  std::vector<Part> words;
+  bool previous = false;
+  for (const Part& part : parts) {
+    const bool joins = !removes && (contiguous ? part.matches == previous : part.matches && !previous);
+    previous = part.matches;
+    if (removes && part.matches) continue;
+    if (words.empty() || !joins) {
+      words.push_back(part);
+    } else if (backwards) {
+      words.back().begin = part.begin;
+    } else {
+      words.back().end = part.end;
+    }
+  }
+  if (backwards) std::reverse(words.begin(), words.end());
+  return EmitParts(piece, words, emit);
+}
+
+// Splits at the characters for which `matches` returns true.
+template <class Function>
+PreTokenizer SplitAt(Function matches, SplitBehavior behavior) {
+  return [matches, behavior](const Piece& piece, Emit emit) {
+    std::vector<Part> parts;
+    for (size_t i = 0; i < piece.text.size();) {
+      const Utf8Character c = CharacterAt(piece.text, i);
+      const bool match = matches(c.code_point);
+      if (match || parts.empty() || parts.back().matches) parts.push_back({i, i, match});
+      parts.back().end = i += c.bytes;
+    }
+    return EmitSplits(piece, std::move(parts), behavior, emit);
+  };
+}
+
+// Splits at the runs of characters for which `kind_of` returns the same number. Runs of number 0 are left out.
+template <class Function>
+PreTokenizer SplitRuns(Function kind_of) {
+  return [kind_of](const Piece& piece, Emit emit) {
+    std::vector<Part> parts;
+    int last = 0;
+    for (size_t i = 0; i < piece.text.size();) {
+      const Utf8Character c = CharacterAt(piece.text, i);
+      const int kind = kind_of(c.code_point);
+      if (kind != 0 && kind != last) parts.push_back({i, i, true});
+      i += c.bytes;
+      if (kind != 0) parts.back().end = i;
+      last = kind;
+    }
+    return EmitParts(piece, parts, emit);
+  };
+}
+
+PreTokenizer SplitBy(RegularExpression expression, SplitBehavior behavior, bool invert) {
+  return [expression = std::move(expression), behavior, invert](const Piece& piece, Emit emit) {
+    std::vector<Part> parts;
+    size_t done = 0;
+    WEFT_RETURN_IF_ERROR(expression.ForEachMatch(piece.text, [&](size_t begin, size_t end) {
+      if (done < begin) parts.push_back({done, begin, invert});
+      parts.push_back({begin, end, !invert});
+      done = end;
+    }));
+    if (done < piece.text.size()) parts.push_back({done, piece.text.size(), invert});
+    return EmitSplits(piece, std::move(parts), behavior, emit);
+  };
+}
+
+absl::StatusOr<SplitBehavior> ReadBehavior(const Json& object, SplitBehavior otherwise) {
+  constexpr std::pair<const char*, SplitBehavior> kNames[] = {
+      {"Isolated", SplitBehavior::kIsolated},
+      {"Removed", SplitBehavior::kRemoved},
+      {"MergedWithPrevious", SplitBehavior::kMergedWithPrevious},
+      {"MergedWithNext", SplitBehavior::kMergedWithNext},
+      {"Contiguous", SplitBehavior::kContiguous},
+  };
+  WEFT_ASSIGN_OR_RETURN(const std::string behavior, Get<std::string>(object, "behavior", ""));
+  for (const auto& [name, value] : kNames) {
+    if (behavior == name) return value;
+  }
+  if (behavior.empty()) return otherwise;
+  return InvalidArgument("behavior: ", behavior, " is not supported");
+}
+
+absl::StatusOr<PreTokenizer> ReadSplit(const Json& object) {
+  const Json& pattern = Member(object, "pattern");
+  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(pattern, "String", ""));
+  WEFT_ASSIGN_OR_RETURN(const std::string expression, Get<std::string>(pattern, "Regex", ""));
+  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object, SplitBehavior::kIsolated));
+  WEFT_ASSIGN_OR_RETURN(const bool invert, Get(object, "invert", false));
+  if (text.empty() == expression.empty()) return InvalidArgument("pattern: ", pattern.dump(), " is not supported");
+  if (text.empty()) return SplitBy(expression, behavior, invert);
+  WEFT_ASSIGN_OR_RETURN(RegularExpression literal, RegularExpression::Literal(text));
+  return SplitBy(std::move(literal), behavior, invert);
+}
+
+absl::StatusOr<PreTokenizer> ReadByteLevel(const Json& object) {
+  ByteLevelWords settings;
+  WEFT_ASSIGN_OR_RETURN(settings.prefix_space, Get(object, "add_prefix_space", true));
+  WEFT_ASSIGN_OR_RETURN(settings.gpt2_words, Get(object, "use_regex", true));
+  return SplitByteLevel(settings);
+}
+
+absl::StatusOr<PreTokenizer> ReadDigits(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const bool individual, Get(object, "individual_digits", false));
+  return SplitAt(IsNumber, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
+}
+
+absl::StatusOr<PreTokenizer> ReadPunctuation(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object, SplitBehavior::kIsolated));
+  return SplitAt(EndsWord, behavior);
+}
+
+absl::StatusOr<PreTokenizer> ReadWhitespace(const Json& /*object*/) {
+  return SplitRuns([](int32_t c) { return IsWordCharacter(c) ? 1 : IsSpace(c) ? 0 : 2; });
+}
+
+absl::StatusOr<PreTokenizer> ReadWhitespaceSplit(const Json& /*object*/) {
+  return SplitAt(IsSpace, SplitBehavior::kRemoved);
+}
+
+absl::StatusOr<PreTokenizer> ReadDelimiter(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(object, "delimiter", ""));
+  return SplitAt([c = CharacterAt(text, 0).code_point](int32_t other) { return other == c; }, SplitBehavior::kRemoved);
+}
+
+absl::StatusOr<PreTokenizer> ReadBert(const Json& /*object*/) {
+  return PreTokenizer([](const Piece& piece, Emit emit) -> absl::Status {
+    for (const absl::string_view word : BertWords(piece.text)) {
+      const auto offset = static_cast<size_t>(word.data() - piece.text.data());
+      WEFT_RETURN_IF_ERROR(emit({word, piece.at + offset, piece.begins && offset == 0}));
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<PreTokenizer> ReadMetaspace(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const std::string mark, Get<std::string>(object, "replacement", "\u2581"));
+  WEFT_ASSIGN_OR_RETURN(const PrependScheme scheme, ReadPrependScheme(object));
+  WEFT_ASSIGN_OR_RETURN(const bool split, Get(object, "split", true));
+  return SplitMetaspace(mark, scheme, split);
+}
+
+constexpr StepKind<PreTokenizer> kKinds[] = {
+    {"BertPreTokenizer", ReadBert}, {"ByteLevel", ReadByteLevel},   {"CharDelimiterSplit", ReadDelimiter},
+    {"Digits", ReadDigits},         {"Metaspace", ReadMetaspace},   {"Punctuation", ReadPunctuation},
+    {"Split", ReadSplit},           {"Whitespace", ReadWhitespace}, {"WhitespaceSplit", ReadWhitespaceSplit},
+};
+
+}  // namespace
+
+absl::StatusOr<PreTokenizer> SplitBy(absl::string_view pattern, SplitBehavior behavior, bool invert) {
+  if (pattern == kGpt2Words && behavior == SplitBehavior::kIsolated && !invert) {
+    return SplitByteLevel({.alphabet = false});
+  }
+  WEFT_ASSIGN_OR_RETURN(RegularExpression expression, RegularExpression::Create(pattern));
+  return SplitBy(std::move(expression), behavior, invert);
+}
+
+PreTokenizer SplitByteLevel(ByteLevelWords settings) {
+  return [settings](const Piece& piece, Emit emit) -> absl::Status {
+    std::string storage;
+    absl::string_view text = piece.text;
+    const size_t prefix = settings.prefix_space && text[0] != ' ';
+    if (prefix > 0) text = storage = absl::StrCat(" ", text);
+    for (size_t begin = 0, end; begin < text.size(); begin = end) {
+      end = settings.gpt2_words ? Gpt2WordEnd(text, begin) : text.size();
+      const absl::string_view word = text.substr(begin, end - begin);
+      const size_t at = piece.at + begin - std::min(begin, prefix);
+      const bool begins = piece.begins && begin == 0;
+      if (settings.alphabet) {
+        WEFT_RETURN_IF_ERROR(emit({ToByteAlphabet(word), at, begins}));
+      } else {
+        WEFT_RETURN_IF_ERROR(emit({word, at, begins}));
+      }
+    }
+    return absl::OkStatus();
+  };
+}
+
+PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split) {
+  return [mark = std::move(mark), scheme, split](const Piece& piece, Emit emit) -> absl::Status {
+    std::string text = absl::StrReplaceAll(piece.text, {{" ", mark}});
+    const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && piece.begins);
+    if (prepends && !absl::StartsWith(text, mark)) text.insert(0, mark);
+    for (size_t begin = 0, end; begin < text.size(); begin = end) {
+      end = split ? std::min(text.find(mark, begin + 1), text.size()) : text.size();
+      const absl::string_view word = absl::string_view(text).substr(begin, end - begin);
+      WEFT_RETURN_IF_ERROR(emit({word, piece.at, piece.begins && begin == 0}));
+    }
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<PrependScheme> ReadPrependScheme(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const bool prepends, Get(object, "add_prefix_space", true));
+  WEFT_ASSIGN_OR_RETURN(const std::string scheme,
+                        Get<std::string>(object, "prepend_scheme", prepends ? "always" : "never"));
+  if (scheme == "always" && prepends) return PrependScheme::kAlways;
+  if (scheme == "first" && prepends) return PrependScheme::kFirst;
+  if (scheme == "never") return PrependScheme::kNever;
+  return InvalidArgument("prepend_scheme: ", scheme, prepends ? "" : " beside add_prefix_space: false",
+                         " is not supported");
+}
+
+absl::StatusOr<PreTokenizer> ReadPreTokenizer(const Json& object) { return ReadStep(kKinds, object); }
+
+}  // namespace weft
