@@ -114,6 +114,7 @@ std::string Describe(int32_t code_point) {
 }
 
 bool IsLetter(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_LU, UTF8PROC_CATEGORY_LO); }
+bool IsAnyMark(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_MN, UTF8PROC_CATEGORY_ME); }
 bool IsNumber(int32_t code_point) { return IsBetween(code_point, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NO); }
 
 bool IsPunctuation(int32_t code_point) {

@@ -48,6 +48,7 @@ bool IsLetter(int32_t code_point);         // L*
 bool IsNumber(int32_t code_point);         // N*
 bool IsPunctuation(int32_t code_point);    // P* in the tables of `tokenizers`
 bool IsMark(int32_t code_point);           // Mn there: accents and other combining marks of no width
+bool IsAnyMark(int32_t code_point);        // M*
 bool IsControl(int32_t code_point);        // Cc, Cf, Co, Cs there: controls, formatting, private use
 bool IsSpace(int32_t code_point);          // the property White_Space
 bool IsWordCharacter(int32_t code_point);  // `\w` of regular expressions: letters, marks, digits, '_'

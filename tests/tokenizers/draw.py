@@ -14,7 +14,9 @@ import tempfile
 
 import tokenizers
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+import families
 
 BPE_TEXTS = [
     "", "the cat, the hat", " the\tcat", "\tthe", "\u00a0the", "\u3000the", "\nthe", "a<|end|>b", "a <|end|> b",
@@ -26,6 +28,29 @@ PIECE_TEXTS = [
     "\u00c9lan \u00e9lan", "a\u0301b the\u200bre", "\u65e5\u672c the", "Foo foo FOO foobar", "x\u3000[MASK]\u00a0the",
     "is n't do not he 's ' a ' the", "thethethethethe", "\u00aa\u03a3 the", "hello . ? ! ,",
 ]
+
+
+FAMILY_TEXTS = [
+    "", " ", "the cat", " the  cat", "the cat ", "a\u2581b \u2581", "<s>the", "x<s> the<s>", "the\n\tcat", "The CAT's hat, don't!",
+    "\u65e5\u672c \U0001f642\U0001f44d\U0001f3fd the", "caf\u00e9 cafe\u0301 \u00c9", "e\u0301\u0323x", "\ufb01ne \u00bd \u2460", "1234 x12",
+    "\u00a0the\u3000cat\u2003", "a\r\nb\u200bc\x01\x7f", "``a'' b", "\u0130I\u03a3", "\u1112\u1161\u11ab \ud55c", "\u05e9\u05bc\u05b8 \u0645\u064e\u0631",
+    "<0x41> <unk>", "\u03a9\u2126\u212b", "", "zzzz" * 20,
+]
+LINES = ["the cat sat on the mat, the hat and the rat", "caf\u00e9 12 don't e", "The other cats' hats are that hat."] * 9
+
+
+def family(name):
+    if name == "t5":
+        with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+            for old, new in [("A", "a"), ("E", "e"), ("\u00c9", "\u00e9"), ("e\u0301", "\u00e9"), ("\r", " "), ("\n", " "), ("\ufb01", "fi"),
+                             ("\u3000", " "), ("\u00a0", " "), ("\u00bd", "1/2"), ("\u65e5", "the"), ("\x01", ""), ("\U0001f44d", "x")]:
+                rules.write(" ".join(f"{ord(c):X}" for c in old) + "\t" + " ".join(f"{ord(c):X}" for c in new) + "\n")
+            rules.flush()
+            tokenizer, charsmap = families.unigram(LINES, 70, ["<pad>", "<s>", "<unk>"], 2, rules.name)
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer.decoder = decoders.Metaspace()
+        return families.sections(tokenizer, families.precompiled(charsmap))
+    return dict(families.character_families(LINES, 330))[name]
 
 
 def bpe():
@@ -64,6 +89,7 @@ TEMPLATE = {"type": "TemplateProcessing", "special_tokens": {"<|end|>": {"id": "
             "single": [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
             "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}]}
 LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
+METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
 NO_WORDS = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
@@ -109,9 +135,8 @@ CASES = [
     ("bpe", {"/model/ignore_merges": True, "/model/vocab/\u0120na\u00c3\u00afve": SIZE}, None),
     ("bpe", {"/model/dropout": 0.0}, None),
     ("bpe", {"/model/dropout": 0.5}, "model: dropout: 0.5 is not supported"),
-    ("bpe", {"/model/byte_fallback": True}, "model: byte_fallback: true is not supported"),
-    ("bpe", {"/model/end_of_word_suffix": "</w>"}, "model: end_of_word_suffix: \"</w>\" is not supported"),
-    ("bpe", {"/model/continuing_subword_prefix": "##"}, "model: continuing_subword_prefix: \"##\" is not supported"),
+    ("bpe", {"/model/byte_fallback": True}, None),
+    ("bpe", {"/model/end_of_word_suffix": "</w>", "/model/unk_token": "<mask>"}, None),
     ("bpe", {"/pre_tokenizer/use_regex": False}, None),
     ("bpe", {"/pre_tokenizer": {"type": "Sequence", "pretokenizers": [LEVEL]}}, None),
     ("bpe", {"/pre_tokenizer": then_level(regex("\\s?\\p{L}+|e"))}, None),
@@ -131,14 +156,16 @@ CASES = [
     ("bpe", {"/pre_tokenizer": then_level({"type": "Whitespace"})}, None),
     ("bpe", {"/pre_tokenizer": then_level({"type": "WhitespaceSplit"}, {"type": "CharDelimiterSplit", "delimiter": "e"})}, None),
     ("bpe", {"/pre_tokenizer": then_level({"type": "UnicodeScripts"})}, "pre_tokenizer: its type is 'UnicodeScripts', not one of"),
-    ("bpe", {"/normalizer": {"type": "NFC"}}, "normalizer: its type is 'NFC'"),
+    ("bpe", {"/normalizer": {"type": "NFC"}}, None),
+    ("bpe", {"/normalizer": {"type": "ByteLevel"}, "/pre_tokenizer": None}, None),
+    ("bpe", {"/normalizer": {"type": "Strange"}}, "normalizer: its type is 'Strange', not one of"),
+    ("bpe", {"/pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+        LEVEL, {"type": "Digits", "individual_digits": False}, regex("[0-9][0-9]")]}}, None),
     ("bpe", {"/decoder": {"type": "Sequence", "decoders": [LEVEL, {"type": "Fuse"}]}}, None),
-    ("bpe", {"/decoder": {"type": "Sequence", "decoders": [LEVEL, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}},
-     "decoder: a Sequence of ByteLevel and Strip is not supported"),
-    ("bpe", {"/decoder": None}, "decoder: its type is 'null', not ByteLevel"),
-    ("bpe", {"/decoder": {"type": "ByteFallback"}}, "decoder: its type is 'ByteFallback', not ByteLevel"),
-    ("bpe", {"/decoder": {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}},
-     "decoder: its type is 'Metaspace', not ByteLevel"),
+    ("bpe", {"/decoder": {"type": "Sequence", "decoders": [LEVEL, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}}, None),
+    ("bpe", {"/decoder": None}, None),
+    ("bpe", {"/decoder": {"type": "ByteFallback"}}, None),
+    ("bpe", {"/decoder": {"type": "CTC"}}, "decoder: its type is 'CTC', not one of"),
     ("bpe", {}, {"eos_token": "<mask>", "bos_token": None, "clean_up_tokenization_spaces": True}),
     ("bpe", {}, {"eos_token": "the", "pad_token": {"__type": "AddedToken", "content": "<|end|>", "lstrip": True,
                                                   "rstrip": False, "normalized": False, "single_word": False}}),
@@ -159,12 +186,36 @@ CASES = [
     ("wordpiece", {"/decoder/cleanup": False}, None),
     ("wordpiece", {"/decoder/prefix": "@@"}, None),
     ("wordpiece", {"/decoder": {"type": "Sequence", "decoders": [{"type": "WordPiece", "prefix": "##", "cleanup": True}]}}, None),
-    ("wordpiece", {"/decoder": {"type": "ByteLevel"}}, "decoder: its type is 'ByteLevel', not WordPiece"),
+    ("wordpiece", {"/decoder": LEVEL}, None),
     ("wordpiece", {"/model/max_input_chars_per_word": 4}, None),
     ("wordpiece", {"/model/continuing_subword_prefix": "@@"}, None),
     ("wordpiece", {"/post_processor": None}, None),
-    ("wordpiece", {"/normalizer": {"type": "Sequence", "normalizers": []}}, "normalizer: its type is 'Sequence'"),
-    ("wordpiece", {"/pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: its type is 'Whitespace'"),
+    ("wordpiece", {"/normalizer": {"type": "Sequence", "normalizers": []}}, None),
+    ("wordpiece", {"/normalizer": families.sequence({"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"})}, None),
+    ("wordpiece", {"/pre_tokenizer": {"type": "Whitespace"}}, None),
+    ("wordpiece", {"/model/type": "WordLevel"}, "model: its type is 'WordLevel', not BPE, Unigram or WordPiece"),
+    ("llama2", {}, None),
+    ("llama2", {"/model/fuse_unk": False, "missing": ["<0xE6>"]}, None),
+    ("llama2", {"/model/byte_fallback": False, "/decoder": METASPACE}, None),
+    ("llama2", {"/normalizer": None, "/pre_tokenizer": {**METASPACE, "prepend_scheme": "first", "split": False}}, None),
+    ("llama2", {"/normalizer": None, "/pre_tokenizer": {**METASPACE, "prepend_scheme": "never"},
+                "/decoder": {**METASPACE, "prepend_scheme": "never"}}, None),
+    ("llama2", {"/normalizer": families.replace(" ", "\u2581"), "/pre_tokenizer": {
+        "type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}}, None),
+    ("llama2", {"/added_tokens/3": added("cat", special=False, normalized=True)}, None),
+    ("llama2", {"/pre_tokenizer": {"type": "Metaspace", "replacement": ""}}, "pre_tokenizer: Metaspace: replacement: it is empty"),
+    ("clip", {}, None),
+    ("t5", {}, None),
+    ("t5", {"/pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, METASPACE]}}, None),
+    ("t5", {"/normalizer": families.sequence({"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"},
+                                             families.replace("''", '"'))}, None),
+    ("t5", {"/normalizer": families.sequence({"type": "Nmt"}, {"type": "NFKC"}, {"type": "Strip", "strip_left": False, "strip_right": True},
+                                             families.replace([" {2,}"], "\u2581"))}, None),
+    ("t5", {"/normalizer": {"type": "Strip", "strip_left": True, "strip_right": False}, "/pre_tokenizer": None}, None),
+    ("t5", {"/model/unk_id": 99}, "model: unk_id: 99 is not in 0 .."),
+    ("t5", {"/normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+     "normalizer: Precompiled: the precompiled map of 3 bytes has an array of 0 bytes"),
+    ("t5", {}, {"clean_up_tokenization_spaces": True}),
     ("wordpiece", {}, {"clean_up_tokenization_spaces": True}),
     ("wordpiece", {}, {"mask_token": "mask", "pad_token": "[SEP]", "cls_token": None}),
 ]
@@ -191,6 +242,8 @@ def change(base, changes):
             at.append(value)
         else:
             at[int(last) if isinstance(at, list) else last] = len(vocabulary) if at is vocabulary else value
+    if isinstance(vocabulary, list):
+        vocabulary = {token: place for place, (token, _) in enumerate(vocabulary)}
     size = len(vocabulary)
     for token in changed["added_tokens"]:
         token["id"] = vocabulary.get(token["content"], size)
@@ -228,7 +281,8 @@ def rows(file, config, texts):
 
 
 def main():
-    bases = {"bpe": bpe(), "wordpiece": word_piece()}
+    bases = {"bpe": bpe(), "wordpiece": word_piece(), **{name: family(name) for name in ["llama2", "clip", "t5"]}}
+    texts = {"bpe": BPE_TEXTS, "wordpiece": PIECE_TEXTS}
     cases = []
     for base, changes, more in CASES:
         case = {"base": base, "changes": {k: v for k, v in changes.items()}}
@@ -241,7 +295,7 @@ def main():
             case["refused"] = more
         else:
             case["config"] = more
-            case["rows"], case["roles"] = rows(file, more, BPE_TEXTS if base == "bpe" else PIECE_TEXTS)
+            case["rows"], case["roles"] = rows(file, more, texts.get(base, FAMILY_TEXTS))
             if "ids only" in changes:
                 case["rows"] = [row[:4] for row in case["rows"]]
         cases.append(case)

@@ -1,9 +1,14 @@
 // A short word is scanned again after each merge. For a long word, a heap holds the possible merges.
 #include "weft/text/tokenizers/bpe_merges.h"
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <tuple>
+
+#include "absl/strings/string_view.h"
+#include "weft/base/status.h"
 
 namespace weft {
 namespace {
@@ -67,6 +72,46 @@ void MergeTable::ApplyToLong(std::vector<int32_t>* ids) const {
     consider(best.position);
   }
   std::erase(*ids, kNone);
+}
+
+absl::StatusOr<MergeTable> MergesOf(const Vocabulary& vocabulary, absl::Span<const TokenPair> merges, size_t prefix) {
+  MergeTable table;
+  int32_t rank = 0;
+  for (const auto& [left, right] : merges) {
+    const auto error = [&, &left = left, &right = right](const std::string& problem) {
+      return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ", problem);
+    };
+    int32_t ids[3];
+    int count = 0;
+    for (const std::string& token : {left, right, left + right.substr(std::min(prefix, right.size()))}) {
+      const std::optional<int32_t> id = vocabulary.Find(token);
+      if (!id.has_value()) return error(Quoted(token) + " is not in the vocabulary");
+      ids[count++] = *id;
+    }
+    if (!table.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) return error("it occurs twice");
+    ++rank;
+  }
+  return table;
+}
+
+MergeTable MergesByScore(const Vocabulary& vocabulary, absl::Span<const float> scores,
+                         absl::FunctionRef<bool(int32_t id)> is_cut) {
+  std::vector<float> sorted(scores.begin(), scores.end());
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  MergeTable table;
+  for (int32_t id = 0; id < static_cast<int32_t>(scores.size()); ++id) {
+    if (!is_cut(id)) continue;
+    const absl::string_view text = vocabulary.token(id);
+    const auto rank = std::lower_bound(sorted.begin(), sorted.end(), scores[static_cast<size_t>(id)], std::greater<>());
+    for (size_t cut = 1; cut < text.size(); ++cut) {
+      const std::optional<int32_t> left = vocabulary.Find(text.substr(0, cut)),
+                                   right = vocabulary.Find(text.substr(cut));
+      if (left.has_value() && right.has_value()) {
+        table.Add(*left, *right, {.rank = static_cast<int32_t>(rank - sorted.begin()), .id = id});
+      }
+    }
+  }
+  return table;
 }
 
 }  // namespace weft

@@ -8,11 +8,17 @@
 #ifndef WEFT_TEXT_TOKENIZERS_BPE_MERGES_H_
 #define WEFT_TEXT_TOKENIZERS_BPE_MERGES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
 
@@ -40,6 +46,18 @@ class MergeTable {
 
   absl::flat_hash_map<uint64_t, Merge> merges_;
 };
+
+using TokenPair = std::pair<std::string, std::string>;
+
+// Returns the table of `merges`, lowest rank first. Of the right token of a pair, the first `prefix` bytes are not in
+// the merged token. Returns InvalidArgument if a merge occurs twice, or if the vocabulary lacks its left, right or
+// merged token: "merge 12, 'a' 'b': 'ab' is not in the vocabulary".
+absl::StatusOr<MergeTable> MergesOf(const Vocabulary& vocabulary, absl::Span<const TokenPair> merges,
+                                    size_t prefix = 0);
+// Returns the merges of pieces with scores: each way to cut a piece into two other pieces, the highest score first.
+// `is_cut`: whether the piece with an id is ordinary text, of which there are merges.
+MergeTable MergesByScore(const Vocabulary& vocabulary, absl::Span<const float> scores,
+                         absl::FunctionRef<bool(int32_t id)> is_cut);
 
 }  // namespace weft
 

@@ -36,24 +36,7 @@ bool ByteLevelBpe::SetPrefixSpace(bool space) {
 
 absl::StatusOr<std::unique_ptr<ByteLevelBpe>> ByteLevelBpe::Create(BpeModel model) {
   auto tokenizer = std::unique_ptr<ByteLevelBpe>(new ByteLevelBpe(std::move(model)));
-  const Vocabulary& vocabulary = tokenizer->model_.vocabulary;
-  int32_t rank = 0;
-  for (const auto& [left, right] : tokenizer->model_.merges) {
-    int32_t ids[3];
-    int count = 0;
-    for (const std::string& token : {left, right, left + right}) {
-      const std::optional<int32_t> id = vocabulary.Find(token);
-      if (!id.has_value()) {
-        return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": ", Quoted(token),
-                               " is not in the vocabulary");
-      }
-      ids[count++] = *id;
-    }
-    if (!tokenizer->merges_.Add(ids[0], ids[1], {.rank = rank, .id = ids[2]})) {
-      return InvalidArgument("merge ", rank, ", ", Quoted(left), " ", Quoted(right), ": it occurs twice");
-    }
-    ++rank;
-  }
+  WEFT_ASSIGN_OR_RETURN(tokenizer->merges_, MergesOf(tokenizer->vocabulary(), tokenizer->model_.merges));
   return tokenizer;
 }
 
@@ -110,21 +93,21 @@ absl::StatusOr<std::string> ReadToken(absl::string_view token) {
   return bytes;
 }
 
-absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right) {
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right, bool as_bytes) {
   TokenPair merge;
   for (auto& [text, bytes] : {std::pair(left, &merge.first), std::pair(right, &merge.second)}) {
     if (text.empty()) return InvalidArgument("a token of the merge is empty");
-    WEFT_ASSIGN_OR_RETURN(*bytes, FromByteAlphabet(text));
+    WEFT_ASSIGN_OR_RETURN(*bytes, as_bytes ? FromByteAlphabet(text) : std::string(text));
   }
   return merge;
 }
 
-absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right) {
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right, bool as_bytes) {
   const std::vector<absl::string_view> tokens = absl::StrSplit(left_space_right, ' ');
   if (tokens.size() != 2) {
     return InvalidArgument(Quoted(left_space_right), " is not two tokens with a space between them");
   }
-  return ReadMerge(tokens[0], tokens[1]);
+  return ReadMerge(tokens[0], tokens[1], as_bytes);
 }
 
 }  // namespace weft

@@ -25,8 +25,6 @@
 
 namespace weft {
 
-using TokenPair = std::pair<std::string, std::string>;
-
 struct BpeModel {
   Vocabulary vocabulary;            // tokens as bytes: " the", not "Ġthe"
   std::vector<TokenPair> merges;    // lowest rank first; both tokens and their concatenation are in the vocabulary
@@ -42,8 +40,7 @@ struct BpeModel {
 
 class ByteLevelBpe final : public PipelineTokenizer {
  public:
-  // Returns InvalidArgument if a merge occurs twice, or if the vocabulary lacks its left, right or merged token: "merge
-  // 12, 'a' 'b': 'ab' is not in the vocabulary".
+  // Returns InvalidArgument if MergesOf (bpe_merges.h) refuses the merges.
   static absl::StatusOr<std::unique_ptr<ByteLevelBpe>> Create(BpeModel model);
 
   const Vocabulary& vocabulary() const override { return model_.vocabulary; }
@@ -64,9 +61,9 @@ class ByteLevelBpe final : public PipelineTokenizer {
 // The functions below read what files of byte-level BPE spell: tokens, merges and vocabularies, as tokenizer.json,
 // vocab.json and merges.txt have them, in the byte alphabet (byte_alphabet.h).
 
-// These convert the tokens of a merge to bytes.
-absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right);
-absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right);
+// These convert the tokens of a merge to bytes, if `as_bytes` is set.
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right, bool as_bytes = true);
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right, bool as_bytes = true);
 
 // Keeps the file's spelling of tokens.
 absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);

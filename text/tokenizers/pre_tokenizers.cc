@@ -124,14 +124,11 @@ absl::StatusOr<SplitBehavior> ReadBehavior(const Json& object, SplitBehavior oth
 }
 
 absl::StatusOr<PreTokenizer> ReadSplit(const Json& object) {
-  const Json& pattern = Member(object, "pattern");
-  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(pattern, "String", ""));
-  WEFT_ASSIGN_OR_RETURN(const std::string expression, Get<std::string>(pattern, "Regex", ""));
   WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object, SplitBehavior::kIsolated));
   WEFT_ASSIGN_OR_RETURN(const bool invert, Get(object, "invert", false));
-  if (text.empty() == expression.empty()) return InvalidArgument("pattern: ", pattern.dump(), " is not supported");
-  if (text.empty()) return SplitBy(expression, behavior, invert);
-  WEFT_ASSIGN_OR_RETURN(RegularExpression literal, RegularExpression::Literal(text));
+  const Json& pattern = Member(Member(object, "pattern"), "Regex");
+  if (pattern.is_string()) return SplitBy(pattern.get_ref<const std::string&>(), behavior, invert);
+  WEFT_ASSIGN_OR_RETURN(RegularExpression literal, ReadPattern(object));
   return SplitBy(std::move(literal), behavior, invert);
 }
 
@@ -165,21 +162,13 @@ absl::StatusOr<PreTokenizer> ReadDelimiter(const Json& object) {
   return SplitAt([c = CharacterAt(text, 0).code_point](int32_t other) { return other == c; }, SplitBehavior::kRemoved);
 }
 
-absl::StatusOr<PreTokenizer> ReadBert(const Json& /*object*/) {
-  return PreTokenizer([](const Piece& piece, Emit emit) -> absl::Status {
-    for (const absl::string_view word : BertWords(piece.text)) {
-      const auto offset = static_cast<size_t>(word.data() - piece.text.data());
-      WEFT_RETURN_IF_ERROR(emit({word, piece.at + offset, piece.begins && offset == 0}));
-    }
-    return absl::OkStatus();
-  });
-}
+absl::StatusOr<PreTokenizer> ReadBert(const Json& /*object*/) { return SplitBertWords(); }
 
 absl::StatusOr<PreTokenizer> ReadMetaspace(const Json& object) {
-  WEFT_ASSIGN_OR_RETURN(const std::string mark, Get<std::string>(object, "replacement", "\u2581"));
+  WEFT_ASSIGN_OR_RETURN(std::string mark, ReadMark(object));
   WEFT_ASSIGN_OR_RETURN(const PrependScheme scheme, ReadPrependScheme(object));
   WEFT_ASSIGN_OR_RETURN(const bool split, Get(object, "split", true));
-  return SplitMetaspace(mark, scheme, split);
+  return SplitMetaspace(std::move(mark), scheme, split);
 }
 
 constexpr StepKind<PreTokenizer> kKinds[] = {
@@ -233,6 +222,22 @@ PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split) 
   };
 }
 
+PreTokenizer SplitBertWords() {
+  return [](const Piece& piece, Emit emit) -> absl::Status {
+    for (const absl::string_view word : BertWords(piece.text)) {
+      const auto offset = static_cast<size_t>(word.data() - piece.text.data());
+      WEFT_RETURN_IF_ERROR(emit({word, piece.at + offset, piece.begins && offset == 0}));
+    }
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<std::string> ReadMark(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(std::string mark, Get<std::string>(object, "replacement", "\u2581"));
+  if (mark.empty()) return InvalidArgument("replacement: it is empty");
+  return mark;
+}
+
 absl::StatusOr<PrependScheme> ReadPrependScheme(const Json& object) {
   WEFT_ASSIGN_OR_RETURN(const bool prepends, Get(object, "add_prefix_space", true));
   WEFT_ASSIGN_OR_RETURN(const std::string scheme,
@@ -242,6 +247,14 @@ absl::StatusOr<PrependScheme> ReadPrependScheme(const Json& object) {
   if (scheme == "never") return PrependScheme::kNever;
   return InvalidArgument("prepend_scheme: ", scheme, prepends ? "" : " beside add_prefix_space: false",
                          " is not supported");
+}
+
+absl::StatusOr<RegularExpression> ReadPattern(const Json& object) {
+  const Json& pattern = Member(object, "pattern");
+  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(pattern, "String", ""));
+  WEFT_ASSIGN_OR_RETURN(const std::string expression, Get<std::string>(pattern, "Regex", ""));
+  if (text.empty() == expression.empty()) return InvalidArgument("pattern: ", pattern.dump(), " is not supported");
+  return text.empty() ? RegularExpression::Create(expression) : RegularExpression::Literal(text);
 }
 
 absl::StatusOr<PreTokenizer> ReadPreTokenizer(const Json& object) { return ReadStep(kKinds, object); }

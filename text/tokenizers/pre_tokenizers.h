@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/text/regular_expression.h"
 #include "weft/text/tokenizers/pipeline.h"
 
 namespace weft {
@@ -33,8 +34,13 @@ enum class PrependScheme { kAlways, kFirst, kNever };
 // Replaces spaces by `mark`, and puts it before a text that does not begin with it: any text, or only the first.
 // `split`: words begin with the mark.
 PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split);
-// Reads the scheme of a Metaspace in tokenizer.json, also as older files have it.
+PreTokenizer SplitBertWords();  // BertWords (words.h)
+
+// These read what several kinds of steps have in tokenizer.json: the mark and the scheme of a Metaspace, also as older
+// files have it, and the pattern of a Split or Replace.
+absl::StatusOr<std::string> ReadMark(const nlohmann::json& object);
 absl::StatusOr<PrependScheme> ReadPrependScheme(const nlohmann::json& object);
+absl::StatusOr<RegularExpression> ReadPattern(const nlohmann::json& object);
 
 // Reads an object of tokenizer.json that is not a Sequence.
 absl::StatusOr<PreTokenizer> ReadPreTokenizer(const nlohmann::json& object);

@@ -15,7 +15,9 @@ namespace weft {
 namespace {
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
-constexpr size_t kMaxCharacterBytes = 4;
+// A character has at most 4 tokens, and U+FFFD itself may have 3. So after 12 tokens, no character is incomplete,
+// unless the bytes are not UTF-8.
+constexpr size_t kMaxWaiting = 12;
 constexpr char kShown = '0', kHidden = '1';  // the values of TextStream::hidden_
 
 // Returns the length of the longest suffix of `text` that is a prefix of `stop`.
@@ -44,7 +46,7 @@ absl::StatusOr<std::string> TextStream::Add(int32_t token) {
   WEFT_ASSIGN_OR_RETURN(const std::string before, tokenizer_.DecodeUncleaned(ids.first(known_)));
   WEFT_ASSIGN_OR_RETURN(const std::string after, tokenizer_.DecodeUncleaned(ids));
   // Some tokenizers decode an incomplete character as U+FFFD. A hidden token can't complete it.
-  const bool incomplete = absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxCharacterBytes;
+  const bool incomplete = absl::EndsWith(after, kReplacement) && ids_.size() - known_ < kMaxWaiting;
   if (incomplete && !hidden) return std::string();
   AddBytes(before, after);
   if (ids_.size() > known_) ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(known_));

@@ -1,4 +1,4 @@
-// tokenizer.json has Hugging Face's byte-level BPE or WordPiece, or Weft's own tokenizer of bytes or characters. Each
+// tokenizer.json has a tokenizer of Hugging Face's library, or Weft's own tokenizer of bytes or characters. Each
 // function reads one section of Hugging Face's file. Errors begin with the section's name. CheckOff rejects settings
 // that Weft doesn't support and that would change the ids.
 #include "weft/text/tokenizers/tokenizer_json.h"
@@ -13,9 +13,13 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/character_bpe.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
+#include "weft/text/tokenizers/decoders.h"
 #include "weft/text/tokenizers/json_members.h"
+#include "weft/text/tokenizers/normalizers.h"
 #include "weft/text/tokenizers/pre_tokenizers.h"
+#include "weft/text/tokenizers/unigram.h"
 
 namespace weft {
 namespace {
@@ -24,10 +28,6 @@ using Json = nlohmann::json;
 
 absl::Status UnknownType(const Json& object, const char* known) {
   return InvalidArgument("its type is '", TypeOf(object), "', not ", known);
-}
-
-absl::Status Unknown(const char* location, const Json& object, const char* known) {
-  return Annotate(UnknownType(object, known), location);
 }
 
 // Returns InvalidArgument if one of `keys` is present with a value other than null, false, "" or 0. Such a setting
@@ -39,21 +39,6 @@ absl::Status CheckOff(const Json& object, std::initializer_list<const char*> key
     return InvalidArgument(key, ": ", value.dump(), " is not supported");
   }
   return absl::OkStatus();
-}
-
-// Reads a token's text and flags. A text alone, as tokenizer_config.json has it, is a special token.
-absl::StatusOr<AddedToken> ReadAddedToken(const Json& entry) {
-  if (entry.is_string()) return AddedToken{.text = entry.get<std::string>(), .id = -1};
-  AddedToken token;
-  WEFT_ASSIGN_OR_RETURN(token.text, Get<std::string>(entry, "content", ""));
-  WEFT_ASSIGN_OR_RETURN(token.id, Get<int32_t>(entry, "id", -1));
-  WEFT_ASSIGN_OR_RETURN(token.special, Get(entry, "special", false));
-  WEFT_ASSIGN_OR_RETURN(token.strip_before, Get(entry, "lstrip", false));
-  WEFT_ASSIGN_OR_RETURN(token.strip_after, Get(entry, "rstrip", false));
-  WEFT_ASSIGN_OR_RETURN(token.single_word, Get(entry, "single_word", false));
-  WEFT_ASSIGN_OR_RETURN(token.normalized, Get(entry, "normalized", false));
-  if (token.text.empty()) return InvalidArgument("it has no content");
-  return token;
 }
 
 absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const Json& list) {
@@ -69,11 +54,11 @@ absl::StatusOr<std::vector<AddedToken>> ReadAddedTokens(const Json& list) {
   return tokens;
 }
 
-// Returns the model's vocabulary, and the tokens that only `added` has, which Find does not find. If `as_bytes` is set,
-// the model's tokens are converted from the byte alphabet to bytes. An added token outside this alphabet is not found
-// either, because no ordinary text becomes it.
-absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<AddedToken>& added, bool as_bytes) {
-  WEFT_ASSIGN_OR_RETURN(const VocabularyEntries listed, ReadVocabularyEntries(list));
+// Returns the model's vocabulary `listed`, and the tokens that only `added` has, which Find does not find. If
+// `as_bytes` is set, the model's tokens are converted from the byte alphabet to bytes. An added token outside this
+// alphabet is not found either, because no ordinary text becomes it.
+absl::StatusOr<Vocabulary> ReadVocabulary(const VocabularyEntries& listed, const std::vector<AddedToken>& added,
+                                          bool as_bytes) {
   std::map<std::string, int64_t> only_added;
   for (const AddedToken& token : added) {
     const int64_t id = only_added.emplace(token.text, token.id).first->second;
@@ -95,14 +80,22 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const Json& list, const std::vector<Ad
   return Vocabulary::FromIds(std::move(tokens), {only_added.begin(), only_added.end()});
 }
 
-absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list) {
+absl::StatusOr<Vocabulary> ReadVocabulary(const Json& model, const std::vector<AddedToken>& added, bool as_bytes) {
+  const auto read = [&]() -> absl::StatusOr<Vocabulary> {
+    WEFT_ASSIGN_OR_RETURN(const VocabularyEntries listed, ReadVocabularyEntries(Member(model, "vocab")));
+    return ReadVocabulary(listed, added, as_bytes);
+  };
+  return Annotate(read(), "model.vocab");
+}
+
+absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list, bool as_bytes) {
   if (!list.is_array()) return InvalidArgument("it is not a list");
   std::vector<TokenPair> merges;
   for (const Json& entry : list) {
     const bool pair = entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string();
     absl::StatusOr<TokenPair> merge =
-        pair                ? ReadMerge(entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>())
-        : entry.is_string() ? ReadMerge(entry.get_ref<const std::string&>())
+        pair ? ReadMerge(entry[0].get_ref<const std::string&>(), entry[1].get_ref<const std::string&>(), as_bytes)
+        : entry.is_string() ? ReadMerge(entry.get_ref<const std::string&>(), as_bytes)
                             : InvalidArgument(entry.dump(), " is not two tokens");
     if (!merge.ok()) return Annotate(merge.status(), absl::StrCat("entry ", merges.size()));
     merges.push_back(*std::move(merge));
@@ -190,89 +183,120 @@ absl::Status SetFormats(const Json& json, std::vector<AddedToken> added, Model* 
   return absl::OkStatus();
 }
 
-// Returns the decoder's object, or InvalidArgument if its type is not `type`. Fuse joins texts, which Join does anyway.
-absl::StatusOr<const Json*> ReadDecoder(const Json& json, const char* type) {
-  WEFT_ASSIGN_OR_RETURN(const Json* const decoder,
-                        Annotate(OneOf(Member(json, "decoder"), "decoders", "Fuse"), "decoder"));
-  if (TypeOf(*decoder) != type) return Unknown("decoder", *decoder, type);
-  return decoder;
-}
-
-// Reads the pre-tokenizers. If the last is ByteLevel, which the model does itself, it is left to `byte_level`.
-absl::StatusOr<std::vector<PreTokenizer>> ReadPreTokenizers(const Json& json, ByteLevelWords* byte_level) {
-  std::vector<const Json*> objects = Flatten(Member(json, "pre_tokenizer"), "pretokenizers");
-  if (byte_level != nullptr) {
-    WEFT_ASSIGN_OR_RETURN(byte_level->prefix_space, Get(*objects.back(), "add_prefix_space", true));
-    WEFT_ASSIGN_OR_RETURN(byte_level->gpt2_words, Get(*objects.back(), "use_regex", true));
-    objects.pop_back();
-  }
-  std::vector<PreTokenizer> steps;
+template <class Step>
+absl::StatusOr<std::vector<Step>> ReadSteps(absl::Span<const Json* const> objects,
+                                            absl::StatusOr<Step> (*read)(const Json& object)) {
+  std::vector<Step> steps;
   for (const Json* const object : objects) {
-    WEFT_ASSIGN_OR_RETURN(PreTokenizer step, ReadPreTokenizer(*object));
+    WEFT_ASSIGN_OR_RETURN(Step step, read(*object));
     steps.push_back(std::move(step));
   }
   return steps;
 }
 
+// The objects of the sections that describe a pipeline, without Sequences.
+struct Steps {
+  explicit Steps(const Json& json)
+      : normalizers(Flatten(Member(json, "normalizer"), "normalizers")),
+        pre_tokenizers(Flatten(Member(json, "pre_tokenizer"), "pretokenizers")),
+        decoders(Flatten(Member(json, "decoder"), "decoders")),
+        decodes(!Member(json, "decoder").is_null()) {}
+
+  std::vector<const Json*> normalizers, pre_tokenizers, decoders;
+  bool decodes;
+};
+
+absl::StatusOr<Pipeline> ReadPipeline(const Steps& steps) {
+  Pipeline pipeline;
+  WEFT_ASSIGN_OR_RETURN(pipeline.normalizers, Annotate(ReadSteps(steps.normalizers, ReadNormalizer), "normalizer"));
+  WEFT_ASSIGN_OR_RETURN(pipeline.pre_tokenizers,
+                        Annotate(ReadSteps(steps.pre_tokenizers, ReadPreTokenizer), "pre_tokenizer"));
+  if (!steps.decodes) return pipeline;
+  WEFT_ASSIGN_OR_RETURN(pipeline.decoders, Annotate(ReadSteps(steps.decoders, ReadDecoder), "decoder"));
+  return pipeline;
+}
+
+// Sets what both kinds of BPE have: the vocabulary, the unknown token, and flags.
+template <class Model>
+absl::Status ReadBpeModel(const Json& json, const std::vector<AddedToken>& added, bool as_bytes, Model* bpe) {
+  const Json& model = Member(json, "model");
+  WEFT_RETURN_IF_ERROR(Annotate(CheckOff(model, {"dropout"}), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe->vocabulary, ReadVocabulary(model, added, as_bytes));
+  WEFT_ASSIGN_OR_RETURN(const std::string unknown, Annotate(Get<std::string>(model, "unk_token", ""), "model"));
+  bpe->unknown = bpe->vocabulary.Find(unknown);
+  WEFT_ASSIGN_OR_RETURN(bpe->fuse_unknown, Annotate(Get(model, "fuse_unk", false), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe->whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadCharacterBpe(const Json& json, std::vector<AddedToken> added) {
+  const Json& model = Member(json, "model");
+  CharacterBpeModel bpe;
+  WEFT_RETURN_IF_ERROR(ReadBpeModel(json, added, /*as_bytes=*/false, &bpe));
+  WEFT_ASSIGN_OR_RETURN(bpe.byte_fallback, Annotate(Get(model, "byte_fallback", false), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.prefix, Annotate(Get(model, "continuing_subword_prefix", bpe.prefix), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.suffix, Annotate(Get(model, "end_of_word_suffix", bpe.suffix), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.pipeline, ReadPipeline(Steps(json)));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenPair> merges,
+                        Annotate(ReadMerges(Member(model, "merges"), /*as_bytes=*/false), "model.merges"));
+  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(MergesOf(bpe.vocabulary, merges, bpe.prefix.size()), "model.merges"));
+  WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
+  return std::make_unique<CharacterBpe>(std::move(bpe));
+}
+
+// If bytes are the first step of the model and of the decoder, the model itself does these steps, which is faster.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<AddedToken> added) {
   const Json& model = Member(json, "model");
-  const std::vector<const Json*> splits = Flatten(Member(json, "pre_tokenizer"), "pretokenizers");
-  if (!Member(json, "normalizer").is_null()) return Unknown("normalizer", Member(json, "normalizer"), "null");
-  if (splits.empty() || TypeOf(*splits.back()) != "ByteLevel") {
-    return InvalidArgument("pre_tokenizer: its last step is not of type ByteLevel");
-  }
+  Steps steps(json);
+  const bool as_bytes = !steps.pre_tokenizers.empty() && TypeOf(*steps.pre_tokenizers.back()) == "ByteLevel" &&
+                        !steps.decoders.empty() && TypeOf(*steps.decoders[0]) == "ByteLevel" &&
+                        CheckOff(model, {"byte_fallback", "continuing_subword_prefix", "end_of_word_suffix"}).ok();
+  if (!as_bytes) return ReadCharacterBpe(json, std::move(added));
   BpeModel bpe;
-  ByteLevelWords byte_level;
-  WEFT_ASSIGN_OR_RETURN(bpe.pipeline.pre_tokenizers, Annotate(ReadPreTokenizers(json, &byte_level), "pre_tokenizer"));
-  bpe.prefix_space = byte_level.prefix_space;
-  bpe.gpt2_words = byte_level.gpt2_words;
-  WEFT_RETURN_IF_ERROR(ReadDecoder(json, "ByteLevel").status());
-  WEFT_RETURN_IF_ERROR(Annotate(
-      CheckOff(model, {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, Annotate(ReadVocabulary(Member(model, "vocab"), added, true), "model.vocab"));
-  WEFT_ASSIGN_OR_RETURN(const std::string unknown, Annotate(Get<std::string>(model, "unk_token", ""), "model"));
-  bpe.unknown = bpe.vocabulary.Find(unknown);
-  WEFT_ASSIGN_OR_RETURN(bpe.fuse_unknown, Annotate(Get(model, "fuse_unk", false), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges")), "model.merges"));
+  const Json& words = *steps.pre_tokenizers.back();
+  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(words, "add_prefix_space", true), "pre_tokenizer"));
+  WEFT_ASSIGN_OR_RETURN(bpe.gpt2_words, Annotate(Get(words, "use_regex", true), "pre_tokenizer"));
+  steps.pre_tokenizers.pop_back();
+  steps.decoders.erase(steps.decoders.begin());
+  WEFT_ASSIGN_OR_RETURN(bpe.pipeline, ReadPipeline(steps));
+  if (!bpe.pipeline.decoders->empty()) bpe.pipeline.decoders->insert(bpe.pipeline.decoders->begin(), JoinAll());
+  WEFT_RETURN_IF_ERROR(ReadBpeModel(json, added, /*as_bytes=*/true, &bpe));
+  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges"), /*as_bytes=*/true), "model.merges"));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
   return Annotate(ByteLevelBpe::Create(std::move(bpe)), "model.merges");
 }
 
-absl::StatusOr<BertNormalizer> ReadNormalizer(const Json& json) {
-  if (json.is_null()) {
-    return BertNormalizer{.clean_text = false, .separate_cjk = false, .strip_accents = false, .lowercase = false};
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadUnigram(const Json& json, std::vector<AddedToken> added) {
+  const Json &model = Member(json, "model"), &list = Member(model, "vocab");
+  UnigramModel unigram;
+  VocabularyEntries tokens;
+  if (!list.is_array()) return InvalidArgument("model.vocab: it is not a list");
+  for (const Json& entry : list) {
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+      return InvalidArgument("model.vocab: entry ", tokens.size(), ": ", entry.dump(), " is not a token and a score");
+    }
+    tokens.emplace_back(entry[0].get<std::string>(), static_cast<int64_t>(tokens.size()));
+    unigram.scores.push_back(entry[1].get<double>());
   }
-  if (TypeOf(json) != "BertNormalizer") return Unknown("normalizer", json, "BertNormalizer or null");
-  BertNormalizer normalizer;
-  const auto get = [&json](const char* key, bool otherwise) {
-    return Annotate(Get(json, key, otherwise), "normalizer");
-  };
-  WEFT_ASSIGN_OR_RETURN(normalizer.clean_text, get("clean_text", true));
-  WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, get("handle_chinese_chars", true));
-  WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, get("lowercase", true));
-  WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, get("strip_accents", normalizer.lowercase));
-  return normalizer;
+  WEFT_ASSIGN_OR_RETURN(unigram.vocabulary, Annotate(ReadVocabulary(tokens, added, /*as_bytes=*/false), "model.vocab"));
+  WEFT_ASSIGN_OR_RETURN(unigram.byte_fallback, Annotate(Get(model, "byte_fallback", false), "model"));
+  if (!Member(model, "unk_id").is_null()) {
+    WEFT_ASSIGN_OR_RETURN(unigram.unknown, Annotate(Get<int32_t>(model, "unk_id", -1), "model"));
+  }
+  WEFT_ASSIGN_OR_RETURN(unigram.pipeline, ReadPipeline(Steps(json)));
+  WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &unigram));
+  return Annotate(Unigram::Create(std::move(unigram)), "model");
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::vector<AddedToken> added) {
-  const Json &model = Member(json, "model"), &pre_tokenizer = Member(json, "pre_tokenizer");
-  if (TypeOf(pre_tokenizer) != "BertPreTokenizer") return Unknown("pre_tokenizer", pre_tokenizer, "BertPreTokenizer");
+  const Json& model = Member(json, "model");
   WordPieceModel pieces;
-  WEFT_ASSIGN_OR_RETURN(pieces.normalizer, ReadNormalizer(Member(json, "normalizer")));
+  WEFT_ASSIGN_OR_RETURN(pieces.pipeline, ReadPipeline(Steps(json)));
   WEFT_ASSIGN_OR_RETURN(pieces.unknown, Annotate(Get(model, "unk_token", pieces.unknown), "model"));
   WEFT_ASSIGN_OR_RETURN(pieces.prefix, Annotate(Get(model, "continuing_subword_prefix", pieces.prefix), "model"));
   WEFT_ASSIGN_OR_RETURN(pieces.max_word_length,
                         Annotate(Get(model, "max_input_chars_per_word", pieces.max_word_length), "model"));
-  WEFT_ASSIGN_OR_RETURN(pieces.vocabulary,
-                        Annotate(ReadVocabulary(Member(model, "vocab"), added, false), "model.vocab"));
-  if (Member(json, "decoder").is_null()) {
-    pieces.decoder_prefix.reset();
-  } else {
-    WEFT_ASSIGN_OR_RETURN(const Json* const decoder, ReadDecoder(json, "WordPiece"));
-    WEFT_ASSIGN_OR_RETURN(pieces.decoder_prefix, Annotate(Get<std::string>(*decoder, "prefix", "##"), "decoder"));
-    WEFT_ASSIGN_OR_RETURN(pieces.cleanup, Annotate(Get(*decoder, "cleanup", true), "decoder"));
-  }
+  WEFT_ASSIGN_OR_RETURN(pieces.vocabulary, ReadVocabulary(model, added, /*as_bytes=*/false));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &pieces));
   return Annotate(WordPiece::Create(std::move(pieces)), "model");
 }
@@ -281,13 +305,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
 constexpr struct {
   const char* type;
   absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<AddedToken> added);
-} kModels[] = {{"BPE", ReadBpe}, {"WordPiece", ReadWordPiece}};
-
-constexpr std::pair<const char*, TokenRole> kRoles[] = {
-    {"bos_token", &SpecialTokens::begin},    {"eos_token", &SpecialTokens::end},
-    {"pad_token", &SpecialTokens::padding},  {"unk_token", &SpecialTokens::unknown},
-    {"mask_token", &SpecialTokens::mask},    {"cls_token", &SpecialTokens::classification},
-    {"sep_token", &SpecialTokens::separator}};
+} kModels[] = {{"BPE", ReadBpe}, {"Unigram", ReadUnigram}, {"WordPiece", ReadWordPiece}};
 
 Loaded Create(absl::string_view contents) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ParseLargeJsonObject(contents));
@@ -303,65 +321,13 @@ Loaded Create(absl::string_view contents) {
 
 }  // namespace
 
-absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const Json& special_tokens_map) {
-  TokenizerSettings settings;
-  WEFT_ASSIGN_OR_RETURN(settings.clean_up, Get(json, "clean_up_tokenization_spaces", false));
-  WEFT_ASSIGN_OR_RETURN(settings.split_special, Get(json, "split_special_tokens", false));
-  // The classes of no model in particular leave the pre-tokenizer as tokenizer.json says.
-  const Json &type = Member(json, "tokenizer_class"), &space = Member(json, "add_prefix_space");
-  if (!space.is_null() && type != "PreTrainedTokenizerFast" && type != "TokenizersBackend") {
-    WEFT_ASSIGN_OR_RETURN(settings.prefix_space, Get(json, "add_prefix_space", false));
-  }
-  const Json& all = Member(json, "added_tokens_decoder");
-  for (const auto& [id, entry] : all.items()) {
-    WEFT_ASSIGN_OR_RETURN(AddedToken token,
-                          Annotate(ReadAddedToken(entry), absl::StrCat("added_tokens_decoder, ", id)));
-    settings.tokens.push_back(std::move(token));
-  }
-  const auto read = [&](const Json& entry, const char* key) -> absl::StatusOr<std::string> {
-    WEFT_ASSIGN_OR_RETURN(AddedToken token, Annotate(ReadAddedToken(entry), key));
-    token.special = true;
-    settings.special.push_back(std::move(token));
-    return settings.special.back().text;
-  };
-  const auto find = [&](const char* key) -> const Json* {
-    for (const Json* const object : {&special_tokens_map, &json}) {
-      if (object->is_object() && object->contains(key) && (object == &json || all.is_null())) return &(*object)[key];
-    }
-    return nullptr;
-  };
-  for (const auto& [key, role] : kRoles) {
-    const Json* const value = find(key);
-    if (value == nullptr) continue;
-    std::optional<std::string> text;
-    if (!value->is_null()) {
-      WEFT_ASSIGN_OR_RETURN(text, read(*value, key));
-    }
-    settings.roles.emplace_back(role, std::move(text));
-  }
-  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
-    const Json* const list = find(key);
-    if (list == nullptr) continue;
-    for (const Json& entry : *list) WEFT_RETURN_IF_ERROR(read(entry, key).status());
-  }
-  return settings;
-}
-
-absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadTokenizerSettings(json, {}));
-  WordPieceModel model = BertModel(std::move(vocabulary), settings.roles);
-  BertNormalizer& normalizer = model.normalizer;
-  WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, Get(json, "do_lower_case", true));
-  WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, Get(json, "strip_accents", normalizer.lowercase));
-  WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, Get(json, "tokenize_chinese_chars", true));
-  return model;
-}
-
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
   const Json& model = Member(json, "model");
-  // Older files don't name the type. Of the two types, only BPE has merges.
-  const std::string type =
-      Member(model, "type").is_null() ? model.contains("merges") ? "BPE" : "WordPiece" : TypeOf(model);
+  // Older files don't name the type. Only BPE has merges, and only Unigram a list of tokens.
+  const std::string type = !Member(model, "type").is_null()    ? TypeOf(model)
+                           : model.contains("merges")          ? "BPE"
+                           : Member(model, "vocab").is_array() ? "Unigram"
+                                                               : "WordPiece";
   for (const auto& kind : kModels) {
     if (!model.is_object() || type != kind.type) continue;
     WEFT_ASSIGN_OR_RETURN(std::vector<AddedToken> added, ReadAddedTokens(Member(json, "added_tokens")));
@@ -371,7 +337,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
     if (!padding.empty()) tokenizer->Configure({.roles = {{&SpecialTokens::padding, padding}}});
     return tokenizer;
   }
-  return Unknown("model", model, "BPE or WordPiece");
+  return Annotate(UnknownType(model, "BPE, Unigram or WordPiece"), "model");
 }
 
 constexpr TokenizerKind kTokenizerJson = {

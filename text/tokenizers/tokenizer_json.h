@@ -1,5 +1,5 @@
-// These functions read and write tokenizer.json of Hugging Face's tokenizers, for byte-level BPE and WordPiece, and
-// read tokenizer_config.json and special_tokens_map.json beside it.
+// These functions read tokenizer.json of Hugging Face's tokenizers, and tokenizer_config.json and
+// special_tokens_map.json beside it. They write tokenizer.json for byte-level BPE and WordPiece.
 //
 // `truncation` is ignored, as transformers ignores it unless a caller asks to truncate; `padding` only names the
 // padding token. Any other setting that would change ids or texts, and that Weft doesn't support, is an error. So a
@@ -21,6 +21,9 @@ namespace weft {
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
 
+// Reads a token's text and flags. A text alone, as tokenizer_config.json has it, is a special token. Its id is -1 if
+// `entry` has none.
+absl::StatusOr<AddedToken> ReadAddedToken(const nlohmann::json& entry);
 // Reads the settings in a tokenizer_config.json that every kind of tokenizer has. As in transformers,
 // `special_tokens_map`, the contents of special_tokens_map.json, goes before the roles of `json` unless `json` has
 // "added_tokens_decoder".

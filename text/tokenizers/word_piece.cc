@@ -7,15 +7,27 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
+#include "weft/text/tokenizers/decoders.h"
+#include "weft/text/tokenizers/normalizers.h"
+#include "weft/text/tokenizers/pre_tokenizers.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
+namespace {
 
-WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
+Pipeline BertPipeline(const WordPieceModel& model) {
+  Pipeline pipeline = {.normalizers = {NormalizeForBert(model.normalizer)}, .pre_tokenizers = {SplitBertWords()}};
+  if (model.decoder_prefix.has_value()) pipeline.decoders = {JoinWordPieces(*model.decoder_prefix, model.cleanup)};
+  return pipeline;
+}
+
+}  // namespace
+
+WordPiece::WordPiece(WordPieceModel model)
+    : PipelineTokenizer(model.pipeline.has_value() ? *model.pipeline : BertPipeline(model)), model_(std::move(model)) {
   for (int32_t id = 0; id < model_.vocabulary.size(); ++id) {
     absl::string_view token = model_.vocabulary.token(id);
     if (model_.vocabulary.Find(token) != id) continue;  // no ordinary text becomes this token
@@ -23,12 +35,8 @@ WordPiece::WordPiece(WordPieceModel model) : model_(std::move(model)) {
     first_.emplace(token, id);
     if (absl::ConsumePrefix(&token, model_.prefix) && !token.empty()) later_.emplace(token, id);
   }
-  for (const AddedToken& token : model_.special) {
-    if (token.normalized) Respell(token.id, BertNormalize(token.text, model_.normalizer));
-  }
-  SetAdded(model_.special);
+  SetFormats(model_.special, model_.single, model_.pair);
   AllowCleanUp();
-  SetFormat(model_.single, model_.pair);
 }
 
 absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel model) {
@@ -44,20 +52,11 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel mode
   return tokenizer;
 }
 
-absl::StatusOr<std::vector<int32_t>> WordPiece::EncodeOrdinary(absl::string_view text) const {
-  std::vector<int32_t> ids;
-  for (const absl::string_view word : BertWords(text)) AppendWord(word, &ids);
-  return ids;
-}
-
-absl::StatusOr<absl::string_view> WordPiece::Normalize(absl::string_view text, std::string* storage) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
-  *storage = BertNormalize(text, model_.normalizer);
-  return *storage;
-}
-
-void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
-  if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) return ids->push_back(unknown_);
+absl::Status WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
+  if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) {
+    ids->push_back(unknown_);
+    return absl::OkStatus();
+  }
   const size_t before = ids->size();
   for (size_t begin = 0; begin < word.size();) {
     const auto& pieces = begin == 0 ? first_ : later_;
@@ -69,27 +68,13 @@ void WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) co
     }
     if (end == begin) {  // no piece matches the rest, so the whole word is unknown
       ids->resize(before);
-      return ids->push_back(unknown_);
+      ids->push_back(unknown_);
+      break;
     }
     ids->push_back(found->second);
     begin = end;
   }
-}
-
-std::string WordPiece::Join(absl::Span<const int32_t> ids) const {
-  std::string text;
-  bool first = true;
-  for (const int32_t id : ids) {
-    absl::string_view token = Spelling(id, model_.vocabulary);
-    if (token.empty()) continue;
-    const std::optional<std::string>& prefix = model_.decoder_prefix;
-    const bool joined = first || (prefix.has_value() && absl::ConsumePrefix(&token, *prefix));
-    const std::string piece = absl::StrCat(joined ? "" : " ", token);
-    text += prefix.has_value() && model_.cleanup ? absl::StrReplaceAll(CleanUpSpaces(piece), {{" do not", " don't"}})
-                                                 : piece;
-    first = false;
-  }
-  return text;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "weft/text/tokenizers/pipeline.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
 #include "weft/text/tokenizers/words.h"
@@ -31,27 +32,24 @@ struct WordPieceModel {
   // Join drops this prefix of later tokens, and puts a space before tokens without it. Without a value, Join puts a
   // space before all tokens.
   std::optional<std::string> decoder_prefix = "##";
-  bool cleanup = true;              // no space before the marks and contractions of English, in each token on its own
-  std::vector<AddedToken> special;  // and other added tokens
+  bool cleanup = true;               // no space before the marks and contractions of English, in each token on its own
+  std::optional<Pipeline> pipeline;  // replaces `normalizer`, BERT's words, `decoder_prefix` and `cleanup`
+  std::vector<AddedToken> special;   // and other added tokens
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };
 
-class WordPiece final : public Tokenizer {
+class WordPiece final : public PipelineTokenizer {
  public:
   // Returns InvalidArgument if the vocabulary lacks `model.unknown`, or if `model.max_word_length` is too large.
   static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
 
-  int64_t vocabulary_size() const override { return model_.vocabulary.size(); }
+  const Vocabulary& vocabulary() const override { return model_.vocabulary; }
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
-  absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
-  // Joins pieces to words, and puts spaces between words. The original white space is lost.
-  std::string Join(absl::Span<const int32_t> ids) const override;
+  absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const override;
 
  private:
   explicit WordPiece(WordPieceModel model);
-  void AppendWord(absl::string_view word, std::vector<int32_t>* ids) const;
 
   WordPieceModel model_;
   int32_t unknown_ = 0;

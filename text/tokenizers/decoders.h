@@ -1,0 +1,33 @@
+// Decoders change the texts of tokens into the parts of a text, as those of Hugging Face's tokenizers do.
+//
+//   WEFT_ASSIGN_OR_RETURN(const Decoder join, ReadDecoder(R"({"type": "WordPiece", "prefix": "##"})"_json));
+//   std::vector<std::string> tokens = {"em", "##bed", "it"};
+//   join(&tokens);                                       // "em" "bed" " it"
+#ifndef WEFT_TEXT_TOKENIZERS_DECODERS_H_
+#define WEFT_TEXT_TOKENIZERS_DECODERS_H_
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "weft/text/tokenizers/pipeline.h"
+#include "weft/text/tokenizers/pre_tokenizers.h"
+
+namespace weft {
+
+// Drops `prefix` of tokens after the first, and puts a space before tokens without it. `clean_up`: no space is before
+// the marks and contractions of English, in each token on its own.
+Decoder JoinWordPieces(std::string prefix, bool clean_up);
+Decoder JoinAll();  // makes one text of all tokens
+// Replaces `mark` by a space; in the first token, drops it unless `scheme` is kNever.
+Decoder DecodeMetaspace(std::string mark, PrependScheme scheme);
+// Replaces tokens such as "<0x0A>" that follow each other by the character of the bytes, or by as many U+FFFD if the
+// bytes are not UTF-8.
+Decoder DecodeBytes();
+
+// Reads an object of tokenizer.json that is not a Sequence.
+absl::StatusOr<Decoder> ReadDecoder(const nlohmann::json& object);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TOKENIZERS_DECODERS_H_

@@ -1,0 +1,177 @@
+// Each kind of normalizer is a row of kKinds, with the function that reads its settings.
+#include "weft/text/tokenizers/normalizers.h"
+
+#include <utf8proc.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "weft/base/status.h"
+#include "weft/text/regular_expression.h"
+#include "weft/text/tokenizers/byte_alphabet.h"
+#include "weft/text/tokenizers/json_members.h"
+#include "weft/text/tokenizers/pre_tokenizers.h"
+#include "weft/text/utf8.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDecompose = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE, kCompose = UTF8PROC_STABLE | UTF8PROC_COMPOSE;
+
+// Reads one of Unicode's normal forms: NFC, NFD, NFKC, NFKD.
+template <int options>
+absl::StatusOr<Normalizer> ReadForm(const Json& /*object*/) {
+  return Normalizer([](std::string* text) -> absl::Status {
+    utf8proc_uint8_t* result = nullptr;
+    const utf8proc_ssize_t size =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text->data()),
+                     static_cast<utf8proc_ssize_t>(text->size()), &result, static_cast<utf8proc_option_t>(options));
+    if (size < 0) return InvalidArgument(utf8proc_errmsg(size));
+    text->assign(reinterpret_cast<const char*>(result), static_cast<size_t>(size));
+    std::free(result);
+    return absl::OkStatus();
+  });
+}
+
+// Returns the normalizer that calls `append` with each code point and the new text.
+template <class Function>
+Normalizer EachCharacter(Function append) {
+  return [append](std::string* text) {
+    std::string changed;
+    for (size_t i = 0; i < text->size();) {
+      const Utf8Character c = CharacterAt(*text, i);
+      append(c.code_point, &changed);
+      i += c.bytes;
+    }
+    *text = std::move(changed);
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<Normalizer> ReadLowercase(const Json& /*object*/) { return EachCharacter(AppendLowercase); }
+
+absl::StatusOr<Normalizer> ReadStripAccents(const Json& /*object*/) {
+  return EachCharacter([](int32_t c, std::string* text) {
+    if (!IsAnyMark(c)) *text += ToUtf8(c);
+  });
+}
+
+// SentencePiece's rules for translation: some controls are dropped, and white space and format characters are spaces.
+absl::StatusOr<Normalizer> ReadNmt(const Json& /*object*/) {
+  return EachCharacter([](int32_t c, std::string* text) {
+    const bool space = c == '\t' || c == '\n' || c == '\f' || c == '\r' || c == 0x1680 ||
+                       (0x200B <= c && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF ||
+                       c == 0xFFFD;
+    const bool dropped =
+        (1 <= c && c <= 8) || c == 0xB || (0xE <= c && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+    if (!dropped) *text += space ? " " : ToUtf8(c);
+  });
+}
+
+absl::StatusOr<Normalizer> ReadStrip(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const bool left, Get(object, "strip_left", true));
+  WEFT_ASSIGN_OR_RETURN(const bool right, Get(object, "strip_right", true));
+  return Normalizer([left, right](std::string* text) {
+    size_t begin = 0, end = text->size();
+    while (left && begin < end && IsSpace(CharacterAt(*text, begin).code_point))
+      begin += CharacterAt(*text, begin).bytes;
+    for (size_t last; right && end > begin; end = last) {
+      last = CharacterBegin(*text, end - 1);
+      if (!IsSpace(CharacterAt(*text, last).code_point)) break;
+    }
+    *text = text->substr(begin, end - begin);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Normalizer> ReadReplace(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(RegularExpression expression, ReadPattern(object));
+  WEFT_ASSIGN_OR_RETURN(std::string content, Get<std::string>(object, "content", ""));
+  return Normalizer([expression = std::move(expression), content](std::string* text) -> absl::Status {
+    std::string changed;
+    size_t done = 0;
+    WEFT_RETURN_IF_ERROR(expression.ForEachMatch(*text, [&](size_t begin, size_t end) {
+      absl::StrAppend(&changed, absl::string_view(*text).substr(done, begin - done), content);
+      done = end;
+    }));
+    *text = changed + text->substr(done);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Normalizer> ReadPrepend(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(std::string text, Get<std::string>(object, "prepend", ""));
+  return PrependText(std::move(text));
+}
+
+absl::StatusOr<Normalizer> ReadByteLevel(const Json& /*object*/) {
+  return Normalizer([](std::string* text) {
+    *text = ToByteAlphabet(*text);
+    return absl::OkStatus();
+  });
+}
+
+absl::StatusOr<Normalizer> ReadBert(const Json& object) {
+  BertNormalizer settings;
+  WEFT_ASSIGN_OR_RETURN(settings.clean_text, Get(object, "clean_text", true));
+  WEFT_ASSIGN_OR_RETURN(settings.separate_cjk, Get(object, "handle_chinese_chars", true));
+  WEFT_ASSIGN_OR_RETURN(settings.lowercase, Get(object, "lowercase", true));
+  WEFT_ASSIGN_OR_RETURN(settings.strip_accents, Get(object, "strip_accents", settings.lowercase));
+  return NormalizeForBert(settings);
+}
+
+absl::StatusOr<Normalizer> ReadPrecompiled(const Json& object) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(object, "precompiled_charsmap", ""));
+  std::string map;
+  if (!absl::Base64Unescape(text, &map)) return InvalidArgument("precompiled_charsmap: it is not base64");
+  return NormalizeByMap(std::move(map));
+}
+
+constexpr StepKind<Normalizer> kKinds[] = {
+    {"BertNormalizer", ReadBert},
+    {"ByteLevel", ReadByteLevel},
+    {"Lowercase", ReadLowercase},
+    {"NFC", ReadForm<kCompose>},
+    {"NFD", ReadForm<kDecompose>},
+    {"NFKC", ReadForm<kCompose | UTF8PROC_COMPAT>},
+    {"NFKD", ReadForm<kDecompose | UTF8PROC_COMPAT>},
+    {"Nmt", ReadNmt},
+    {"Precompiled", ReadPrecompiled},
+    {"Prepend", ReadPrepend},
+    {"Replace", ReadReplace},
+    {"Strip", ReadStrip},
+    {"StripAccents", ReadStripAccents},
+};
+
+}  // namespace
+
+Normalizer NormalizeForBert(BertNormalizer settings) {
+  return [settings](std::string* text) {
+    *text = BertNormalize(*text, settings);
+    return absl::OkStatus();
+  };
+}
+
+Normalizer ReplaceText(std::string old, std::string text) {
+  return [old = std::move(old), text = std::move(text)](std::string* changed) {
+    absl::StrReplaceAll({{old, text}}, changed);
+    return absl::OkStatus();
+  };
+}
+
+Normalizer PrependText(std::string text) {
+  return [text = std::move(text)](std::string* changed) {
+    if (!changed->empty()) changed->insert(0, text);
+    return absl::OkStatus();
+  };
+}
+
+absl::StatusOr<Normalizer> ReadNormalizer(const Json& object) { return ReadStep(kKinds, object); }
+
+}  // namespace weft
