@@ -114,12 +114,19 @@ Config Plain(Config config) {
   config.positions = usual.positions;
   config.initializer = usual.initializer;
   config.activation_dropout = usual.activation_dropout;
-  config.norm.kind = usual.norm.kind;
+  config.norm = {.epsilon = config.norm.epsilon};
   config.bias = usual.bias;
   config.gated = usual.gated;
   config.pre_norm = usual.pre_norm;
   config.ablation = usual.ablation;
-  if constexpr (std::is_same_v<Config, GptConfig>) config.names = usual.names;
+  if constexpr (std::is_same_v<Config, GptConfig>) {
+    config.names = usual.names;
+    config.head_bias = usual.head_bias;
+    config.result_norm = usual.result_norm;
+    config.residual = usual.residual;
+    config.embedding_scale = config.residual_scale = config.logits_scale = 1;
+    config.logits_cap = usual.logits_cap;
+  }
   if constexpr (std::is_same_v<Config, VitConfig>) config.attention_dropout = usual.attention_dropout;
   return config;
 }

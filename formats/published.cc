@@ -1,6 +1,7 @@
 // These helpers name the files of a model's folder, and read and write them.
 #include "weft/formats/published.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -83,7 +84,25 @@ AttentionVariant WithoutDefaults(AttentionVariant attention, int64_t heads, int6
     if (*size == width / heads) *size = 0;
   }
   if (attention.key_value_heads == heads) attention.key_value_heads = 0;
+  const int64_t key_width = attention.key_width != 0 ? attention.key_width : width / heads;
+  if (attention.score_scale == 1 / std::sqrt(static_cast<double>(key_width))) attention.score_scale = 0;
+  if (attention.rotary_width == key_width) attention.rotary_width = 0;
+  if (attention.rotary_scaling.kind == RotaryScalingKind::kNone) attention.rotary_scaling = {};
   return attention;
+}
+
+std::vector<AttentionPattern> ShortestPatterns(std::vector<AttentionPattern> patterns, int64_t layers) {
+  if (patterns.empty()) return patterns;
+  std::vector<AttentionPattern> all;
+  for (int64_t i = 0; i < layers; ++i) all.push_back(patterns[static_cast<size_t>(i) % patterns.size()]);
+  size_t period = 1;
+  while (period < all.size() &&
+         !std::equal(all.begin() + static_cast<std::ptrdiff_t>(period), all.end(), all.begin())) {
+    ++period;
+  }
+  all.resize(std::min(period, all.size()));
+  if (all.size() == 1 && all[0] == AttentionPattern()) all.clear();
+  return all;
 }
 
 std::string UnusualOption(const TransformerConfig& config) {
@@ -91,6 +110,7 @@ std::string UnusualOption(const TransformerConfig& config) {
   TransformerConfig given = config, plain = config;
   given.attention = WithoutDefaults(config.attention, config.heads, config.width);
   plain.attention = {};
+  plain.norm = {.kind = config.norm.kind, .epsilon = config.norm.epsilon};
   plain.gated = false;
   plain.memory = TransformerConfig::Memory::kLast;
   plain.ablation = {};

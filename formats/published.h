@@ -53,6 +53,9 @@ std::string Difference(const Hyperparameters& wanted, const Hyperparameters& got
 // Returns `attention` with 0 in place of widths and key_value_heads that are the defaults of plain attention.
 AttentionVariant WithoutDefaults(AttentionVariant attention, int64_t heads, int64_t width);
 
+// Returns the shortest list that `layers` layers repeat to the same `patterns`, or none if all are the default.
+std::vector<AttentionPattern> ShortestPatterns(std::vector<AttentionPattern> patterns, int64_t layers);
+
 // Returns the first option of `config`, with its value, that the Transformers of other programs lack, or "".
 std::string UnusualOption(const TransformerConfig& config);
 
@@ -70,7 +73,13 @@ absl::Status CheckReadBack(absl::string_view model_type, const Config& config, c
   const auto plain = [](Config config) {
     config = WithFeedForward(WithDropout(std::move(config)));
     config.attention = WithoutDefaults(std::move(config.attention), config.heads, config.width);
+    if constexpr (requires { config.layers; }) {
+      config.attention.patterns = ShortestPatterns(std::move(config.attention.patterns), config.layers);
+    }
     if (config.positions == Resolve(PositionKind::kAuto, config.attention)) config.positions = PositionKind::kAuto;
+    for (std::optional<bool>* const bias : {&config.attention.projection_bias, &config.attention.output_bias}) {
+      *bias = bias->value_or(config.bias);
+    }
     config.initializer.reset();
     return config;
   };

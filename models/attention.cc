@@ -72,11 +72,20 @@ Var ByHead(Var x, int64_t heads) {
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 
+// Returns x [B, T, heads · D], queries or keys, as [B, heads, T, D], after the norm `name` if there is one.
+Var NormalizedByHead(const char* name, Var x, int64_t heads, const AttentionOptions& o) {
+  const QueryKeyNorm kind = o.variant.query_key_norm;
+  if (kind == QueryKeyNorm::kFull) x = Norm(name, x, o.norm, o.ablation);
+  if (kind != QueryKeyNorm::kHead) return ByHead(x, heads);
+  const Var split = Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads});
+  return Permute(Norm(name, split, o.norm, o.ablation), {0, 2, 1, 3});
+}
+
 // Projects x [B, T, C] to queries, and `memory` [B, S, C'] to keys and values. Either may be null, but not both. Layers
 // of different names compute them, or one packed layer computes all three. `o`: with all widths set.
 Projections Project(Var x, Var memory, const AttentionOptions& o) {
   const AttentionVariant& v = o.variant;
-  const LinearOptions linear = {.bias = o.bias, .initializer = o.initializer};
+  const LinearOptions linear = {.bias = v.projection_bias.value_or(o.bias), .initializer = o.initializer};
   const bool self = x && memory && x.id == memory.id;
   const bool shared = o.ablation.query_is_key, has_value = !o.ablation.value;  // `shared`: o.query computes keys, too
   const int64_t query = o.heads * v.query_width, key = shared ? 0 : v.key_value_heads * v.key_width,
@@ -93,21 +102,22 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
       parts[1] = shared ? parts[0] : Slice(all, -1, query, query + key);
       if (has_value) parts[2] = Slice(all, -1, query + key, query + key + value);
     }
-    p.query = ByHead(parts[0], o.heads);
-    p.key = ByHead(parts[1], v.key_value_heads);
+    p.query = NormalizedByHead(o.query_norm, parts[0], o.heads, o);
+    p.key = NormalizedByHead(o.key_norm, parts[1], v.key_value_heads, o);
     p.value = ByHead(parts[2], v.key_value_heads);
     return p;
   }
   if (shared && x && memory && !self) {
     // One product over x and the memory, so that the shared layer is recorded once.
     const Var both = Linear(o.query, Concat({x, memory}, 1), query, linear);  // [B, T + S, H · d_q]
-    p.query = ByHead(Slice(both, 1, 0, x.dim(1)), o.heads);
-    p.key = ByHead(Slice(both, 1, x.dim(1), x.dim(1) + memory.dim(1)), o.heads);
+    p.query = NormalizedByHead(o.query_norm, Slice(both, 1, 0, x.dim(1)), o.heads, o);
+    p.key = NormalizedByHead(o.key_norm, Slice(both, 1, x.dim(1), x.dim(1) + memory.dim(1)), o.heads, o);
   } else {
     const Var q = x ? Linear(o.query, x, query, linear) : Var();
-    if (x) p.query = ByHead(q, o.heads);
-    if (memory && shared) p.key = ByHead(self ? q : Linear(o.query, memory, query, linear), o.heads);
-    if (memory && !shared) p.key = ByHead(Linear(o.key, memory, key, linear), v.key_value_heads);
+    if (x) p.query = NormalizedByHead(o.query_norm, q, o.heads, o);
+    const auto keys = [&](Var k) { p.key = NormalizedByHead(o.key_norm, k, v.key_value_heads, o); };
+    if (memory && shared) keys(self ? q : Linear(o.query, memory, query, linear));
+    if (memory && !shared) keys(Linear(o.key, memory, key, linear));
   }
   if (memory) p.value = ByHead(has_value ? Linear(o.value, memory, value, linear) : memory, v.key_value_heads);
   return p;
@@ -199,14 +209,22 @@ Var MaskScores(Var scores, const AttentionOptions& o, const AttentionCache* cach
 // Rotates queries and keys by their rows' positions: `cache->positions` or, without a cache, 0, 1, ...
 void ApplyRotary(const AttentionOptions& o, const AttentionCache* cache, Projections* p) {
   const Var x = p->query;
-  VarList tables = RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity() : x.dim(2), o.variant.key_width,
-                                o.variant.rotary_base);
+  const AttentionVariant& v = o.variant;
+  const double own_base = o.pattern().rotary_base;
+  const int64_t turned = v.rotary_width != 0 ? v.rotary_width : v.key_width;
+  VarList tables =
+      RotaryTables(x.tape, x.dtype(), cache != nullptr ? cache->capacity() : x.dim(2), turned,
+                   own_base != 0 ? own_base : v.rotary_base, own_base != 0 ? RotaryScaling() : v.rotary_scaling);
   if (cache != nullptr) {
-    for (Var& table : tables) {  // [B, 1, T, D/2]
-      table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), o.variant.key_width / 2});
+    for (Var& table : tables) {  // [B, 1, T, turned / 2]
+      table = Reshape(Embedding(table, cache->positions), {x.dim(0), 1, x.dim(2), turned / 2});
     }
   }
-  for (Var* v : {&p->query, &p->key}) *v = Rotary(*v, tables[0], tables[1], *o.variant.rotary);
+  for (Var* each : {&p->query, &p->key}) {
+    const Var first = turned == v.key_width ? *each : Slice(*each, -1, 0, turned);
+    const Var rotated = Rotary(first, tables[0], tables[1], *v.rotary);
+    *each = turned == v.key_width ? rotated : Concat({rotated, Slice(*each, -1, turned, v.key_width)}, -1);
+  }
 }
 
 // Returns the scores [B, H, T, S] of queries [B, H, T, d_q] and keys [B, G, S, d_k].
@@ -216,8 +234,9 @@ Var Scores(Var query, Var key, const AttentionOptions& o) {
     // The heads of a key-value group share one product, whose rows are the queries of all these heads.
     query = Reshape(query, {batch, groups, o.heads / groups * length, o.variant.query_width});
     const Var scores = MatMul(query, key, {.transpose_b = true});  // [B, G, H/G · T, S]
+    const double scale = o.variant.score_scale;
     return Scale(Reshape(scores, {batch, o.heads, length, sources}),
-                 1 / std::sqrt(static_cast<double>(o.variant.key_width)));
+                 scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(o.variant.key_width)));
   }
   Tape* const tape = query.tape;
   const Scope scope(tape, "score");
@@ -250,7 +269,7 @@ Var Mix(Var scores, Var value, int64_t width, const AttentionOptions& o) {
   if (o.variant.merge == HeadMerge::kAverage) return Dropout(Mean(mixed, 1), o.residual_dropout);
   const Var y =
       Linear(o.output, Reshape(Permute(mixed, {0, 2, 1, 3}), {batch, length, o.heads * o.variant.value_width}), width,
-             {.bias = o.bias, .initializer = o.output_initializer});
+             {.bias = o.variant.output_bias.value_or(o.bias), .initializer = o.output_initializer});
   return Dropout(y, o.residual_dropout);
 }
 
@@ -287,7 +306,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   if (o.variant.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
   if (!x.tape->status().ok()) return x.tape->Poison();
   Projections p = Project(x, memory, o);
-  if (o.variant.rotary) ApplyRotary(o, inputs.cache, &p);
+  if (o.variant.rotary && o.pattern().rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
     const VarList written = Append(p, o, *inputs.cache);
     p.key = ReadPages(written[0], inputs.cache->pages);
@@ -367,15 +386,6 @@ Var PaddingMask(Var lengths, int64_t sources) {
 Var DocumentMask(Var documents) {
   const int64_t batch = documents.dim(0), length = documents.dim(1);
   return NotEqual(Reshape(documents, {batch, 1, length, 1}), Reshape(documents, {batch, 1, 1, length}));
-}
-
-VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base) {
-  const auto angle = [&](int64_t position, int64_t i) {
-    return static_cast<double>(position) * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-  };
-  const auto cosine = [&](int64_t position, int64_t i) { return std::cos(angle(position, i)); };
-  const auto sine = [&](int64_t position, int64_t i) { return std::sin(angle(position, i)); };
-  return {ConstantTable(tape, dtype, length, width / 2, cosine), ConstantTable(tape, dtype, length, width / 2, sine)};
 }
 
 }  // namespace weft

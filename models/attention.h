@@ -39,13 +39,35 @@ enum class HeadMerge : uint8_t { kProject, kAverage };
 // kBuckets: a learnt number for each head and bucket of distances, "relative_attention_bias.weight" [buckets, H] (T5:
 // Raffel et al., 2020).
 enum class DistanceBias : uint8_t { kNone, kAlibi, kBuckets };
+// The norms of queries and keys, "q_norm" and "k_norm", before rotary positions. kHead: over the features of each head,
+// with one gain for all heads (Qwen Team, 2025). kFull: over the features of all heads (OLMo Team, 2024).
+enum class QueryKeyNorm : uint8_t { kNone, kHead, kFull };
+
+// How rotary positions are stretched to contexts longer than those of the original training. A pair of features turns
+// n = context · frequency / 2π times within the original context. kLinear divides all frequencies by `factor`. kLlama3
+// and kYarn divide those with n <= slow, keep those with n >= fast, and interpolate between: kLlama3 linearly in n
+// (Llama Team, 2024), kYarn linearly in the number of the pair (Peng et al., 2023).
+enum class RotaryScalingKind : uint8_t { kNone, kLinear, kLlama3, kYarn };
+struct RotaryScaling {
+  RotaryScalingKind kind = RotaryScalingKind::kNone;
+  double factor = 2;
+  int64_t context = 8192;     // number of positions of the original training
+  double slow = 1, fast = 0;  // numbers of turns; fast = 0: 4 for kLlama3, 32 for kYarn
+  double gain = 0;            // kYarn multiplies cosines and sines by it; 0: 0.1 · ln(factor) + 1
+
+  friend bool operator==(const RotaryScaling&, const RotaryScaling&) = default;
+};
 
 // The sources that a target sees (Child et al., 2019). With `window`, a target sees the sources less than `window`
 // positions away. With `stride`, it sees those whose distance is a multiple of `stride`. With both, it sees either
 // kind; with neither, it sees all. A dilation d > 1 makes the window d times as long, but leaves only sources whose
 // distance is a multiple of d (Beltagy et al., 2020). It needs a window and excludes a stride.
+// Rotary positions may also differ between layers: a layer with `rotary` = false has none, and `rotary_base` other than
+// 0 replaces the model's base and scaling.
 struct AttentionPattern {
   int64_t window = 0, stride = 0, dilation = 1;
+  bool rotary = true;
+  double rotary_base = 0;
 
   friend bool operator==(const AttentionPattern&, const AttentionPattern&) = default;
 };
@@ -69,8 +91,14 @@ struct AttentionVariant {
   // bucket also has all greater distances.
   int64_t buckets = 32, max_distance = 128;
   double soft_cap = 0;                 // c: scores become c · tanh(score / c) before any bias; 0: no cap
+  double score_scale = 0;              // factor of kDot's q·k; 0: 1 / √d_k
   std::optional<RotaryLayout> rotary;  // rotates queries and keys by position
   double rotary_base = 10000;
+  int64_t rotary_width = 0;  // the first features of a head, which are rotated; 0: all
+  RotaryScaling rotary_scaling;
+  QueryKeyNorm query_key_norm = QueryKeyNorm::kNone;
+  // Biases of the layers of queries, keys and values, and of the output layer; unset: as the model's other layers.
+  std::optional<bool> projection_bias, output_bias;
 };
 
 // Returns `variant` with the defaults in place of widths and key_value_heads that are 0, for x of C = `width`. With
@@ -91,6 +119,7 @@ struct AttentionOptions {
   double dropout = 0;           // probability for attention weights
   double residual_dropout = 0;  // probability for the result
   bool bias = true;
+  NormOptions norm;  // of variant.query_key_norm
   Initializer initializer = Gaussian(0.02f), output_initializer = Gaussian(0.02f);
 
   // For study only: `value` and `query_is_key` leave out layers. Heads are then averaged only if G is 1. The other
@@ -100,6 +129,7 @@ struct AttentionOptions {
   // Names of the layers. If `packed` is not null and x attends to itself, the one layer `packed` computes queries, keys
   // and values. Otherwise `query`, `key` and `value` are three layers.
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
+  const char *query_norm = "q_norm", *key_norm = "k_norm";
 
   AttentionPattern pattern() const {
     return variant.patterns.empty() ? AttentionPattern()
@@ -174,7 +204,9 @@ Var PaddingMask(Var lengths, int64_t sources);
 Var DocumentMask(Var documents);
 
 // Returns the cosines and the sines, [length, width / 2] each, of p · base^(-2i / width) at row p and column i.
-VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base);
+// `scaling` changes these angles.
+VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
+                     const RotaryScaling& scaling = {});
 
 }  // namespace weft
 

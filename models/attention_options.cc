@@ -1,7 +1,5 @@
 // The defaults of attention's options and the only check of them: MultiHeadAttention and the configurations of models
 // call it. Errors name the option.
-#include <cmath>
-
 #include "weft/base/status.h"
 #include "weft/models/attention.h"
 #include "weft/models/validate.h"
@@ -22,6 +20,16 @@ absl::Status CheckRotary(const AttentionVariant& full, int64_t context) {
     return InvalidArgument("query_width ", full.query_width, " differs from key_width ", full.key_width,
                            ", but rotary positions turn both by the same angles");
   }
+  if (full.rotary_width % 2 != 0 || full.rotary_width < 0 || full.rotary_width > full.key_width) {
+    return InvalidArgument("rotary_width is ", full.rotary_width, ", but must be even and at most a head's width, ",
+                           full.key_width);
+  }
+  const RotaryScaling& scaling = full.rotary_scaling;
+  WEFT_RETURN_IF_ERROR(CheckPositive("rotary_factor", scaling.factor));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"rotary_context", scaling.context, 1, kMaxPositions}}));
+  WEFT_RETURN_IF_ERROR(CheckPositive("rotary_slow", scaling.slow));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("rotary_fast", scaling.fast));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("rotary_gain", scaling.gain));
   if (context * full.key_width > kMaxAngles) {
     return InvalidArgument("context ", context, " times a head's width ", full.key_width, " is over ", kMaxAngles,
                            ", the maximum number of rotary angles");
@@ -50,6 +58,7 @@ absl::Status CheckPattern(const AttentionPattern& pattern) {
   WEFT_RETURN_IF_ERROR(CheckSizes({{"a pattern's window", pattern.window, 0, kMaxPositions},
                                    {"its stride", pattern.stride, 0, kMaxPositions},
                                    {"its dilation", pattern.dilation, 1, kMaxPositions}}));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("its rotary_base", pattern.rotary_base));
   if (pattern.dilation == 1 || (pattern.window > 0 && pattern.stride == 0)) return absl::OkStatus();
   return InvalidArgument("a pattern has the dilation ", pattern.dilation, ", the window ", pattern.window,
                          " and the stride ", pattern.stride, ", but a dilation needs a window and excludes a stride");
@@ -97,9 +106,8 @@ absl::Status Validate(const AttentionVariant& variant, const Ablation& ablation,
     return InvalidArgument("value_width is ", variant.value_width,
                            ", but the mean of heads needs values as wide as the model, ", width);
   }
-  if (!(variant.soft_cap >= 0 && std::isfinite(variant.soft_cap))) {
-    return InvalidArgument("soft_cap is ", variant.soft_cap, ", but must be at least 0");
-  }
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("soft_cap", variant.soft_cap));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("score_scale", variant.score_scale));
   for (const AttentionPattern& pattern : variant.patterns) WEFT_RETURN_IF_ERROR(CheckPattern(pattern));
   WEFT_RETURN_IF_ERROR(CheckAblation(full, variant.query_width, ablation, heads, width));
   return CheckRotary(full, context);

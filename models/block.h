@@ -26,17 +26,24 @@
 
 namespace weft {
 
+// How attention and the feed-forward layer of a block are connected. kParallel and kSharedNorm: both read x, and their
+// results are added to it (Wang and Komatsuzaki, 2021). kSharedNorm has one norm for both, attention_norm.
+enum class ResidualForm : uint8_t { kSequential, kParallel, kSharedNorm };
+
 struct BlockOptions {
   AttentionOptions attention;  // its ablation also leaves parts of the block out; cross_attention has its own
   std::optional<AttentionOptions> cross_attention;
   FeedForwardOptions feed_forward;
   NormOptions norm;
-  bool pre_norm = true;
+  bool pre_norm = true, result_norm = false;
+  ResidualForm residual = ResidualForm::kSequential;  // others need pre_norm, and exclude cross_attention
+  double residual_scale = 1;                          // factor of each layer's result
 
   // Names of the layers; the defaults are GPT-2's.
   const char *attention_name = "attn", *attention_norm = "ln_1";
-  const char *cross_name = "crossattention", *cross_norm = "ln_cross_attn";
+  const char *cross_name = "crossattention", *cross_norm = "ln_cross_attn", *cross_result_norm = "ln_cross_attn_result";
   const char *feed_forward_name = "mlp", *feed_forward_norm = "ln_2";
+  const char *attention_result_norm = "ln_1_result", *feed_forward_result_norm = "ln_2_result";  // of result_norm
 };
 
 struct BlockInputs {
@@ -48,6 +55,9 @@ struct BlockInputs {
 // Returns y [B, T, C] of x [B, T, C]:
 //   pre_norm:  h = x + attention(norm(x)); y = h + feed_forward(norm(h))  (Radford et al., 2019)
 //   otherwise: h = norm(x + attention(x)); y = norm(h + feed_forward(h))  (Vaswani et al., 2017)
+// With result_norm, the layers' results are normalised before they are added, and there are no norms of sums:
+//   h = x + norm(attention(norm(x))) (Gemma Team, 2024) or, without pre_norm, h = x + norm(attention(x)) (OLMo Team,
+//   2024)
 // If options.cross_attention is set, cross-attention comes between self-attention and feed_forward, in the same form.
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
@@ -95,6 +105,7 @@ BlockOptions WithStack(BlockOptions block, const Config& config, int64_t layer, 
   attention.heads = config.heads;
   attention.variant = config.attention;
   attention.layer = layer;
+  attention.norm = config.norm;
   attention.dropout = *std::optional<double>(full.attention_dropout);
   attention.residual_dropout = config.dropout;
   attention.ablation = config.ablation;
@@ -107,6 +118,11 @@ BlockOptions WithStack(BlockOptions block, const Config& config, int64_t layer, 
   if (!config.gated) feed_forward.gate = nullptr;
   block.norm = config.norm;
   block.pre_norm = config.pre_norm;
+  if constexpr (requires { config.result_norm; }) {
+    block.result_norm = config.result_norm;
+    block.residual = config.residual;
+    block.residual_scale = config.residual_scale;
+  }
   return block;
 }
 

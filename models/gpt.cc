@@ -16,6 +16,13 @@ absl::Status Validate(const GptConfig& config) {
                                       {"context", config.context, 1, kMaxPositions},
                                       {"layers", config.layers, 1, kMaxLayers}},
                                      config.context, config.positions));
+  WEFT_RETURN_IF_ERROR(CheckPositive("embedding_scale", config.embedding_scale));
+  WEFT_RETURN_IF_ERROR(CheckPositive("residual_scale", config.residual_scale));
+  WEFT_RETURN_IF_ERROR(CheckPositive("logits_scale", config.logits_scale));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("logits_cap", config.logits_cap));
+  if (config.residual != ResidualForm::kSequential && !config.pre_norm) {
+    return InvalidArgument("a residual form other than sequential needs pre_norm");
+  }
   return CheckDropout(config.embedding_dropout, "embedding_dropout");
 }
 
@@ -28,7 +35,9 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
              .feed_forward = {.up = "up_proj", .gate = "gate_proj", .down = "down_proj"},
              .attention_name = "self_attn",
              .attention_norm = "input_layernorm",
-             .feed_forward_norm = "post_attention_layernorm"};
+             .feed_forward_norm = config.result_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm",
+             .attention_result_norm = "post_attention_layernorm",
+             .feed_forward_result_norm = "post_feedforward_layernorm"};
   }
   // The blocks add 2·layers results to the embeddings. Dividing the deviation by √(2·layers) keeps the variance of the
   // sum independent of their number (Radford et al., 2019, section 2.3).
@@ -55,8 +64,16 @@ Var Gpt::LogitsOf(Var rows, Var tokens, const AttentionCache* cache) const {
 
 Var Gpt::Head(Var hidden, Var table) const {
   if (!hidden.tape->status().ok()) return hidden.tape->Poison();
-  if (!config_.tied_head) return Linear("lm_head", hidden, config_.vocabulary, {.bias = false});
-  return MatMul(hidden, table, {.transpose_b = true});
+  Var y;
+  if (config_.tied_head) {
+    const Scope scope(hidden.tape, "lm_head");
+    y = MatMul(hidden, table, {.transpose_b = true});
+    if (config_.head_bias) y = y + hidden.tape->Parameter("bias", {hidden.dtype(), {config_.vocabulary}}, Zeros());
+  } else {
+    y = Linear("lm_head", hidden, config_.vocabulary, {.bias = config_.head_bias});
+  }
+  y = Scaled(y, config_.logits_scale);
+  return config_.logits_cap > 0 ? Scale(Tanh(Scale(y, 1 / config_.logits_cap)), config_.logits_cap) : y;
 }
 
 Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const {
@@ -77,7 +94,7 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
   const bool llama = config_.names == GptConfig::Names::kLlama;
   *table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
                           {.dtype = config_.dtype});
-  Var x = Embedding(*table, tokens);  // [B, T, C]
+  Var x = Scaled(Embedding(*table, tokens), config_.embedding_scale);  // [B, T, C]
   x = AddPositions(
       x, {.kind = Resolve(config_.positions, config_.attention), .name = "wpe", .context = config_.context}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
@@ -86,7 +103,9 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
     const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
   }
-  return config_.pre_norm ? Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation) : x;
+  return config_.pre_norm || config_.result_norm
+             ? Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation)
+             : x;
 }
 
 }  // namespace weft

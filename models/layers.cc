@@ -26,12 +26,7 @@ Var Linear(absl::string_view name, Var x, int64_t width, const LinearOptions& op
   return x.tape->adaptation()->Adapt(x, weight, y);
 }
 
-Var LayerNorm(absl::string_view name, Var x, double epsilon) {
-  const Scope scope(x.tape, name);
-  const TensorType type = {ComputedIn(x.dtype()), {x.dim(-1)}};
-  const Var gain = x.tape->Parameter("weight", type, Ones());
-  return LayerNorm(x, gain, x.tape->Parameter("bias", type, Zeros()), epsilon);
-}
+Var LayerNorm(absl::string_view name, Var x, double epsilon) { return Norm(name, x, {.epsilon = epsilon}); }
 
 Var BatchNorm(absl::string_view name, Var x, const BatchNormOptions& options, VarList* updates) {
   Tape* const tape = x.tape;
@@ -105,10 +100,14 @@ Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width, 
 }
 
 Var Norm(absl::string_view name, Var x, const NormOptions& options) {
-  if (options.kind == NormKind::kLayerNorm) return LayerNorm(name, x, options.epsilon);
   if (options.kind == NormKind::kBatchNorm) return BatchNorm(name, x, {.epsilon = options.epsilon});
   const Scope scope(x.tape, name);
-  return RmsNorm(x, x.tape->Parameter("weight", {ComputedIn(x.dtype()), {x.dim(-1)}}, Ones()), options.epsilon);
+  const TensorType type = {ComputedIn(x.dtype()), {x.dim(-1)}};
+  const Var weight = x.tape->Parameter("weight", type, options.plus_one ? Zeros() : Ones());
+  const Var gain = options.plus_one ? weight + 1.0 : weight;
+  if (options.kind == NormKind::kRmsNorm) return RmsNorm(x, gain, options.epsilon);
+  const Var bias = options.bias ? x.tape->Parameter("bias", type, Zeros()) : Fill(x.tape, type, 0);
+  return LayerNorm(x, gain, bias, options.epsilon);
 }
 
 Var Norm(absl::string_view name, Var x, const NormOptions& options, const Ablation& ablation) {

@@ -61,10 +61,15 @@ double Sinusoid(int64_t position, int64_t feature, int64_t width, SinusoidLayout
 Var SinusoidalPositions(Tape* tape, DType dtype, int64_t length, int64_t width,
                         SinusoidLayout layout = SinusoidLayout::kInterleaved, int64_t first = 0);
 
+// Returns factor · x, or x itself if `factor` is 1.
+inline Var Scaled(Var x, double factor) { return factor == 1 ? x : Scale(x, factor); }
+
 enum class NormKind : uint8_t { kLayerNorm, kRmsNorm, kBatchNorm };
 struct NormOptions {
   NormKind kind = NormKind::kLayerNorm;
   double epsilon = 1e-5;
+  bool bias = true;       // of kLayerNorm
+  bool plus_one = false;  // true: the gain is 1 + weight, and the weight starts at 0 (Gemma Team, 2024)
 };
 Var Norm(absl::string_view name, Var x, const NormOptions& options);
 

@@ -2,14 +2,17 @@
 #include "weft/models/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -34,6 +37,15 @@ constexpr std::pair<const char*, DistanceBias> kBiases[] = {
     {"none", DistanceBias::kNone}, {"alibi", DistanceBias::kAlibi}, {"buckets", DistanceBias::kBuckets}};
 constexpr std::pair<const char*, std::optional<RotaryLayout>> kRotary[] = {
     {"none", std::nullopt}, {"halves", RotaryLayout::kHalves}, {"pairs", RotaryLayout::kPairs}};
+constexpr std::pair<const char*, RotaryScalingKind> kScalings[] = {{"none", RotaryScalingKind::kNone},
+                                                                   {"linear", RotaryScalingKind::kLinear},
+                                                                   {"llama3", RotaryScalingKind::kLlama3},
+                                                                   {"yarn", RotaryScalingKind::kYarn}};
+constexpr std::pair<const char*, QueryKeyNorm> kQueryKeyNorms[] = {
+    {"none", QueryKeyNorm::kNone}, {"head", QueryKeyNorm::kHead}, {"full", QueryKeyNorm::kFull}};
+constexpr std::pair<const char*, ResidualForm> kResiduals[] = {{"sequential", ResidualForm::kSequential},
+                                                               {"parallel", ResidualForm::kParallel},
+                                                               {"shared-norm", ResidualForm::kSharedNorm}};
 constexpr std::pair<const char*, GptConfig::Names> kNames[] = {{"gpt2", GptConfig::Names::kGpt2},
                                                                {"llama", GptConfig::Names::kLlama}};
 constexpr std::pair<const char*, TransformerConfig::Memory> kMemories[] = {
@@ -52,29 +64,44 @@ Hyperparameter Probability(const char* flag, const char* help, Value* value) {
   return {flag, help, value, {.low = 0, .high = 0.99, .may_change = true}};
 }
 
+// Returns the shortest decimal number that is `value` when it is read.
+std::string Decimal(double value) {
+  for (int digits = 1; digits < 17; ++digits) {
+    if (std::string text = absl::StrFormat("%.*g", digits, value); std::stod(text) == value) return text;
+  }
+  return absl::StrFormat("%.17g", value);
+}
+
 // Returns a row for one field of the attention patterns: a number for all layers, or a list that layers repeat.
-Hyperparameter PatternRow(const char* flag, const char* help, int64_t AttentionPattern::*field,
-                          std::vector<AttentionPattern>* patterns) {
+template <class T>
+Hyperparameter PatternRow(const char* flag, const char* help, T AttentionPattern::*field,
+                          std::vector<AttentionPattern>* patterns, const char* needs = "") {
+  constexpr bool kWhole = !std::is_same_v<T, double>;  // a bool is 0 or 1
+  constexpr double kHigh = std::is_same_v<T, bool> ? 1 : 1e15;
+  const T usual = AttentionPattern().*field;
+  const double low = std::is_same_v<T, bool> ? 0 : static_cast<double>(usual);
   const auto get = [=]() -> std::string {
-    std::vector<int64_t> values;
-    for (const AttentionPattern& each : *patterns) values.push_back(each.*field);
-    if (values.empty()) values.push_back(AttentionPattern().*field);
+    std::vector<double> values;
+    for (const AttentionPattern& each : *patterns) values.push_back(static_cast<double>(each.*field));
+    if (values.empty()) values.push_back(static_cast<double>(usual));
     size_t period = 1;
     while (values.size() % period != 0 ||
            !std::equal(values.begin() + static_cast<std::ptrdiff_t>(period), values.end(), values.begin())) {
       ++period;
     }
     values.resize(period);
-    return absl::StrJoin(values, ",");
+    return absl::StrJoin(values, ",", [](std::string* out, double value) { absl::StrAppend(out, Decimal(value)); });
   };
   const auto set = [=](absl::string_view text) -> absl::Status {
-    std::vector<int64_t> values;
+    std::vector<double> values;
     for (const absl::string_view word : absl::StrSplit(text, ',')) {
-      if (int64_t value = 0; absl::SimpleAtoi(word, &value) && value >= AttentionPattern().*field) {
+      if (double value = 0;
+          ParseDecimal(word, &value) && value >= low && value <= kHigh && (!kWhole || value == std::floor(value))) {
         values.push_back(value);
       } else {
-        return InvalidArgument("'", word, "' is not a whole number of at least ", AttentionPattern().*field,
-                               "; wanted one for all layers, or a list such as 8,0 that layers repeat");
+        return InvalidArgument("'", word, "' is not a ", kWhole ? "whole " : "", "number of at least ", low,
+                               kHigh == 1 ? " and at most 1; wanted"
+                                          : "; wanted one for all layers, or a list such as 8,0 that layers repeat");
       }
     }
     constexpr size_t kMaxPeriod = 4096;
@@ -85,7 +112,7 @@ Hyperparameter PatternRow(const char* flag, const char* help, int64_t AttentionP
     patterns->resize(size);
     for (size_t i = 0; i < size; ++i) {
       (*patterns)[i] = old[i % old.size()];
-      (*patterns)[i].*field = values[i % values.size()];
+      (*patterns)[i].*field = static_cast<T>(values[i % values.size()]);
     }
     if (std::all_of(patterns->begin(), patterns->end(),
                     [](const AttentionPattern& each) { return each == AttentionPattern(); })) {
@@ -93,7 +120,7 @@ Hyperparameter PatternRow(const char* flag, const char* help, int64_t AttentionP
     }
     return absl::OkStatus();
   };
-  return {flag, help, Hyperparameter::Text{get, set}, {.type = "N[,N...]"}};
+  return {flag, help, Hyperparameter::Text{get, set}, {.needs = needs, .type = "N[,N...]"}};
 }
 
 // Names of initializers with the number that may follow them: a standard deviation, a bound or a gain.
@@ -229,6 +256,16 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
        "bound C of attention scores, which become C · tanh(score / C); 0: no bound",
        &a.soft_cap,
        {.low = 0}},
+      {"score-scale",
+       "factor of the products of queries and keys; 0: 1 divided by the root of key-width",
+       &a.score_scale,
+       {.low = 0}},
+      ChoiceRow<QueryKeyNorm>("query-key-norm",
+                              "norm of queries and keys before rotary positions: none, over each head's features, or "
+                              "over the features of all heads",
+                              kQueryKeyNorms, &a.query_key_norm),
+      {"projection-bias", "the layers of queries, keys and values have biases; default: bias", &a.projection_bias},
+      {"output-bias", "the output layer of attention has a bias; default: bias", &a.output_bias},
       ChoiceRow<std::optional<RotaryLayout>>(
           "rotary", "rotary positions, which turn pairs of features: i and i + half (Llama), or 2i and 2i + 1", kRotary,
           &a.rotary),
@@ -236,6 +273,34 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
        "base of the angles of rotary positions",
        &a.rotary_base,
        {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
+      Size("rotary-width", "number of features of a head, the first ones, that rotary positions turn; 0: all",
+           &a.rotary_width, kMost, 0, "rotary"),
+      PatternRow("rotary-layers", "1: a layer has rotary positions, 0: it has none; may be a list",
+                 &AttentionPattern::rotary, &a.patterns, "rotary"),
+      PatternRow("layer-rotary-base", "base of a layer's own, unscaled angles; 0: --rotary-base; may be a list",
+                 &AttentionPattern::rotary_base, &a.patterns, "rotary"),
+      ChoiceRow<RotaryScalingKind>("rotary-scaling",
+                                   "how rotary positions are stretched to a longer context: all angles are divided, or "
+                                   "only slow ones (Llama 3, YaRN)",
+                                   kScalings, &a.rotary_scaling.kind, {.needs = "rotary"}),
+      {"rotary-factor",
+       "divisor of angles in --rotary-scaling",
+       &a.rotary_scaling.factor,
+       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
+      Size("rotary-context", "number of positions of the training before --rotary-scaling=llama3 or yarn",
+           &a.rotary_scaling.context, kMost, 1, "rotary"),
+      {"rotary-slow",
+       "angles that turn at most this number of times in rotary-context are divided",
+       &a.rotary_scaling.slow,
+       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
+      {"rotary-fast",
+       "angles that turn at least this number of times in rotary-context stay; 0: 4 for llama3, 32 for yarn",
+       &a.rotary_scaling.fast,
+       {.low = 0, .needs = "rotary"}},
+      {"rotary-gain",
+       "factor of the rotated features in --rotary-scaling=yarn; 0: that of the paper",
+       &a.rotary_scaling.gain,
+       {.low = 0, .needs = "rotary"}},
   };
 }
 
@@ -255,6 +320,8 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
            "number that is added to the variance before the square root",
            &config->norm.epsilon,
            {.low = 1e-30, .high = 1, .type = "X>0"}},
+          {"norm-bias", "norms of --norm=layer-norm have biases", &config->norm.bias},
+          {"norm-plus-one", "the gain of a norm is 1 + its weight", &config->norm.plus_one},
           {"bias", "linear layers of blocks have biases", &config->bias},
           ChoiceRow<PositionKind>(
               "positions",
@@ -304,6 +371,21 @@ Hyperparameters ModelRows(GptConfig* config) {
       Probability("activation-dropout", "probability of dropout between the feed-forward layers",
                   &config->activation_dropout),
       {"tied-head", "use the token table as the weight of the output layer", &config->tied_head},
+      {"head-bias", "the output layer has a bias", &config->head_bias},
+      {"result-norm",
+       "normalise each layer's result before it is added; with --pre-norm=false, these are the only norms of blocks",
+       &config->result_norm},
+      ChoiceRow<ResidualForm>("residual",
+                              "attention and feed-forward layers one after the other, or both from the same x, with a "
+                              "norm each or one norm for both",
+                              kResiduals, &config->residual),
+      {"embedding-scale", "factor of the token embeddings", &config->embedding_scale, {.low = 1e-30, .type = "X>0"}},
+      {"residual-scale", "factor of each layer's result", &config->residual_scale, {.low = 1e-30, .type = "X>0"}},
+      {"logits-scale", "factor of the logits", &config->logits_scale, {.low = 1e-30, .type = "X>0"}},
+      {"logits-cap",
+       "bound C of the logits, which become C · tanh(logit / C); 0: no bound",
+       &config->logits_cap,
+       {.low = 0}},
       ChoiceRow<GptConfig::Names>("layer-names",
                                   "names of the weights; llama: those of Llama, which export of the modern form needs",
                                   kNames, &config->names),

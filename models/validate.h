@@ -43,6 +43,11 @@ inline absl::Status CheckPositive(const char* name, double value) {
   return InvalidArgument(name, " is ", value, ", but must be above 0");
 }
 
+inline absl::Status CheckAtLeast0(const char* name, double value) {
+  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
+  return InvalidArgument(name, " is ", value, ", but must be at least 0");
+}
+
 inline absl::Status CheckDropout(std::optional<double> dropout, const char* name = "dropout") {
   if (!dropout || (*dropout >= 0 && *dropout < 1)) return absl::OkStatus();
   return InvalidArgument(name, " is ", *dropout, ", but must be in [0, 1)");

@@ -46,7 +46,8 @@ std::map<std::string, Set> FieldsOfConfigurations() {
   return {
       {"GptConfig",
        WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout, attention_dropout,
-                   embedding_dropout, activation_dropout, activation, pre_norm, tied_head, bias, norm, gated, attention,
+                   embedding_dropout, activation_dropout, activation, pre_norm, tied_head, bias, head_bias, result_norm,
+                   residual, embedding_scale, residual_scale, logits_scale, logits_cap, norm, gated, attention,
                    positions, initializer, ablation, names, dtype)},
       {"BertConfig", WEFT_FIELDS(BertConfig, vocabulary, context, segments, layers, heads, width, feed_forward, dropout,
                                  attention_dropout, classifier_dropout, activation_dropout, norm, activation, pre_norm,
@@ -64,26 +65,30 @@ std::map<std::string, Set> FieldsOfConfigurations() {
 
 std::map<std::string, Set> FieldsOfParts() {
   return {
-      {"norm", WEFT_FIELDS(NormOptions, kind, epsilon)},
+      {"norm", WEFT_FIELDS(NormOptions, kind, epsilon, bias, plus_one)},
       {"attention",
        WEFT_FIELDS(AttentionVariant, key_value_heads, query_width, key_width, value_width, score, score_width, merge,
-                   patterns, distance_bias, buckets, max_distance, soft_cap, rotary, rotary_base)},
-      {"attention.patterns", WEFT_FIELDS(AttentionPattern, window, stride, dilation)},
+                   patterns, distance_bias, buckets, max_distance, soft_cap, score_scale, rotary, rotary_base,
+                   rotary_width, rotary_scaling, query_key_norm, projection_bias, output_bias)},
+      {"attention.patterns", WEFT_FIELDS(AttentionPattern, window, stride, dilation, rotary, rotary_base)},
+      {"attention.rotary_scaling", WEFT_FIELDS(RotaryScaling, kind, factor, context, slow, fast, gain)},
   };
 }
 
 std::map<std::string, Set> FieldsOfLayers() {
   return {
-      {"AttentionOptions", WEFT_FIELDS(AttentionOptions, heads, causal, variant, layer, dropout, residual_dropout, bias,
-                                       initializer, output_initializer, ablation, packed, query, key, value, output)},
+      {"AttentionOptions",
+       WEFT_FIELDS(AttentionOptions, heads, causal, variant, layer, dropout, residual_dropout, bias, norm, initializer,
+                   output_initializer, ablation, packed, query, key, value, output, query_norm, key_norm)},
       {"FeedForwardOptions", WEFT_FIELDS(FeedForwardOptions, width, activation, dropout, hidden_dropout, bias,
                                          initializer, output_initializer, up, gate, down)},
       {"BlockOptions",
-       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, attention_name,
-                   attention_norm, cross_name, cross_norm, feed_forward_name, feed_forward_norm)},
+       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, result_norm, residual,
+                   residual_scale, attention_name, attention_norm, cross_name, cross_norm, cross_result_norm,
+                   feed_forward_name, feed_forward_norm, attention_result_norm, feed_forward_result_norm)},
       {"Ablation", WEFT_FIELDS(Ablation, residual, norm, feed_forward, value, query_is_key)},
       {"LinearOptions", WEFT_FIELDS(LinearOptions, bias, initializer)},
-      {"NormOptions", WEFT_FIELDS(NormOptions, kind, epsilon)},
+      {"NormOptions", WEFT_FIELDS(NormOptions, kind, epsilon, bias, plus_one)},
       {"BatchNormOptions", WEFT_FIELDS(BatchNormOptions, epsilon, momentum)},
       {"EmbeddingTableOptions", WEFT_FIELDS(EmbeddingTableOptions, initializer, dtype, least)},
       {"PositionOptions", WEFT_FIELDS(PositionOptions, kind, name, context, first)},
