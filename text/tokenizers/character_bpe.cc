@@ -29,6 +29,7 @@ bool AppendBytes(const std::array<int32_t, 256>& tokens, absl::string_view text,
 CharacterBpe::CharacterBpe(CharacterBpeModel model)
     : PipelineTokenizer(model.pipeline), model_(std::move(model)), byte_tokens_(ByteTokens(model_.vocabulary)) {
   SetFormats(model_.special, model_.single, model_.pair);
+  if (model_.keeps_unknown) KeepUnknown();
 }
 
 absl::Status CharacterBpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {

@@ -38,6 +38,7 @@ struct CharacterBpeModel {
   bool byte_fallback = false;       // the tokens of a character's bytes go before the unknown token
   bool whole_words = false;         // a word that is in the vocabulary is one token, whatever the merges give
   std::string prefix, suffix;       // of the characters after the first of a word, and of the last: "##", "</w>"
+  bool keeps_unknown = false;       // Decode has the text of the unknown token
   Pipeline pipeline;
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };

@@ -23,14 +23,6 @@ namespace {
 using Json = nlohmann::json;
 using Tokens = std::vector<std::string>;
 
-// Returns the byte that a token such as "<0x0A>" stands for, or -1.
-int ByteOf(absl::string_view token) {
-  if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>') return -1;
-  const std::string digits(token.substr(3, 2));
-  const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
-  return is_digit(digits[0]) && is_digit(digits[1]) ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
-}
-
 absl::StatusOr<Decoder> ReadBpe(const Json& object) {
   WEFT_ASSIGN_OR_RETURN(const std::string suffix, Get<std::string>(object, "suffix", "</w>"));
   if (suffix.empty()) return InvalidArgument("suffix: an empty one is not supported");
@@ -145,6 +137,13 @@ Decoder DecodeBytes() {
     flush();
     *tokens = std::move(decoded);
   };
+}
+
+int ByteOf(absl::string_view token) {
+  if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>') return -1;
+  const std::string digits(token.substr(3, 2));
+  const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
+  return is_digit(digits[0]) && is_digit(digits[1]) ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
 }
 
 absl::StatusOr<Decoder> ReadDecoder(const Json& object) { return ReadStep(kKinds, object); }

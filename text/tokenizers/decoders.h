@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/text/tokenizers/pipeline.h"
 #include "weft/text/tokenizers/pre_tokenizers.h"
 
@@ -24,6 +25,9 @@ Decoder DecodeMetaspace(std::string mark, PrependScheme scheme);
 // Replaces tokens such as "<0x0A>" that follow each other by the character of the bytes, or by as many U+FFFD if the
 // bytes are not UTF-8.
 Decoder DecodeBytes();
+
+// Returns the byte that a token such as "<0x0A>" stands for, or -1.
+int ByteOf(absl::string_view token);
 
 // Reads an object of tokenizer.json that is not a Sequence.
 absl::StatusOr<Decoder> ReadDecoder(const nlohmann::json& object);

@@ -116,7 +116,7 @@ TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {
   EXPECT_EQ(*(*tokenizer)->Decode({1, 2, 0}), "a<unk>");
   const auto without = Load(File({{" ", -1}, {"a", -2}}));
   EXPECT_EQ((*without)->Encode("aé").status().message(),
-            "at byte 1: the vocabulary has neither 'é' nor its bytes nor an unknown token");
+            "at byte 0: the vocabulary has neither 'é' nor its bytes nor an unknown token");
 }
 
 TEST(ScoredBpeTest, RefusesPiecesThatCannotBeUsed) {
