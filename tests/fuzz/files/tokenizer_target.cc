@@ -101,6 +101,26 @@ std::vector<std::string> Seeds() {
               R"("unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":100},)"
               R"("normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,)"
               R"("strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"}})"),
+      seed(
+          0,
+          R"({"model":{"type":"BPE","vocab":{"<unk>":0,"a":1,"\u2581":2,"\u2581a":3,"<0x41>":4},"merges":[["\u2581","a"]],)"
+          R"("unk_token":"<unk>","fuse_unk":true,"byte_fallback":true},"normalizer":{"type":"Sequence","normalizers":[)"
+          R"({"type":"Prepend","prepend":"\u2581"},{"type":"Replace","pattern":{"Regex":" +"},"content":"\u2581"},)"
+          R"({"type":"NFKD"},{"type":"StripAccents"},{"type":"Strip","strip_left":true,"strip_right":true}]},)"
+          R"("decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},)"
+          R"({"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]}})"),
+      seed(
+          0,
+          R"({"model":{"type":"Unigram","unk_id":0,"byte_fallback":true,"vocab":[["<unk>",0],["a",-1.5],["\u2581a",-2]]},)"
+          R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"CAAAAAAEAAAAAAAAIAA="},"pre_tokenizer":)"
+          R"({"type":"Sequence","pretokenizers":[{"type":"WhitespaceSplit"},{"type":"Metaspace","replacement":"\u2581",)"
+          R"("prepend_scheme":"always","split":true}]},"decoder":{"type":"Metaspace","replacement":"\u2581"}})"),
+      seed(
+          0,
+          R"({"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"pre_tokenizer":{"type":"Sequence",)"
+          R"("pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s)|[^\\s\\p{L}]?\\w+|\\s+(?!\\S)|x"},)"
+          R"("behavior":"MergedWithNext","invert":true},{"type":"Digits"},{"type":"Punctuation","behavior":"Removed"},)"
+          R"({"type":"ByteLevel","use_regex":false}]},"decoder":{"type":"ByteLevel"}})"),
       seed(1, word_pieces),
       seed(2, llama2c),
       seed(3, SentencePieceModel()),
