@@ -82,6 +82,10 @@ std::string ToUtf8(int32_t code_point) {
 
 absl::Status CheckUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
+    if (static_cast<unsigned char>(text[i]) < 0x80) {  // ASCII, of which most texts are
+      ++i;
+      continue;
+    }
     const Utf8Character c = CharacterAt(text, i);
     if (c.bytes == 0) {
       return InvalidArgument(absl::StrFormat("not UTF-8 at byte %d (0x%02X)", i, static_cast<unsigned char>(text[i])));

@@ -32,7 +32,7 @@ def differences(folder, program, lines):
     run = subprocess.run([program, folder], input="".join(json.dumps(line) + "\n" for line in lines),
                          capture_output=True, text=True, check=True)
     found = {}
-    for line, row in zip(lines, map(json.loads, run.stdout.splitlines()), strict=True):
+    for line, row in zip(lines, map(json.loads, run.stdout.rstrip("\n").split("\n")), strict=True):
         ids, wrapped = tokenizer.encode(line, add_special_tokens=False).ids, tokenizer.encode(line).ids
         text = tokenizer.decode(ids)
         wanted = {"ids": ids, "wrapped": wrapped, "shown": text, "streamed": text,

@@ -41,8 +41,8 @@ absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodePiece(absl::string
 }
 
 absl::StatusOr<absl::string_view> PipelineTokenizer::Normalize(absl::string_view text, std::string* storage) const {
-  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   if (pipeline_.normalizers.empty()) return text;
+  WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::string normal(text);
   for (const Normalizer& normalize : pipeline_.normalizers) WEFT_RETURN_IF_ERROR(normalize(&normal));
   *storage = std::move(normal);

@@ -6,6 +6,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "absl/strings/match.h"
@@ -24,6 +25,17 @@ Kind KindOf(int32_t code_point) {
   return IsSpace(code_point) ? Kind::kSpace : Kind::kOther;
 }
 
+// The kinds of ASCII, of which most texts are. Looking up their categories would take most of the time of a split.
+constexpr std::array<Kind, 128> kAsciiKinds = [] {
+  std::array<Kind, 128> kinds = {};
+  for (size_t c = 0; c < kinds.size(); ++c) {
+    const bool letter = 'a' <= (c | 0x20) && (c | 0x20) <= 'z', number = '0' <= c && c <= '9';
+    const bool space = c == ' ' || ('\t' <= c && c <= '\r');
+    kinds[c] = letter ? Kind::kLetter : number ? Kind::kNumber : space ? Kind::kSpace : Kind::kOther;
+  }
+  return kinds;
+}();
+
 struct Classified {
   Kind kind;
   size_t end;
@@ -31,6 +43,9 @@ struct Classified {
 
 Classified ClassifyAt(absl::string_view text, size_t begin) {
   if (begin == text.size()) return {Kind::kEnd, begin};
+  if (const auto c = static_cast<uint8_t>(text[begin]); c < kAsciiKinds.size()) {
+    return {kAsciiKinds[c], begin + 1};
+  }
   const Utf8Character c = CharacterAt(text, begin);
   return {KindOf(c.code_point), begin + c.bytes};
 }
@@ -66,8 +81,10 @@ void ForEachCodePoint(absl::string_view text, bool decompose, const Function& ta
 }  // namespace
 
 size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
-  for (const absl::string_view contraction : {"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"}) {
-    if (absl::StartsWith(text.substr(begin), contraction)) return begin + contraction.size();
+  if (text[begin] == '\'') {
+    for (const absl::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
+      if (absl::StartsWith(text.substr(begin + 1), ending)) return begin + 1 + ending.size();
+    }
   }
   // ` ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+`
   Classified c = ClassifyAt(text, begin + (text[begin] == ' '));
