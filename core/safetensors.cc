@@ -12,7 +12,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
+#include "weft/base/little_endian.h"
 #include "weft/base/status.h"
+#include "weft/core/stored_dtype.h"
 
 namespace weft {
 namespace {
@@ -21,19 +23,6 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kMaxHeader = 100'000'000;  // bytes: the limit of the reference implementation
 constexpr char kMetadata[] = "__metadata__", kChecksum[] = "checksum";
-
-// The dtypes of the format that have no DType. Reading converts I64 to i32. No kernel computes with the
-// others, so their bytes are not read.
-struct OtherDType {
-  absl::string_view name;
-  uint64_t bits;  // of one element
-  std::optional<DType> read_as = std::nullopt;
-};
-constexpr OtherDType kOtherDTypes[] = {
-    {"I64", 64, kI32},  {"U64", 64},    {"C64", 64},    {"U32", 32},    {"I16", 16},        {"U16", 16},
-    {"I8", 8},          {"U8", 8},      {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E8M0", 8},
-    {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
-};
 
 struct Entry {
   std::string name;
@@ -73,54 +62,16 @@ absl::Status ReadDType(const Json& name, Entry* entry) {
     entry->type.dtype = static_cast<DType>(known - std::begin(kDTypes));
     return absl::OkStatus();
   }
-  for (const OtherDType& other : kOtherDTypes) {
-    if (other.name != text) continue;
-    entry->type.dtype = other.read_as.value_or(kF32);
-    entry->other = &other;
-    return absl::OkStatus();
-  }
-  return InvalidArgument("its dtype ", text, " is none of the format's");
+  entry->other = FindOtherDType(text);
+  if (entry->other == nullptr) return InvalidArgument("its dtype ", text, " is none of the format's");
+  entry->type.dtype = entry->other->read_as.value_or(kF32);
+  return absl::OkStatus();
 }
 
 // Elements of 6 or 4 bits are packed, so that a tensor has whole bytes.
 uint64_t StoredBytes(const Entry& entry) {
   if (entry.other == nullptr) return entry.type.bytes();
   return (static_cast<uint64_t>(entry.type.shape.elements()) * entry.other->bits + 7) / 8;
-}
-
-template <class T>
-T LittleEndian(absl::string_view bytes) {
-  T value = 0;
-  for (size_t i = sizeof(T); i-- > 0;) value = static_cast<T>(value << 8 | static_cast<uint8_t>(bytes[i]));
-  return value;
-}
-
-// Copies the elements of a tensor from the file. Converts I64 to i32. Returns an error for a BOOL other
-// than 0 and 1, and for an I64 that does not fit i32.
-absl::Status Copy(absl::string_view from, const Entry& entry, std::byte* to) {
-  const int64_t count = entry.type.shape.elements();
-  if (entry.other == nullptr) {
-    if (entry.type.dtype == kBool && absl::c_any_of(from, [](char c) { return c != 0 && c != 1; })) {
-      return InvalidArgument("a BOOL is neither 0 nor 1");
-    }
-    std::copy(from.begin(), from.end(), reinterpret_cast<char*>(to));
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t value = static_cast<int64_t>(LittleEndian<uint64_t>(from.substr(8 * i, 8)));
-      if (value != static_cast<int32_t>(value)) {
-        return absl::OutOfRangeError(absl::StrCat("element ", i, " is ", value, ", which does not fit i32"));
-      }
-      reinterpret_cast<int32_t*>(to)[i] = static_cast<int32_t>(value);
-    }
-  }
-  return absl::OkStatus();
-}
-
-// Reports whether kernels can use the tensor's bytes where they are in the file.
-bool IsUsableInPlace(const Entry& entry, const std::byte* bytes) {
-  const size_t alignment = IsBlockFormat(entry.type.dtype) ? 1 : SizeOf(entry.type.dtype);
-  return entry.other == nullptr && entry.type.dtype != kBool && entry.end > entry.begin &&
-         reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
 }
 
 absl::StatusOr<Entry> ReadEntry(const std::string& name, const Json& json, uint64_t data_bytes) {
@@ -256,13 +207,14 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, W
     }
     const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
     std::byte* const in_file = file.mapped_.data() + (from.data() - bytes.data());
-    if (IsUsableInPlace(entry, in_file)) {
+    if (IsUsableInPlace(from, entry.other, entry.type.dtype)) {
       file.tensors_.push_back({std::move(entry.name), {entry.type, in_file}});
       continue;
     }
     const Tensor tensor = {entry.type, file.arena_.Allocate(entry.type.bytes())};
     if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    WEFT_RETURN_IF_ERROR(Annotate(Copy(from, entry, tensor.data), absl::StrCat(where, ": tensor '", entry.name, "'")));
+    WEFT_RETURN_IF_ERROR(
+        Annotate(CopyStored(from, entry.other, tensor), absl::StrCat(where, ": tensor '", entry.name, "'")));
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
   return file;

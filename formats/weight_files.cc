@@ -62,14 +62,6 @@ constexpr Container kOnnx = {.what = "an ONNX file",
                              .beginnings = {"\x08?\x12"},
                              .endings = {".onnx"},
                              .advice = "Wanted the model that the file was exported from, as safetensors"};
-// torch.save writes a zip file, and before version 1.6 a pickle.
-constexpr Container kPyTorch = {
-    .what = "a PyTorch file",
-    .beginnings = {"PK\x03\x04", "\x80\x02\x8a\x0a", "\x80\x02}", "\x80\x04\x95"},
-    .endings = {"pytorch_model.bin", "pytorch_model.bin.index.json", ".pt", ".pth", ".ckpt"},
-    .advice =
-        "In Python, AutoModelForCausalLM.from_pretrained(FOLDER).save_pretrained(OUT) of the package transformers, or "
-        "the same of the model's own class, writes model.safetensors"};
 constexpr Container kTensorFlow = {
     .what = "a file of TensorFlow",
     .beginnings = {"\x89HDF\r\n"},
@@ -90,8 +82,8 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
                                     .weights_file = kWeightsFile,
                                     .open = OpenSafetensors};
 
-// A file is of the first of these kinds that recognises it.
-constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kPyTorch, &kTensorFlow, &kFlax, &kSafetensors};
+// A file is of the first of these kinds that recognises it. A folder's weights are of the first kind that is there.
+constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kSafetensors, &kPyTorch, &kTensorFlow, &kFlax};
 
 absl::Status CheckNotForeign(const std::string& path) {
   std::error_code error;
@@ -126,35 +118,42 @@ absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksu
   return kSafetensors.open(path, checksum);
 }
 
+namespace {
+
+// Reads the index `path` of files of `container` in `folder`.
+absl::StatusOr<WeightFiles> ReadIndex(const std::string& folder, const std::string& path, const Container& container) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(const Json json, Annotate(ParseLargeJsonObject(text), path));
+  const Json map = json.value("weight_map", Json());
+  if (!map.is_object() || map.empty()) {
+    return InvalidArgument(path, ": weight_map is missing or empty; wanted the name of a file for each tensor");
+  }
+  WeightFiles files = {path, {}};
+  for (const auto& [tensor, file] : map.items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (!HasEnding(container, name) || absl::StrContains(name, '/')) {
+      return InvalidArgument(path, ": '", tensor, "' is in ", file.dump(-1, ' ', false, Json::error_handler_t::replace),
+                             "; wanted the name of ", container.what, " in the same folder");
+    }
+    files.tensors[absl::StrCat(folder, "/", name)].push_back(tensor);
+  }
+  return files;
+}
+
+}  // namespace
+
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return WeightFiles{path, {{path, {}}}};
   for (const Container* const container : kContainers) {
+    if (container->open == nullptr) continue;
     const std::string single = absl::StrCat(path, "/", container->weights_file);
-    if (container->open != nullptr && Exists(single)) return WeightFiles{single, {{single, {}}}};
+    if (Exists(single)) return WeightFiles{single, {{single, {}}}};
+    const std::string index = absl::StrCat(single, kIndexEnding);
+    if (Exists(index)) return ReadIndex(path, index, *container);
   }
-  const std::string index = absl::StrCat(path, "/", kWeightIndex);
-  if (!Exists(index)) {
-    WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
-    return SystemStatus("open", WeightsPath(path), ENOENT);
-  }
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(index));
-  WEFT_ASSIGN_OR_RETURN(const Json json, Annotate(ParseLargeJsonObject(text), index));
-  const Json map = json.value("weight_map", Json());
-  if (!map.is_object() || map.empty()) {
-    return InvalidArgument(index, ": weight_map is missing or empty; wanted the name of a file for each tensor");
-  }
-  WeightFiles files = {index, {}};
-  for (const auto& [tensor, file] : map.items()) {
-    const std::string name = file.is_string() ? file.get<std::string>() : "";
-    if (!absl::EndsWith(name, ".safetensors") || absl::StrContains(name, '/')) {
-      return InvalidArgument(index, ": '", tensor, "' is in ",
-                             file.dump(-1, ' ', false, Json::error_handler_t::replace),
-                             "; wanted the name of a safetensors file in the same folder");
-    }
-    files.tensors[absl::StrCat(path, "/", name)].push_back(tensor);
-  }
-  return files;
+  WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
+  return SystemStatus("open", WeightsPath(path), ENOENT);
 }
 
 absl::Status DivideWeights(const std::string& folder, uint64_t max_bytes) {

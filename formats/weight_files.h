@@ -25,6 +25,7 @@ namespace weft {
 
 // The file that holds a model's weights in its folder, or lists the files that do.
 inline constexpr char kWeightsFile[] = "model.safetensors", kWeightIndex[] = "model.safetensors.index.json";
+inline constexpr char kIndexEnding[] = ".index.json";  // follows Container::weights_file
 inline std::string WeightsPath(const std::string& folder) { return absl::StrCat(folder, "/", kWeightsFile); }
 
 // The tensors of one file.
@@ -53,8 +54,8 @@ struct WeightFiles {
   std::map<std::string, std::vector<std::string>> tensors;  // by path of a file, names that the file must have
 };
 // Returns the files of the weights at `path`: itself, or in a folder the `weights_file` of a container, such as
-// model.safetensors, or, if it is missing, the files that kWeightIndex lists. The errors name files of other programs
-// that are there instead.
+// model.safetensors, or, if it is missing, the files that its index lists, such as kWeightIndex. The errors name files
+// of other programs that are there instead.
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path);
 
 // Divides model.safetensors of `folder` as the package transformers does: into files model-00001-of-00003.safetensors

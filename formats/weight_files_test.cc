@@ -127,8 +127,7 @@ TEST_F(WeightFilesTest, FilesOfOtherProgramsAreNamed) {
   EXPECT_THAT(std::string(ReadModel(Path("model.safetensors")).status().message()), HasSubstr("Wanted its folder"));
   fs::remove(Path("model.safetensors"));
   EXPECT_EQ(Error(), "cannot open " + Path("model.safetensors") + ": No such file or directory");
-  for (const char* const name :
-       {"pytorch_model.bin", "model.gguf", "model.onnx", "tf_model.h5", "flax_model.msgpack"}) {
+  for (const char* const name : {"model.gguf", "model.onnx", "tf_model.h5", "flax_model.msgpack"}) {
     Write(name, "");
     EXPECT_THAT(Error(), HasSubstr(absl::StrCat(Path(name), " is a"))) << name;
     fs::remove(Path(name));

@@ -37,8 +37,8 @@ namespace weft {
 // A Weights is a list of named tensors. A copy of the list shares the tensors' bytes.
 class Weights {
  public:
-  // Reads a file of weights, or the weights of a folder: model.safetensors, the file of another container
-  // (weight_files.h) or the files that model.safetensors.index.json lists. Floating-point tensors become f32, exactly,
+  // Reads a file of weights, or the weights of a folder: model.safetensors, the files that its index lists, or those of
+  // another container, such as pytorch_model.bin (weight_files.h). Floating-point tensors become f32, exactly,
   // except f64, which is rounded.
   static absl::StatusOr<Weights> Read(const std::string& path);
   // The same, but tensors of bf16 and of block formats stay as they are in the file.

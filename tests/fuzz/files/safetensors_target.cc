@@ -1,29 +1,11 @@
 // Reads any bytes as a safetensors file.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
+#include "weft/tests/fuzz/files/memory_file.h"
 #include "weft/tests/fuzz/files/target.h"
 
 namespace weft {
 namespace {
-
-// A file in memory.
-class MemoryFile {
- public:
-  MemoryFile() : file_(memfd_create("weft", 0)), path_("/proc/self/fd/" + std::to_string(file_)) {
-    WEFT_CHECK(file_ >= 0);
-  }
-  const std::string& path() const { return path_; }
-  void Set(const uint8_t* data, size_t size) {
-    WEFT_CHECK(ftruncate(file_, 0) == 0 && pwrite(file_, data, size, 0) == static_cast<ssize_t>(size));
-  }
-
- private:
-  int file_;
-  std::string path_;
-};
 
 std::string File(const std::string& header, size_t bytes) {
   std::string file(8, '\0');

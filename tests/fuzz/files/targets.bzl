@@ -8,7 +8,10 @@ def fuzz_target(name, deps):
         name = name + "_target",
         testonly = True,
         srcs = [name + "_target.cc"],
-        hdrs = ["target.h"],
+        hdrs = [
+            "memory_file.h",
+            "target.h",
+        ],
         deps = deps + ["//third_party:abseil"],
     )
     weft_test(
