@@ -102,6 +102,15 @@ std::vector<fs::path> TemporaryFolders(const fs::path& out) {
   return folders;
 }
 
+std::vector<fs::path> FilesIn(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
+    if (entry.is_regular_file(error)) files.push_back(entry.path());
+  }
+  return files;
+}
+
 // Reports whether `out` has nothing except what conversions left that were killed.
 bool IsEmpty(const fs::path& out) {
   std::error_code error;
@@ -191,7 +200,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_RETURN_IF_ERROR(CheckFinite(options.model, WeightsOf(model)));
   WEFT_RETURN_IF_ERROR(CheckTokenizer(conversion.files_, model));
   WEFT_ASSIGN_OR_RETURN(conversion.format_, FormatToWrite(options.format, FamilyOf(model)));
-  if (!conversion.format_->is_own) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
+  if (!conversion.format_->keeps_dtypes) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
   WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json generation, GenerationConfigOf(options.model));
   WEFT_RETURN_IF_ERROR(NameEndTokens(options, model, &generation));
   if (!generation.empty()) conversion.generation_ = generation.dump(2);
@@ -199,9 +208,9 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
 }
 
 absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
-  for (const auto& [path, name] : files_) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-    const fs::path to = fs::path(folder) / name;
+  for (const TokenizerFile& file : files_) {
+    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadContents(file));
+    const fs::path to = fs::path(folder) / file.name;
     std::error_code error;
     fs::create_directories(to.parent_path(), error);
     if (error) return SystemStatus("create", to.parent_path().string(), error.value());
@@ -212,6 +221,11 @@ absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
   }
   // A format may read the files that are there and change the tokenizer's, so it is last.
   WEFT_RETURN_IF_ERROR(format_->write(model_, folder, options_.write));
+  for (const fs::path& file : format_->is_whole ? FilesIn(folder) : std::vector<fs::path>()) {
+    std::error_code error;
+    const bool own = absl::c_linear_search(format_->files, file.filename().string());
+    if (!own && !fs::remove(file, error)) return SystemStatus("remove", file.string(), error.value());
+  }
   if (options_.max_shard_size == 0) return absl::OkStatus();
   if (Exists(WeightsPath(folder))) return DivideWeights(folder, options_.max_shard_size);
   return InvalidArgument("max_shard_size is ", options_.max_shard_size, ", but the layout ", options_.format,
@@ -270,7 +284,7 @@ absl::Status ModelConversion::Write(absl::FunctionRef<void()> before_moves) cons
 }
 
 uint64_t ModelConversion::StoredBytes() const {
-  const absl::StatusOr<WeightFiles> files = FindWeightFiles(options_.out);
+  const absl::StatusOr<WeightFiles> files = FindWeightFiles(ModelFile(options_.out));
   uint64_t bytes = 0;
   std::error_code error;
   for (const auto& [path, names] : files.ok() ? files->tensors : WeightFiles().tensors) {

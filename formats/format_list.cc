@@ -27,17 +27,15 @@ absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) 
   return kFamilies;
 }
 
-// Returns the config.json of the folder `model`, or null if `model` is a file. If the folder has adapters without a
-// model, returns the keys of adapter_config.json that `Format` needs, with the path of the base model.
+// Returns the config.json of the folder `model`, or what the file `model` says in its place (ReadFileConfig). If the
+// folder has adapters without a model, returns the keys of adapter_config.json that `Format` needs, with the path of
+// the base model.
 absl::StatusOr<Json> ReadConfigOf(const std::string& model) {
-  const std::string path = ParseRunPath(model).folder;
+  const std::string path = ModelFile(ParseRunPath(model).folder);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (!std::filesystem::exists(status)) return SystemStatus("find", path, error ? error.value() : ENOENT);
-  if (!std::filesystem::is_directory(status)) {
-    WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
-    return Json();
-  }
+  if (!std::filesystem::is_directory(status)) return ReadFileConfig(path);
   if (IsAdapter(path)) {
     WEFT_ASSIGN_OR_RETURN(const AdapterConfig adapter, ReadAdapterConfig(path));
     return Json{{"peft_type", "LORA"}, {"base_model_name_or_path", adapter.base}};
@@ -79,8 +77,8 @@ constexpr Format kHuggingFaceFormat = {
 namespace {
 
 // A model has the first of these formats that recognizes it.
-constexpr const Format* kFormats[] = {&kRunFormat,     &kWeftFormat,    &kPeftFormat,       &kHuggingFaceFormat,
-                                      &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
+constexpr const Format* kFormats[] = {&kRunFormat,         &kWeftFormat,    &kPeftFormat,    &kGgufFormat,
+                                      &kHuggingFaceFormat, &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
 
 absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& config) {
   std::string marks;
@@ -143,7 +141,7 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadMode
     WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FamilyIn(path, *format, config));
     if (family != options.family) return InvalidArgument(path, ": the model is not ", options.family->name);
   }
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(path, config));
+  WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(ModelFile(path), config));
   if (!options.ignore_extra_tensors) WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
   return model;
 }

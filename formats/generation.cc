@@ -84,15 +84,15 @@ absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
   const std::string folder = BaseOf(model), path = absl::StrCat(folder, "/", kGenerationConfig);
   std::error_code error;
   std::vector<Source> sources;
-  if (!fs::is_directory(folder, error)) return sources;
+  const bool is_folder = fs::is_directory(folder, error);
   const bool exists = fs::exists(path, error);
   if (exists) {
     WEFT_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path));
     sources.push_back({path, std::move(json)});
   }
-  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
+  WEFT_ASSIGN_OR_RETURN(const Json config, is_folder ? ReadConfig(folder) : ReadFileConfig(folder));
   if (FindModelType(config) == nullptr) return sources;
-  Source rest = {.path = ConfigPath(folder)};
+  Source rest = {.path = is_folder ? ConfigPath(folder) : folder};
   for (const char* const key : kGenerationKeys) {
     const bool special = absl::EndsWith(key, "_token_id") && !absl::StartsWith(key, "forced_") &&
                          key != absl::string_view("eos_token_id");
@@ -204,7 +204,7 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& mod
       settings.given.push_back({fs::path(path).filename().string(), key, JsonLine(value)});
     }
   }
-  if (settings.end.empty() && (sources.empty() || sources[0].path == ConfigPath(BaseOf(model)))) {
+  if (settings.end.empty() && (sources.empty() || fs::path(sources[0].path).filename() != kGenerationConfig)) {
     const SpecialTokens& special = tokenizer.special_tokens();
     if (special.end.has_value()) settings.end.push_back(*special.end);
     // A model without such files may separate texts with a begin token.

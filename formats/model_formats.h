@@ -91,6 +91,8 @@ struct Format {
   absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
   bool is_own = false;                        // true: only Weft reads the format, so weft export does not offer it
+  bool keeps_dtypes = false;  // true: `write` takes weights of bf16 and of block formats; false: all must be f32
+  bool is_whole = false;      // true: the files hold the tokenizer and the settings of generation, too
 };
 
 absl::Span<const ModelFamily* const> ModelFamilies();

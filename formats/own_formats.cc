@@ -129,14 +129,15 @@ absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSp
 
 absl::Status Write(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const Json described, FamilyOf(model).to_run(model));
-  Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(options.weights))}};
+  const DType dtype = options.weights.value_or(kF32);
+  Json config = {{kMark, kName}, {kVersionKey, kVersion}, {"weights", std::string(Name(dtype))}};
   config.update(described);
   const Weights& weights = WeightsOf(model);
   // When the configuration is read, it must give a model with the same parameters.
   WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
   const std::vector<ParameterSpec> specs = ParametersOf(same);
   WEFT_RETURN_IF_ERROR(Parameters::Check("the model", weights.tensors(), specs));
-  WEFT_RETURN_IF_ERROR(WriteWeights(WeightsPath(folder), specs, weights, options.weights));
+  WEFT_RETURN_IF_ERROR(WriteWeights(WeightsPath(folder), specs, weights, dtype));
   return WriteJson(ConfigPath(folder), config);
 }
 
@@ -159,6 +160,7 @@ constexpr Format kWeftFormat = {
     .write = Write,
     .files = kFolderFiles,
     .is_own = true,
+    .keeps_dtypes = true,
 };
 
 }  // namespace weft

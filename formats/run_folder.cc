@@ -21,6 +21,7 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/core/gguf.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/adapters.h"
 
@@ -35,15 +36,25 @@ RunPath ParseRunPath(const std::string& path) {
   return {std::move(folder), path.substr(at + 1)};
 }
 
+std::string ModelFile(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> files;
+  if (!fs::is_directory(path, error) || Exists(path + "/config.json")) return path;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == kGgufEnding) files.push_back(entry.path().string());
+  }
+  return files.size() == 1 ? files[0] : path;
+}
+
 std::string BaseOf(const std::string& model) {
   const absl::StatusOr<AdapterConfig> config = IsAdapter(model) ? ReadAdapterConfig(model) : AdapterConfig{model};
-  return ParseRunPath(config.ok() ? config->base : model).folder;
+  return ModelFile(ParseRunPath(config.ok() ? config->base : model).folder);
 }
 
 std::string TokenizerOf(const std::string& model) {
   const fs::path base = BaseOf(model), folder = base.parent_path(), own = folder / "tokenizer.bin";
   std::error_code error;
-  if (!fs::is_regular_file(base, error)) return base.string();
+  if (!fs::is_regular_file(base, error) || base.extension() == kGgufEnding) return base.string();
   return Exists(own.string()) ? own.string() : folder.empty() ? "." : folder.string();
 }
 

@@ -37,11 +37,14 @@ struct RunPath {
 // Divides "FOLDER@WEIGHTS" at the last '@'. If `path` exists, FOLDER has no config.json, or WEIGHTS is empty, the whole
 // path is the folder.
 RunPath ParseRunPath(const std::string& path);
+// Returns the file that is the model, if `path` is a folder without a config.json that has just one file with a model
+// and its tokenizer (GGUF). Otherwise returns `path`.
+std::string ModelFile(const std::string& path);
 // Returns the path of the base model, which has the tokenizer, if `model` is a folder of an adapter (adapters.h).
 // Otherwise, or if the adapter can't be read, returns `model`. The result has no "@WEIGHTS".
 std::string BaseOf(const std::string& model);
-// Returns the file or folder from which `model`'s own tokenizer is loaded: BaseOf(model) or, if that is a file,
-// tokenizer.bin beside it. If there is no such file, returns the folder that contains the model's file.
+// Returns the file or folder from which `model`'s own tokenizer is loaded: BaseOf(model) or, if that is a file without
+// a tokenizer, tokenizer.bin beside it. If there is no such file, returns the folder that contains the model's file.
 std::string TokenizerOf(const std::string& model);
 
 // Reports whether `config` is the config.json of a training run of kind `name`: its key "command" is "train NAME".

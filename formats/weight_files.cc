@@ -46,18 +46,13 @@ bool HasEnding(const Container& container, absl::string_view name) {
 }
 
 absl::Status ForeignError(const fs::path& path, const Container& container) {
-  return InvalidArgument(path.string(), " is ", container.what, ", which is not read. ", container.advice);
+  return InvalidArgument(path.string(), " is ", container.what,
+                         container.config == nullptr ? ", which is not read. " : ", which is a model by itself. ",
+                         container.advice);
 }
 
 }  // namespace
 
-constexpr Container kGguf = {
-    .what = "a GGUF file",
-    .beginnings = {"GGUF"},
-    .endings = {".gguf"},
-    .advice =
-        "In Python, AutoModelForCausalLM.from_pretrained(FOLDER, gguf_file=FILE).save_pretrained(OUT) of the package "
-        "transformers writes model.safetensors"};
 constexpr Container kOnnx = {.what = "an ONNX file",
                              .beginnings = {"\x08?\x12"},
                              .endings = {".onnx"},
@@ -85,25 +80,47 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
 // A file is of the first of these kinds that recognises it. A folder's weights are of the first kind that is there.
 constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kSafetensors, &kPyTorch, &kTensorFlow, &kFlax};
 
+namespace {
+
+// Returns the container of a file by the file's first bytes or, for a model by itself, by its name. Returns null if
+// there is none.
+const Container* ContainerOf(const std::string& path) {
+  const absl::StatusOr<RandomAccessFile> file = RandomAccessFile::Open(path);
+  std::string bytes(16, '\0');
+  if (!file.ok() || !file->Read(0, bytes.size(), bytes.data()).ok()) bytes.clear();
+  for (const Container* const container : kContainers) {
+    if (absl::c_any_of(container->beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
+      return container;
+    }
+  }
+  for (const Container* const container : kContainers) {
+    if (container->config != nullptr && HasEnding(*container, path)) return container;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<nlohmann::ordered_json> ReadFileConfig(const std::string& path) {
+  const Container* const container = ContainerOf(path);
+  if (container == nullptr) return nlohmann::ordered_json();
+  if (container->config == nullptr) return ForeignError(path, *container);
+  return container->config(path);
+}
+
 absl::Status CheckNotForeign(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
-    const absl::StatusOr<RandomAccessFile> file = RandomAccessFile::Open(path);
-    std::string bytes(16, '\0');
-    if (!file.ok() || !file->Read(0, bytes.size(), bytes.data()).ok()) return absl::OkStatus();
-    for (const Container* const container : kContainers) {
-      if (absl::c_any_of(container->beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
-        return ForeignError(path, *container);
-      }
-    }
-    return absl::OkStatus();
+    const Container* const container = ContainerOf(path);
+    return container == nullptr ? absl::OkStatus() : ForeignError(path, *container);
   }
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) files.push_back(entry.path());
   absl::c_sort(files);
   for (const Container* const container : kContainers) {
     for (const fs::path& file : files) {
-      if (container->open == nullptr && HasEnding(*container, file.filename().string())) {
+      if ((container->open == nullptr || container->config != nullptr) &&
+          HasEnding(*container, file.filename().string())) {
         return ForeignError(file, *container);
       }
     }
@@ -148,9 +165,9 @@ absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
   for (const Container* const container : kContainers) {
     if (container->open == nullptr) continue;
     const std::string single = absl::StrCat(path, "/", container->weights_file);
-    if (Exists(single)) return WeightFiles{single, {{single, {}}}};
+    if (!container->weights_file.empty() && Exists(single)) return WeightFiles{single, {{single, {}}}};
     const std::string index = absl::StrCat(single, kIndexEnding);
-    if (Exists(index)) return ReadIndex(path, index, *container);
+    if (!container->weights_file.empty() && Exists(index)) return ReadIndex(path, index, *container);
   }
   WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
   return SystemStatus("open", WeightsPath(path), ENOENT);

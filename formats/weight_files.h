@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,11 +42,16 @@ struct Container {
   std::array<absl::string_view, 5> endings;     // of the names of files in a model's folder
   // Says what to do with a file that is not read, or that can't be a model by itself.
   absl::string_view advice;
-  // The file that holds a model's weights in its folder, and the function that opens such files. Empty and null if the
-  // container is not read.
+  // The file that holds a model's weights in its folder, or empty; and the function that opens such files, or null if
+  // the container is not read.
   absl::string_view weights_file;
   absl::StatusOr<TensorFile> (*open)(const std::string& path, WantedChecksum checksum);
+  // Returns what such a file says of its model, in the keys of config.json. Null if such files hold weights only.
+  absl::StatusOr<nlohmann::ordered_json> (*config)(const std::string& path);
 };
+// Returns what the file of a model says of it (Container::config). Returns null for a file of no container, such as one
+// of llama2.c, and the error of CheckNotForeign for a file that is no model by itself.
+absl::StatusOr<nlohmann::ordered_json> ReadFileConfig(const std::string& path);
 // Opens a file of weights by the container that its name ends with or, if there is none, as safetensors.
 absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksum checksum);
 

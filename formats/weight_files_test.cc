@@ -115,8 +115,7 @@ TEST_F(WeightFilesTest, AnIndexMustFitItsFiles) {
 }
 
 TEST_F(WeightFilesTest, FilesOfOtherProgramsAreNamed) {
-  for (const auto& [bytes, what] : {std::pair{absl::string_view("GGUF\x03\0\0\0"), "a GGUF file"},
-                                    {"\x08\x08\x12\x07pytorch", "an ONNX file"},
+  for (const auto& [bytes, what] : {std::pair{absl::string_view("\x08\x08\x12\x07pytorch"), "an ONNX file"},
                                     {"PK\x03\x04", "a PyTorch file"},
                                     {"\x80\x02\x8a\x0al\xfc\x9c", "a PyTorch file"},
                                     {"\x89HDF\r\n\x1a\n", "a file of TensorFlow"}}) {
@@ -134,7 +133,9 @@ TEST_F(WeightFilesTest, FilesOfOtherProgramsAreNamed) {
   }
   fs::remove(Path("config.json"));
   Write("model.gguf", "");
-  EXPECT_THAT(Error(), HasSubstr("is a GGUF file, which is not read. In Python, AutoModelForCausalLM"));
+  EXPECT_THAT(Error(), HasSubstr("model.gguf is no valid GGUF file: the file ends at byte 0"));
+  Write("other.gguf", "");
+  EXPECT_THAT(Error(), HasSubstr("model.gguf is a GGUF file, which is a model by itself. Wanted this file"));
 }
 
 TEST_F(WeightFilesTest, ATensorOfAnyTypeMayBeLeftOut) {

@@ -224,15 +224,6 @@ bool Weights::Has(absl::string_view prefix) const {
   return absl::c_any_of(tensors_, [&](const NamedTensor& named) { return absl::StartsWith(named.name, prefix); });
 }
 
-DType Weights::dtype() const {
-  DType least = kF32;
-  for (const auto& [name, tensor] : tensors_) {
-    const DType dtype = tensor.type.dtype;
-    if (IsWeightFormat(dtype) && BytesOfElement(dtype) < BytesOfElement(least)) least = dtype;
-  }
-  return least;
-}
-
 absl::Status Weights::ConvertToF32() {
   for (auto& [name, tensor] : tensors_) {
     if (tensor.type.dtype == kF32 || !IsWeightFormat(tensor.type.dtype)) continue;

@@ -62,8 +62,6 @@ class Weights {
   const Tensor* Find(absl::string_view name) const;
   // Reports whether the name of any tensor begins with `prefix`.
   bool Has(absl::string_view prefix) const;
-  // Returns the least precise of f32, bf16 and the block formats that a tensor has.
-  DType dtype() const;
   // Makes tensors of bf16 and of block formats f32. Returns ResourceExhausted if there is no memory.
   absl::Status ConvertToF32();
   // Adds a tensor of zeros.
@@ -169,8 +167,9 @@ struct ReadModelOptions {
   // If set, a model of another family is an error, which is found before the weights are read.
   const ModelFamily* family = nullptr;
 };
-// Reads a model in any format of model_formats.h. `path` is a file of llama2.c (a header of 7 numbers, or of 256 bytes
-// in version 1, then the weights in f32), or a folder with the config.json of a training run, of weft quantize, or
+// Reads a model in any format of model_formats.h. `path` is a file of GGUF, or a folder with
+// one and no config.json, a file of llama2.c (a header of 7 numbers, or of 256 bytes in version 1, then the weights in
+// f32), or a folder with the config.json of a training run, of weft quantize, or
 // of one of these programs:
 //
 // - Hugging Face's transformers (ReadHuggingFace).
@@ -202,7 +201,9 @@ absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
 }
 
 struct WriteModelOptions {
-  DType weights = kF32;     // in the format weft: the dtype of the weights that may have fewer bytes than f32
+  // In the formats weft and gguf: the dtype of the weights that may have fewer bytes than f32. Unset: weights keep the
+  // dtypes that they have.
+  std::optional<DType> weights;
   int llama2c_version = 0;  // version of a llama2.c file: 0 or 1
   // In the format huggingface, a Transformer that no class of Hugging Face has is an error (true), or is written with
   // this project's own model_type "transformer" (false).
@@ -227,6 +228,7 @@ struct WriteModelOptions {
 // nanogpt: nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false
 // and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
 // llama2.c: a checkpoint of llama2.c as one file, model.bin.
+// gguf: model.gguf, with the tokenizer.json and the generation_config.json of `folder` in it. GPT-2 and Llama only.
 // ctranslate2: the files that the program CTranslate2 opens: model.bin, config.json and, if `folder` has a tokenizer
 // whose file spells its tokens, a vocabulary. A model as OpenNMT trains them also gets a model.safetensors.
 absl::Status WriteModel(const std::string& folder, const PublishedModel& model,

@@ -26,7 +26,8 @@ namespace {
 
 struct ConvertFlags {
   ConvertOptions options;
-  int64_t file_version = 0;  // of weft export
+  std::optional<DType> weights;  // of weft export
+  int64_t file_version = 0;      // of weft export
   GivenFlags given;
 };
 
@@ -63,8 +64,10 @@ Hyperparameters ConvertRows(Hyperparameter model, ConvertOptions* options) {
 Hyperparameters ImportTable(ConvertFlags* flags) {
   ConvertOptions& options = flags->options;
   return ConvertRows(
-      ModelRow("a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of llama2.c, or a run's folder",
-               &options.model, ""),
+      ModelRow(
+          "a folder of Hugging Face, nanoGPT, CTranslate2 or weft quantize, a file of GGUF or llama2.c, or a run's "
+          "folder",
+          &options.model, ""),
       &options);
 }
 
@@ -80,6 +83,11 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
   Hyperparameters table = ImportTable(flags);
   table[1].help = "the folder to write: the model and the tokenizer's files";
   table.push_back({"layout", "the format to write", &flags->options.format, {.choices = FormatsToWrite()}});
+  Hyperparameter weights = WeightsRow(&flags->weights);
+  weights.help = "format of the matrices of model.gguf; without this flag, that of the model";
+  weights.rules.group = "";
+  weights.rules.needs = "layout=gguf";
+  table.push_back(weights);
   table.push_back({"file-version",
                    "version of llama2.c's model.bin: 0 is the legacy format, 1 has a header",
                    &flags->file_version,
@@ -117,7 +125,9 @@ absl::StatusOr<ModelConversion> WriteConverted(const ConvertOptions& options) {
 // `published`: whether a model that no class of Hugging Face has is an error.
 absl::Status Convert(ConvertFlags flags, bool published) {
   ConvertOptions& options = flags.options;
-  options.write = {.llama2c_version = static_cast<int>(flags.file_version), .published_classes_only = published};
+  options.write = {.weights = flags.weights,
+                   .llama2c_version = static_cast<int>(flags.file_version),
+                   .published_classes_only = published};
   WEFT_ASSIGN_OR_RETURN(const ModelConversion conversion, WriteConverted(options));
   std::printf("%s: %lld numbers%s\n", Printable(options.out).c_str(), static_cast<long long>(conversion.CountWeights()),
               conversion.has_tokenizer() ? "" : ", and no tokenizer, as none lies beside the model");
@@ -164,15 +174,17 @@ Command ImportCommand(CLI::App* weft, const std::string& name) {
 }
 
 Command ExportCommand(CLI::App* weft, const std::string& name) {
-  return MakeCommand(weft, name,
-                     {"Writes a model in the format of another program.",
-                      "writes a model in the format of another program",
-                      {{"Writes a run's model for the package transformers.",
-                        "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
-                       {"Writes the mean of its checkpoints.",
-                        "weft export --model=runs/gpt-1@mean --out=mean --layout=huggingface"}}},
-                     std::make_shared<ConvertFlags>(), ExportTable,
-                     [](const ConvertFlags& flags) { return Convert(flags, /*published=*/true); });
+  return MakeCommand(
+      weft, name,
+      {"Writes a model in the format of another program.",
+       "writes a model in the format of another program",
+       {{"Writes a run's model for the package transformers.",
+         "weft export --model=runs/gpt-1 --out=gpt --layout=huggingface"},
+        {"Writes the mean of its checkpoints.", "weft export --model=runs/gpt-1@mean --out=mean --layout=huggingface"},
+        {"Writes one file for llama.cpp, in about a quarter of the bytes.",
+         "weft export --model=gpt --out=gpt-gguf --layout=gguf --weights=q8_0"}}},
+      std::make_shared<ConvertFlags>(), ExportTable,
+      [](const ConvertFlags& flags) { return Convert(flags, /*published=*/true); });
 }
 
 Command QuantizeCommand(CLI::App* weft, const std::string& name) {

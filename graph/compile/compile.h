@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -76,6 +78,9 @@ struct CompileOptions {
   // If set, changes the program after all passes that choose ops. It may add messages, and must keep the program
   // correct: `roots` has the fetched values, then the updates. distributed/weight_gathers.h has such a function.
   std::function<absl::Status(Program* program, std::vector<ValueId>* roots)> distribute = {};
+  // By name, the dtypes in which these weights are stored in place of `weights`, whatever ParameterSpec::least says. So
+  // weights of different formats stay as a file has them.
+  std::map<std::string, DType> stored;
 };
 
 // Compiles the tape's program to a graph that computes `fetch`, makes `update`, and does nothing else. If the tape has

@@ -30,7 +30,7 @@ struct BertEncoder::Bucket : EvalGraph {
 
 BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
     : options_(options),
-      runtime_(options.runtime.For(bert.model.weights.dtype())),
+      runtime_(options.runtime),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
       before_(TokensAround(*tokenizer_).first.size()),

@@ -205,8 +205,7 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
   WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path, vit.config));
   auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, scale, options.batch));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit.weights, &classifier->parameters_));
-  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}}, options.For(vit.weights.dtype()),
-                                                  &classifier->parameters_));
+  WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}}, options, &classifier->parameters_));
   return classifier;
 }
 

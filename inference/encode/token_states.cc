@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
                                                              const BertEncoderOptions& options) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
   WEFT_RETURN_IF_ERROR(CheckGuessesMasked(bert));
-  const RuntimeOptions runtime = options.runtime.For(bert.model.weights.dtype());
+  const RuntimeOptions runtime = options.runtime;
   auto filler = std::unique_ptr<MaskFiller>(new MaskFiller(top_k, *bert.tokenizer->special_tokens().mask));
   const BertConfig& config = bert.model.config;
   filler->hidden_ = filler->head_.tape.Input("hidden", {kF32, {1, config.width}});

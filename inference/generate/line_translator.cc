@@ -68,8 +68,8 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTra
   auto translator = std::unique_ptr<LineTranslator>(new LineTranslator(options, std::move(opened)));
   const PublishedTransformer& model = translator->opened_.model;
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(translator->opened_.path, model.weights, &translator->parameters_));
-  WEFT_ASSIGN_OR_RETURN(translator->translator_, Translator::Create(model.config, &translator->parameters_,
-                                                                    options.runtime.For(model.weights.dtype())));
+  WEFT_ASSIGN_OR_RETURN(translator->translator_,
+                        Translator::Create(model.config, &translator->parameters_, options.runtime));
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.search).status());  // checks the options
   if (!options.shortlist.empty()) {

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt g
   const GptConfig& config = opened.model.config;
   const int64_t beam = options.search.beam;
   const GeneratorOptions how = {
-      .runtime = options.runtime.For(opened.model.weights.dtype()),
+      .runtime = options.runtime,
       .pages = beam > 0 ? config.context + beam * std::min(generate.length, config.context) : 0,
       .keep = true,
       .search = options.search};
@@ -71,8 +71,7 @@ absl::Status TextGenerator::OpenDraft() {
   WEFT_ASSIGN_OR_RETURN(const OpenedGpt draft, Annotate(OpenGpt(path, options_.tokenizer), "draft-model"));
   WEFT_RETURN_IF_ERROR(CheckSameTokens(*gpt_.tokenizer, *draft.tokenizer, path));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, draft.model.weights, &draft_parameters_));
-  WEFT_ASSIGN_OR_RETURN(draft_, ModelDraft::Create(draft.model.config, &draft_parameters_,
-                                                   options_.runtime.For(draft.model.weights.dtype())));
+  WEFT_ASSIGN_OR_RETURN(draft_, ModelDraft::Create(draft.model.config, &draft_parameters_, options_.runtime));
   options_.generate.drafter = draft_.get();
   if (options_.generate.draft == 0) options_.generate.draft = kDefaultDraft;
   return absl::OkStatus();

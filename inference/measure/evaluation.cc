@@ -177,7 +177,7 @@ absl::StatusOr<LanguageModelScore> EvaluateGpt(const OpenedGpt& gpt, absl::Span<
   const Var targets = graph.tape.Input("targets", windows, {.below = config.vocabulary, .ignored = kIgnoredTarget});
   const Var loss = CrossEntropy(Gpt(config).Logits(tokens), targets);
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights("the model", gpt.model.weights, &parameters));
-  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss}}, runtime.For(gpt.model.weights.dtype()), &parameters));
+  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss}}, runtime, &parameters));
 
   double sum = 0;
   const auto size = static_cast<size_t>(rows * length);
@@ -248,7 +248,7 @@ absl::StatusOr<ClassScore> EvaluateMaskedTokens(const OpenedBert& bert, absl::Sp
   const Var logits = model.MaskedTokens(Embedding(hidden, positions));  // [B·M, V]
   const Var loss = CrossEntropy(logits, targets), correct = CountCorrect(logits, targets);
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(bert.path, bert.model.weights, &parameters));
-  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss, correct}}, runtime.For(bert.model.weights.dtype()), &parameters));
+  WEFT_RETURN_IF_ERROR(graph.Compile({.fetch = {loss, correct}}, runtime, &parameters));
 
   ClassScore score;
   MaskingOptions masking = {.mask = *tokenizer.special_tokens().mask, .vocabulary = config.vocabulary};

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/core/block_formats.h"
 
 namespace weft {
 namespace {
@@ -55,6 +56,11 @@ absl::Status EvalGraph::Compile(CompileOptions options, const RuntimeOptions& ru
   options_ = std::move(options);
   options_.mode = kEval;
   options_.weights = runtime.weights.value_or(kF32);
+  for (const ParameterSpec& spec : tape.program().parameters) {
+    if (runtime.weights.has_value()) break;
+    const absl::StatusOr<Tensor> given = parameters->Find(spec.name);
+    if (given.ok() && IsWeightFormat(given->type.dtype)) options_.stored[spec.name] = given->type.dtype;
+  }
   parameters_ = parameters;
   WEFT_ASSIGN_OR_RETURN(Graph graph, weft::Compile(tape, options_));
   runner_.emplace(std::move(graph), parameters, RunnerOptions{.threads = static_cast<int>(runtime.threads)});

@@ -37,12 +37,9 @@ namespace weft {
 struct RuntimeOptions {
   int64_t batch = 32;   // maximum number of texts, lines, pictures or windows in one execution
   int64_t threads = 0;  // 0: one for each core
-  // The dtype in which weights are held (CompileOptions::weights). Unset: that of the model's file. Weights that come
-  // from no file are then held in f32.
+  // The dtype in which weights are held (CompileOptions::weights). Unset: that which each weight has in the model's
+  // file. Weights that come from no file are then held in f32.
   std::optional<DType> weights = std::nullopt;
-
-  // Returns these options for a model whose file has weights of `dtype`.
-  RuntimeOptions For(DType dtype) const { return {batch, threads, weights.value_or(dtype)}; }
 };
 
 // Returns InvalidArgument, such as "WHOSE has no tokens", unless `tokens` has 1 to `context` elements, and all are from
@@ -58,8 +55,9 @@ absl::Status FitContext(size_t special, int64_t context, bool truncate, std::vec
 // +infinity.
 class EvalGraph {
  public:
-  // Compiles the tape with `options`, the mode kEval and the weights of `runtime`. Adds the graph's missing weights and
-  // states to `parameters`, which must outlive the graph.
+  // Compiles the tape with `options`, the mode kEval and the weights of `runtime`, or else the dtypes of the weights
+  // that `parameters` has or was given (Parameters::Provide). Adds the graph's missing weights and states to
+  // `parameters`, which must outlive the graph.
   absl::Status Compile(CompileOptions options, const RuntimeOptions& runtime, Parameters* parameters);
 
   // Runs the graph, as Runner::Run does. Returns FailedPrecondition if a fetched value of f32 is NaN or infinity,

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 // A folder is searched for these kinds in this order.
 constexpr const TokenizerKind* kKinds[] = {
     &kTokenizerJson,  &kGpt2Files,        &kByteLevelBpeFiles,  &kMarianFiles,
-    &kBertVocabulary, &kLlama2cTokenizer, &kSentencePieceModel,
+    &kBertVocabulary, &kLlama2cTokenizer, &kSentencePieceModel, &kGgufTokenizer,
 };
 
 // Returns the kind of the file called `name`, or null.
@@ -56,7 +56,8 @@ std::vector<std::string> SearchedNames() {
   return names;
 }
 
-// Returns `path` if it is a file. If it is a folder, returns the first file of SearchedNames() that the folder has.
+// Returns `path` if it is a file. If it is a folder, returns the first file of SearchedNames() that the folder has, or
+// the only model with a tokenizer.
 absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -65,6 +66,12 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
   for (const std::string& name : SearchedNames()) {
     if (fs::exists(fs::path(path) / name, error)) return fs::path(path) / name;
   }
+  std::vector<fs::path> models;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    const TokenizerKind* const kind = FindKind(entry.path().filename().string());
+    if (kind != nullptr && kind->files != nullptr) models.push_back(entry.path());
+  }
+  if (models.size() == 1) return models[0];
   return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
 }
 
@@ -140,14 +147,25 @@ absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& pat
   WEFT_ASSIGN_OR_RETURN(const fs::path file, FindFile(path));
   const TokenizerKind* const kind = FindKind(file.filename().string());
   if (kind == nullptr) return {{{file.string(), "tokenizer" + file.extension().string()}}};
+  if (kind->files != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> contents, kind->files(file.string()));
+    std::vector<TokenizerFile> files;
+    for (const auto& [name, text] : contents) files.push_back({file.string(), name, text});
+    return files;
+  }
   return FilesOf(*kind, file);
+}
+
+absl::StatusOr<std::string> ReadContents(const TokenizerFile& file) {
+  if (file.contents.has_value()) return *file.contents;
+  return ReadFile(file.path);
 }
 
 absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenizerFile> files, TokenizerFiles(path));
   std::vector<NamedContents> read;
   for (const TokenizerFile& file : files) {
-    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadFile(file.path));
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadContents(file));
     read.push_back({file.name, std::move(contents)});
   }
   return read;

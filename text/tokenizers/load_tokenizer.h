@@ -11,6 +11,7 @@
 #define WEFT_TEXT_TOKENIZERS_LOAD_TOKENIZER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,13 @@ std::vector<std::string> TokenizerFileNames();
 // file and the location in it, if the file can't be used. Prints Tokenizer::note on stderr, once for each file.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
 
-// A file of a tokenizer. If it is copied to another folder as `name`, LoadTokenizer recognises the copy.
+// A file of a tokenizer. If ReadContents(file) is written to another folder as `name`, LoadTokenizer recognises it.
 struct TokenizerFile {
   std::string path, name;
+  // The contents, if the file at `path` is a model that holds a tokenizer, too.
+  std::optional<std::string> contents = std::nullopt;
 };
+absl::StatusOr<std::string> ReadContents(const TokenizerFile& file);
 
 // Returns the files that LoadTokenizer(path) reads.
 absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path);

@@ -9,10 +9,12 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
@@ -30,6 +32,9 @@ struct TokenizerKind {
   // Loads the tokenizer from `file`; `companion` is empty if there is none. `config`: tokenizer_config.json beside it,
   // or null. Errors name the file that is at fault; those about `config` name that.
   Loaded (*load)(const std::string& file, const std::string& companion, const nlohmann::json& config);
+  // Returns files that are the same tokenizer in a folder, without the model that `file` holds, too. Null: `file` has
+  // nothing but the tokenizer. A folder has such a file under any name with `extension`.
+  absl::StatusOr<std::vector<NamedContents>> (*files)(const std::string& file) = nullptr;
 };
 
 // Reads `file`, and calls `create` with its contents to make the tokenizer.

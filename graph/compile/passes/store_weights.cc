@@ -1,10 +1,10 @@
 // Stores weights in CompileOptions::weights, and gives products of few rows their own op.
 //
 // A tape records weights in f32. This pass changes the dtype of parameters, and replaces the ops that read them. The
-// pass stores a weight in the dtype that HeldDType gives for CompileOptions::weights, if all of its readers are
-// products and embeddings. The number of rows of a product has no influence on this choice, nor has the kind of the
-// readers. So graphs for prompts and for single tokens can share their parameters, and so can an encoder, which only
-// looks up a table, and a decoder, which also multiplies it.
+// pass stores a weight in the dtype that CompileOptions::stored or, with HeldDType, CompileOptions::weights gives, if
+// all of its readers are products and embeddings. The number of rows of a product has no influence on this choice, nor
+// has the kind of the readers. So graphs for prompts and for single tokens can share their parameters, and so can an
+// encoder, which only looks up a table, and a decoder, which also multiplies it.
 #include "weft/graph/compile/passes/passes.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/index/embedding.h"
@@ -32,15 +32,23 @@ bool FewRows(const Rewrite& rewrite, const Node& product) {
          program.value(product.inputs[0]).type.shape.rows() <= rewrite.options.few_rows;
 }
 
+// Returns the dtype in which a weight is stored.
+DType StoredDType(const Rewrite& rewrite, ParameterSpec spec) {
+  const auto found = rewrite.options.stored.find(spec.name);
+  if (found == rewrite.options.stored.end()) return HeldDType(spec, rewrite.options.weights);
+  spec.least = found->second;
+  return HeldDType(spec, found->second);
+}
+
 // Returns for each value whether it is a weight that is stored in another dtype.
 std::vector<bool> StoredWeights(const Rewrite& rewrite) {
   const Program& program = rewrite.program;
   std::vector<bool> stored(program.values.size(), false);
-  if (rewrite.options.weights == kF32) return stored;
+  if (rewrite.options.weights == kF32 && rewrite.options.stored.empty()) return stored;
   for (const Node& node : program.nodes) {
     if (node.op != &kParameterOp) continue;
     const ParameterSpec& spec = program.parameter(node);
-    stored[node.output(0)] = HeldDType(spec, rewrite.options.weights) != spec.type.dtype;
+    stored[node.output(0)] = StoredDType(rewrite, spec) != spec.type.dtype;
   }
   for (const Node& node : program.nodes) {
     const bool product = IsWeightProduct(program, node);
@@ -66,7 +74,7 @@ absl::Status StoreWeights(Rewrite& rewrite) {
     if (node.op == &kParameterOp && stored[node.output(0)]) {
       SourceAttrs attrs = node.attrs.as<SourceAttrs>();
       ParameterSpec& spec = program.parameters[attrs.index];
-      spec.type.dtype = HeldDType(spec, rewrite.options.weights);
+      spec.type.dtype = StoredDType(rewrite, spec);
       attrs.type.dtype = program.values[node.output(0)].type.dtype = spec.type.dtype;
       node.attrs = Attrs::Of(attrs);
     } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {

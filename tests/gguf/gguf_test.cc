@@ -1,0 +1,216 @@
+// Reads the files of draw.py, which llama.cpp's converter wrote of models of transformers, and compares their logits
+// and their tokens with what transformers and tokenizers gave.
+#include "weft/core/gguf.h"
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "weft/base/file.h"
+#include "weft/base/json.h"
+#include "weft/formats/convert.h"
+#include "weft/formats/generation.h"
+#include "weft/formats/weights.h"
+#include "weft/inference/runtime/runtime.h"
+#include "weft/text/data/gzip.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Logits : EvalGraph {
+  Var tokens, logits;
+};
+
+std::string PathOf(const std::string& name) { return absl::StrCat("tests/gguf/", name, ".gguf"); }
+
+// Returns the tensor called `name`, or an empty one.
+Tensor Find(const GgufFile& file, const std::string& name) {
+  for (const NamedTensor& each : file.tensors()) {
+    if (each.name == name) return each.tensor;
+  }
+  return {};
+}
+
+class GgufTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<std::string> text = ReadMaybeGzip("tests/gguf/expected.json.gz");
+    ASSERT_TRUE(text.ok()) << text.status();
+    expected_ = Json::parse(*text);
+  }
+
+  // Returns the logits of the last token, with the weights held as they are stored.
+  absl::StatusOr<std::vector<float>> LogitsOf(const std::string& path) {
+    const absl::StatusOr<PublishedGpt> gpt = ReadModelOf<PublishedGpt>(path);
+    if (!gpt.ok()) return gpt.status();
+    const std::vector<int32_t> ids = expected_["ids"];
+    Logits graph;
+    graph.tokens =
+        graph.tape.Input("tokens", {kI32, {1, static_cast<int64_t>(ids.size())}}, {.below = gpt->config.vocabulary});
+    graph.logits = Gpt(gpt->config).Logits(graph.tokens);
+    Parameters parameters({.draw = false});
+    if (absl::Status set = ProvideFiniteWeights(path, gpt->weights, &parameters); !set.ok()) return set;
+    if (absl::Status done = graph.Compile({.fetch = {graph.logits}}, {.threads = 1}, &parameters); !done.ok())
+      return done;
+    const absl::StatusOr<Outputs> out = graph.Run({{graph.tokens, ids}});
+    if (!out.ok()) return out.status();
+    const absl::Span<const float> all = (*out)[graph.logits].span<const float>();
+    return std::vector<float>(all.end() - gpt->config.vocabulary, all.end());
+  }
+
+  void ExpectLogits(const std::string& path, const std::string& name, double tolerance) {
+    const absl::StatusOr<std::vector<float>> got = LogitsOf(path);
+    ASSERT_TRUE(got.ok()) << path << ": " << got.status();
+    const std::vector<float> wanted = expected_[name]["logits"];
+    ASSERT_EQ(got->size(), wanted.size());
+    double largest = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) largest = std::max<double>(largest, std::abs((*got)[i] - wanted[i]));
+    EXPECT_LT(largest, tolerance) << path;
+  }
+
+  void ExpectTokens(const std::string& path, const std::string& name) {
+    const auto tokenizer = LoadTokenizer(path);
+    ASSERT_TRUE(tokenizer.ok()) << path << ": " << tokenizer.status();
+    for (const Json& row : expected_[name]["texts"]) {
+      const std::string text = row[0];
+      const absl::StatusOr<std::vector<int32_t>> ids = (*tokenizer)->Encode(text);
+      ASSERT_TRUE(ids.ok()) << ids.status();
+      EXPECT_EQ(*ids, row[1].get<std::vector<int32_t>>()) << name << ": " << text;
+    }
+  }
+
+  Json expected_;
+};
+
+// The tolerances are those of the formats of the weights; logits are of the order of 10.
+constexpr std::pair<const char*, double> kModels[] = {
+    {"gpt2", 1e-4}, {"llama", 1e-4}, {"llama_f16", 5e-3}, {"llama_q8_0", 0.5}};
+
+TEST_F(GgufTest, ModelsHaveTheLogitsOfTransformers) {
+  for (const auto& [name, tolerance] : kModels) ExpectLogits(PathOf(name), name, tolerance);
+}
+
+TEST_F(GgufTest, TokenizersGiveTheIdsOfTokenizers) {
+  for (const auto& [name, tolerance] : kModels) ExpectTokens(PathOf(name), name);
+}
+
+TEST_F(GgufTest, FileGivesSpecialTokens) {
+  const std::string path = PathOf("llama");
+  const auto tokenizer = LoadTokenizer(path);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const absl::StatusOr<GenerationSettings> settings = ReadGenerationSettings(path, **tokenizer, 301);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->end, std::vector<int32_t>{2});
+  EXPECT_EQ(settings->begin, 1);
+  EXPECT_EQ(settings->padding, 2);
+  EXPECT_EQ((*tokenizer)->special_tokens().unknown, 0);
+}
+
+// A model that is read and written again has the same tensors, bit by bit, and the same metadata.
+TEST_F(GgufTest, FilesAreWrittenAsTheyWereRead) {
+  for (const auto& [name, tolerance] : kModels) {
+    const std::string out = absl::StrCat(testing::TempDir(), "/written_", name);
+    const auto conversion = ModelConversion::Prepare({.model = PathOf(name), .out = out, .format = "gguf"});
+    ASSERT_TRUE(conversion.ok()) << conversion.status();
+    ASSERT_TRUE(conversion->Write().ok());
+    EXPECT_FALSE(Exists(out + "/tokenizer.json")) << "it is in the file";
+    ExpectLogits(out, name, tolerance);
+    ExpectTokens(out, name);
+    const absl::StatusOr<GgufFile> wanted = GgufFile::Open(PathOf(name)), got = GgufFile::Open(out + "/model.gguf");
+    ASSERT_TRUE(wanted.ok() && got.ok());
+    for (const auto& [key, value] : wanted->metadata().items()) {
+      if (absl::StartsWith(key, "general.")) continue;
+      EXPECT_EQ(got->metadata().value(key, nlohmann::ordered_json()), value) << name << ", " << key;
+    }
+    ASSERT_EQ(got->tensors().size(), wanted->tensors().size());
+    for (const auto& [tensor_name, tensor] : wanted->tensors()) {
+      const Tensor same = Find(*got, tensor_name);
+      ASSERT_EQ(same.type, tensor.type) << tensor_name;
+      EXPECT_EQ(std::memcmp(same.data, tensor.data, tensor.type.bytes()), 0) << tensor_name;
+    }
+  }
+}
+
+TEST_F(GgufTest, FilesBecomeFoldersOfHuggingFace) {
+  for (const auto& [name, tolerance] : kModels) {
+    const std::string out = absl::StrCat(testing::TempDir(), "/folder_", name);
+    const auto conversion = ModelConversion::Prepare({.model = PathOf(name), .out = out});
+    ASSERT_TRUE(conversion.ok()) << conversion.status();
+    ASSERT_TRUE(conversion->Write().ok());
+    ExpectLogits(out, name, tolerance);
+    ExpectTokens(out, name);
+    const absl::StatusOr<nlohmann::ordered_json> config = ReadJsonFile(out + "/tokenizer_config.json");
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_TRUE(config->value("chat_template", "").starts_with("{% for m in messages %}"));
+  }
+}
+
+TEST_F(GgufTest, OtherWeightsAreWrittenIfAskedFor) {
+  const std::string out = testing::TempDir() + "/q4_0";
+  ConvertOptions options = {.model = PathOf("llama_q8_0"), .out = out, .format = "gguf"};
+  options.write.weights = kQ4_0;
+  const auto conversion = ModelConversion::Prepare(options);
+  ASSERT_TRUE(conversion.ok()) << conversion.status();
+  ASSERT_TRUE(conversion->Write().ok());
+  const absl::StatusOr<GgufFile> file = GgufFile::Open(out + "/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const auto& [name, tensor] : file->tensors()) {
+    const DType wanted =
+        absl::StrContains(name, "norm") || absl::StrContains(name, "attn_k") || absl::StrContains(name, "attn_v") ? kF32
+        : absl::StrContains(name, "token_embd") ? kQ8_0
+                                                : kQ4_0;
+    EXPECT_EQ(tensor.type.dtype, wanted) << name;
+  }
+}
+
+// What changes a model and is not supported is refused, by its key.
+TEST_F(GgufTest, UnsupportedKeysAreRefusedByName) {
+  const absl::StatusOr<GgufFile> file = GgufFile::Open(PathOf("llama"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const struct {
+    const char* key;
+    nlohmann::ordered_json value;
+    const char* error;  // "": the key is harmless
+  } kRows[] = {
+      {"general.architecture", "falcon",
+       "general.architecture is \"falcon\", which is not supported; wanted gpt2, llama"},
+      {"general.type", "adapter", "general.type is \"adapter\""},
+      {"split.count", uint32_t{2}, "split.count is 2"},
+      {"llama.rope.scaling.type", "yarn", "rope.scaling.type is \"yarn\""},
+      {"llama.rope.scaling.type", "none", ""},
+      {"llama.rope.dimension_count", uint32_t{2}, "rope.dimension_count is 2"},
+      {"llama.attention.value_length", uint32_t{8}, "attention.value_length is 8"},
+      {"llama.attention.head_count", "many", "attention.head_count is \"many\""},
+      {"llama.attention.head_count", uint32_t{0}, "heads"},
+      {"llama.expert_count", uint32_t{8}, "expert_count is 8"},
+      {"llama.expert_count", uint32_t{0}, ""},
+      {"llama.block_count", uint32_t{3}, "missing 'model.layers.2"},
+      {"general.license", "mit", ""},
+      {"general.quantized_by", "me", ""},
+  };
+  for (const auto& [key, value, error] : kRows) {
+    nlohmann::ordered_json metadata = file->metadata();
+    metadata[key] = value;
+    std::vector<GgufWriter::NamedType> types;
+    for (const auto& [name, tensor] : file->tensors()) types.emplace_back(name, tensor.type);
+    const std::string path = testing::TempDir() + "/changed.gguf";
+    absl::StatusOr<GgufWriter> writer = GgufWriter::Create(path, metadata, types);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (const auto& [name, tensor] : file->tensors()) ASSERT_TRUE(writer->Add(tensor).ok());
+    ASSERT_TRUE(writer->Finish().ok());
+    const absl::Status status = ReadModel(path).status();
+    EXPECT_EQ(status.ok(), *error == '\0') << key << ": " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), error)) << key << ": " << status;
+  }
+}
+
+}  // namespace
+}  // namespace weft
