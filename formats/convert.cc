@@ -36,7 +36,7 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
 // Returns the names of files that belong to a tokenizer, beside the files that LoadTokenizer reads.
 std::set<std::string> TokenizerCompanions() {
-  std::set<std::string> names = {"added_tokens.json", "chat_template.jinja", "chat_template.json", "target.spm"};
+  std::set<std::string> names = {"added_tokens.json", "target.spm"};
   for (const char* const side : {"source", "target"}) {
     for (const std::string& name : TokenListNames(side)) names.insert(name);
   }
@@ -84,6 +84,10 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   }
   for (const std::string& name : CompanionNames(beside)) {
     if (folder) add(model, name);
+  }
+  const std::string& source = beside ? model : options.tokenizer;
+  for (const std::string& name : ChatTemplateFiles(source)) {
+    if (name != kChatTemplateFile) add(source, name);
   }
   return files;
 }
@@ -238,6 +242,7 @@ absl::Status ModelConversion::RemoveStale(const std::set<std::string>& written) 
   std::error_code error;
   std::set<std::string> stale = CompanionNames();
   stale.insert({kWeightIndex, kGenerationConfig});
+  for (const std::string& name : ChatTemplateFiles(options_.out)) stale.insert(name);
   for (const Format* const format : Formats()) stale.insert(format->files.begin(), format->files.end());
   for (const fs::directory_entry& entry : fs::directory_iterator(options_.out, error)) {
     if (IsWeightShard(entry.path().filename().string())) stale.insert(entry.path().filename().string());

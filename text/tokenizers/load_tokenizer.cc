@@ -77,9 +77,12 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
 
 // Files of transformers that say more of the tokenizer beside them, such as the roles of its tokens.
 constexpr const char* kSettings[] = {"tokenizer_config.json", "special_tokens_map.json"};
+// Those, and files with chat templates, whose names for other cases than the usual one are in a folder.
+constexpr const char* kBeside[] = {kSettings[0], kSettings[1], kChatTemplateFile, "chat_template.json"};
+constexpr char kMoreChatTemplates[] = "additional_chat_templates";
 
 // Returns the files of the tokenizer at `path`: its own file, the companion if its kind has one, and those of
-// kSettings.
+// kBeside.
 std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& path) {
   const fs::path folder = path.parent_path();
   std::vector<TokenizerFile> files = {{path.string(), kind.file}};
@@ -87,9 +90,9 @@ std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& pa
     files = {{(folder / kind.file).string(), kind.file}, {(folder / kind.companion).string(), kind.companion}};
   }
   std::error_code error;
-  for (const char* name : kSettings) {
-    const fs::path settings = folder / name;
-    if (kind.of_transformers && fs::exists(settings, error)) files.push_back({settings.string(), name});
+  for (const char* name : kBeside) {
+    const fs::path beside = folder / name;
+    if (kind.of_transformers && fs::is_regular_file(beside, error)) files.push_back({beside.string(), name});
   }
   return files;
 }
@@ -109,7 +112,20 @@ std::vector<std::string> TokenizerFileNames() {
   for (const TokenizerKind* const kind : kKinds) {
     if (kind->companion != nullptr) names.push_back(kind->companion);
   }
-  names.insert(names.end(), std::begin(kSettings), std::end(kSettings));
+  names.insert(names.end(), std::begin(kBeside), std::end(kBeside));
+  return names;
+}
+
+std::vector<std::string> ChatTemplateFiles(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  if (fs::is_regular_file(fs::path(folder) / kChatTemplateFile, error)) names.emplace_back(kChatTemplateFile);
+  for (fs::directory_iterator i(fs::path(folder) / kMoreChatTemplates, error), end; !error && i != end;
+       i.increment(error)) {
+    if (i->path().extension() != ".jinja" || !i->is_regular_file(error)) continue;
+    names.push_back(absl::StrCat(kMoreChatTemplates, "/", i->path().filename().string()));
+  }
+  std::sort(names.begin(), names.end());
   return names;
 }
 

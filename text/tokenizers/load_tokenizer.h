@@ -21,7 +21,8 @@
 
 namespace weft {
 
-// Returns the usual names of all files from which tokenizers are read, including second files such as vocab.json.
+// Returns the usual names of all files from which tokenizers are read, including second files such as vocab.json, and
+// those with chat templates, which belong to the tokenizer.
 std::vector<std::string> TokenizerFileNames();
 
 // Loads the tokenizer in `path`, a file or a folder. In a folder, takes the first kind of the table that has a file
@@ -37,13 +38,17 @@ struct TokenizerFile {
 };
 absl::StatusOr<std::string> ReadContents(const TokenizerFile& file);
 
-// Returns the files that LoadTokenizer(path) reads.
+// Returns the files that LoadTokenizer(path) reads, and the chat template beside them.
 absl::StatusOr<std::vector<TokenizerFile>> TokenizerFiles(const std::string& path);
 
 // A file by its name, without a folder.
 struct NamedContents {
   std::string name, contents;
 };
+
+inline constexpr char kChatTemplateFile[] = "chat_template.jinja";
+// Returns the paths in `folder` of the files that are chat templates (text/templates/chat_template.h).
+std::vector<std::string> ChatTemplateFiles(const std::string& folder);
 
 // Reads the files that LoadTokenizer(path) reads. Written to another folder, they are the same tokenizer.
 absl::StatusOr<std::vector<NamedContents>> ReadTokenizerFiles(const std::string& path);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/text/tokenizers/tokenizer.h"
@@ -20,6 +21,13 @@ namespace weft {
 // Reads a tokenizer.json. Returns InvalidArgument, with the location in the file ("model.merges: entry 7: ..."), if the
 // file is malformed or unsupported.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const nlohmann::json& json);
+
+// The keys with which tokenizer_config.json names the tokens of roles.
+inline constexpr std::pair<const char*, TokenRole> kTokenRoles[] = {
+    {"bos_token", &SpecialTokens::begin},    {"eos_token", &SpecialTokens::end},
+    {"pad_token", &SpecialTokens::padding},  {"unk_token", &SpecialTokens::unknown},
+    {"mask_token", &SpecialTokens::mask},    {"cls_token", &SpecialTokens::classification},
+    {"sep_token", &SpecialTokens::separator}};
 
 // Reads a token's text and flags. A text alone, as tokenizer_config.json has it, is a special token. Its id is -1 if
 // `entry` has none.

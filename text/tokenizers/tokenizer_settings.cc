@@ -13,12 +13,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::pair<const char*, TokenRole> kRoles[] = {
-    {"bos_token", &SpecialTokens::begin},    {"eos_token", &SpecialTokens::end},
-    {"pad_token", &SpecialTokens::padding},  {"unk_token", &SpecialTokens::unknown},
-    {"mask_token", &SpecialTokens::mask},    {"cls_token", &SpecialTokens::classification},
-    {"sep_token", &SpecialTokens::separator}};
-
 }  // namespace
 
 absl::StatusOr<AddedToken> ReadAddedToken(const Json& entry) {
@@ -62,7 +56,7 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const 
     }
     return nullptr;
   };
-  for (const auto& [key, role] : kRoles) {
+  for (const auto& [key, role] : kTokenRoles) {
     const Json* const value = find(key);
     if (value == nullptr) continue;
     std::optional<std::string> text;

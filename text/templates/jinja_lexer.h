@@ -1,0 +1,49 @@
+// JinjaTokens divides a Jinja template into tokens, with the settings of transformers: trim_blocks and lstrip_blocks.
+// So a tag such as {% if x %} that stands alone on a line leaves no empty line.
+//
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<JinjaToken> tokens, JinjaTokens("Hi {{ name }}!"));
+//   // kText "Hi ", kOutput, kName "name", kClose, kText "!", kEnd
+#ifndef WEFT_TEXT_TEMPLATES_JINJA_LEXER_H_
+#define WEFT_TEXT_TEMPLATES_JINJA_LEXER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace weft {
+
+struct JinjaToken {
+  enum Kind : uint8_t {
+    kText,    // outside of tags
+    kOutput,  // {{
+    kTag,     // {%
+    kClose,   // }} or %}
+    kName,
+    kString,  // `text` is its value
+    kInteger,
+    kFloat,
+    kOperator,
+    kEnd  // of the template
+  } kind;
+  std::string text;
+  int line;  // counted from 1
+};
+
+// Returns the tokens of `source`, of which the last one is kEnd. Returns InvalidArgument, with the line, if `source` is
+// not a template.
+absl::StatusOr<std::vector<JinjaToken>> JinjaTokens(absl::string_view source);
+
+// The white space of Python, which `-` in a tag removes.
+bool IsPythonSpace(int32_t code_point);
+// Returns `text` without leading or trailing characters: those of `characters`, or white space if it is null.
+absl::string_view PythonStrip(absl::string_view text, bool left, bool right,
+                              const absl::string_view* characters = nullptr);
+// Returns the lines of `text`, as str.splitlines does for ASCII's line ends.
+std::vector<std::string> PythonLines(absl::string_view text);
+
+}  // namespace weft
+
+#endif  // WEFT_TEXT_TEMPLATES_JINJA_LEXER_H_
