@@ -86,6 +86,7 @@ absl::Span<const OptionAliases> AllOptionAliases() {
       {"n-best", "nbest num-hypotheses num-return-sequences"},
       {"length-penalty", "lenpen"},
       {"scores", "return-scores"},
+      {"special-tokens", "parse-special"},
       {"truncate", "truncation"},
       {"quiet", "q"},
       {"verbose", "v"},

@@ -90,6 +90,36 @@ TEST_F(ChatTest, TheOldestTurnsAreForgottenButNotTheBeginning) {
   EXPECT_GT(first, 3);
 }
 
+// A model whose folder has a chat template reads the conversation in the template's form.
+TEST_F(ChatTest, AModelsTemplateGivesTheForm) {
+  Write("run/chat_template.jinja",
+        "{% for m in messages %}{% if m.role == 'system' and loop.index > 1 %}{{ raise_exception('order') }}{% endif %}"
+        "{% if 'two' in m.content and m.role == 'user' %}{{ raise_exception('no two') }}{% endif %}"
+        "line {{ m.role | first }} {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}line a {% endif %}");
+  const CommandResult result = Chat("one\nline\n/text\n", {"--system=be\\nne"});
+  ASSERT_TRUE(Works(result));
+  const std::vector<std::string> parts = absl::StrSplit(result.out, "line s be\nne\nline u one\nline a ");
+  ASSERT_EQ(parts.size(), 2) << result.out;
+  // An answer is what `weft generate` adds to the text of the template.
+  const std::string prompt = "line s be\nne\nline u one\nline a ";
+  const std::string generated =
+      Weft({"generate", "--model=run", "--length=12", "--prompt=" + prompt, "--truncate"}).out;
+  const std::string answer = generated.substr(prompt.size(), generated.size() - prompt.size() - 1);
+  EXPECT_TRUE(absl::StartsWith(parts[0], answer + "\n")) << generated << "\n" << result.out;
+  EXPECT_TRUE(absl::StartsWith(parts[1], answer + "\nline u line\nline a ")) << result.out;
+  // --turn and --beginning take the place of the template.
+  EXPECT_TRUE(absl::StrContains(Chat("a\n/text\n", {"--turn=\\none {} "}).out, "\none a "));
+  EXPECT_TRUE(absl::StrContains(Chat("a\n/text\n", {"--beginning=line"}).out, "\nline\na\n"));
+  EXPECT_TRUE(Fails(Chat("a\n", {"--beginning=a", "--system=b"}), 2, "--system and --beginning exclude each other"));
+  EXPECT_TRUE(Fails(Chat("one\ntwo\n"), 1, "line 2: run/chat_template.jinja: line 1: the template says: no two"));
+  // The oldest turns are forgotten, but not the message of the system.
+  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\n", {"--system=be"})));
+  Write("run/chat_template.jinja", "\n{% include 'x' %}");
+  EXPECT_TRUE(Fails(Chat("a\n"), 2, "run/chat_template.jinja: line 2: the tag 'include' is not supported here"));
+  std::filesystem::remove(Path("run/chat_template.jinja"));
+  EXPECT_TRUE(Fails(Chat("a\n", {"--system=b"}), 2, "--system: it needs a model with a chat template"));
+}
+
 // Types at a terminal: the file descriptor of its other end.
 class Terminal {
  public:

@@ -24,7 +24,7 @@ namespace {
 
 struct ChatFlags {
   std::string model, history;
-  std::string turn = "\\n{}\\n", beginning;
+  std::string turn = "\\n{}\\n", beginning, system;
   ChatOptions options = {
       .generator = {.generate = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 200}},
   };
@@ -41,13 +41,19 @@ Hyperparameters Table(ChatFlags* flags) {
           "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
           "llama2.c",
           &flags->model),
+      {"system",
+       "message of the system, with which a conversation begins, for a model with a chat template; \\n is a line break",
+       &flags->system,
+       {.group = "Text", .type = "TEXT"}},
       {"turn",
-       "the text that a turn adds: {} is the typed line and \\n a line break. An answer ends where the text before {} "
-       "occurs",
+       "the text that a turn adds, in place of the model's chat template: {} is the typed line and \\n a line break. "
+       "An "
+       "answer ends where the text before {} occurs",
        &flags->turn,
        {.group = "Text", .type = "TEXT"}},
       {"beginning",
-       "text before the first turn, such as an instruction; \\n is a line break",
+       "text before the first turn, such as an instruction; \\n is a line break. The conversation then has the form of "
+       "--turn, also if the model has a chat template",
        &flags->beginning,
        {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
       {"history",
@@ -90,7 +96,8 @@ absl::Status Take(absl::string_view line, Chat* chat) {
     return absl::OkStatus();
   }
   if (line == "/text") {
-    Write(chat->text() + "\n");
+    WEFT_ASSIGN_OR_RETURN(const std::string text, chat->text());
+    Write(text + "\n");
     return absl::OkStatus();
   }
   AnswerInterrupt::requested = 0;
@@ -118,7 +125,12 @@ absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
 
 absl::Status Talk(ChatFlags flags) {
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generator.generate.sampling));
-  flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
+  for (const char* other : {"turn", "beginning"}) {
+    if (!flags.given.contains("system") || !flags.given.contains(other)) continue;
+    return InvalidArgument("--system and --", other, " exclude each other");
+  }
+  if (flags.given.contains("turn")) flags.options.turn = absl::StrReplaceAll(flags.turn, {{"\\n", "\n"}});
+  flags.options.system = absl::StrReplaceAll(flags.system, {{"\\n", "\n"}});
   flags.options.beginning = absl::StrReplaceAll(flags.beginning, {{"\\n", "\n"}});
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt,
@@ -134,14 +146,16 @@ absl::Status Talk(ChatFlags flags) {
 }  // namespace
 
 Command ChatCommand(CLI::App* weft, const std::string& name) {
-  return MakeCommand(weft, name,
-                     {"Talks with a GPT: each typed line is added to a text, which the model continues. Without a "
-                      "terminal, the lines of standard input are answered.",
-                      "talks with a GPT",
-                      {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},
-                       {"Asks a model that has seen questions and answers.",
-                        "echo 'What is rain?' | weft chat --model=runs/gpt-1 --turn='\\nQuestion: {}\\nAnswer:'"}}},
-                     std::make_shared<ChatFlags>(), Table, Talk);
+  return MakeCommand(
+      weft, name,
+      {"Talks with a GPT. A model with a chat template reads the conversation in the template's form. For "
+       "any other model, or with --turn or --beginning, each typed line is added to a text, which the "
+       "model continues. Without a terminal, the lines of standard input are answered.",
+       "talks with a GPT",
+       {{"Talks with a run's model.", "echo 'In the beginning' | weft chat --model=runs/gpt-1"},
+        {"Asks a model that has seen questions and answers.",
+         "echo 'What is rain?' | weft chat --model=runs/gpt-1 --turn='\\nQuestion: {}\\nAnswer:'"}}},
+      std::make_shared<ChatFlags>(), Table, Talk);
 }
 
 }  // namespace weft

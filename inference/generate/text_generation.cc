@@ -2,10 +2,10 @@
 #include "weft/inference/generate/text_generation.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
@@ -113,29 +113,66 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
 }
 
 absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(OpenedGpt gpt, const ChatOptions& options) {
-  const size_t at = options.turn.find(kLine);
-  if (at == 0 || at == std::string::npos || at != options.turn.rfind(kLine)) {
-    return InvalidArgument("turn: '", options.turn, "' must have one {}, and a text before it");
-  }
   auto chat = std::unique_ptr<Chat>(new Chat(options));
+  std::optional<std::string>& turn = chat->options_.turn;
+  if (!turn.has_value() && options.beginning.empty()) {
+    WEFT_ASSIGN_OR_RETURN(chat->template_, ReadChatTemplate(gpt.tokenizer_path, *gpt.tokenizer));
+  }
+  if (!options.system.empty() && !chat->template_.has_value()) {
+    return InvalidArgument("system: it needs a model with a chat template, and neither turn nor beginning");
+  }
   TextGeneratorOptions generator = options.generator;
-  generator.stop.push_back(options.turn.substr(0, at));
+  if (!chat->template_.has_value()) {
+    if (!turn.has_value()) turn = "\n{}\n";
+    const size_t at = turn->find(kLine);
+    if (at == 0 || at == std::string::npos || at != turn->rfind(kLine)) {
+      return InvalidArgument("turn: '", *turn, "' must have one {}, and a text before it");
+    }
+    generator.stop.push_back(turn->substr(0, at));
+  }
   generator.generate.truncate = true;
   generator.runtime.batch = 1;
   WEFT_ASSIGN_OR_RETURN(chat->generator_, TextGenerator::Create(std::move(gpt), generator));
+  const bool system = !options.system.empty();
+  const char* const name = system ? "system" : "beginning";
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> beginning,
-                        Annotate(chat->generator_->Encode(options.beginning), "beginning"));
+                        Annotate(chat->generator_->Encode(system ? options.system : options.beginning), name));
   const int64_t half = chat->generator_->context() / 2, tokens = static_cast<int64_t>(beginning.size());
   if (tokens > half) {
-    return InvalidArgument("beginning: it has ", tokens, " tokens, but may fill only half of the context, ", half);
+    return InvalidArgument(name, ": it has ", tokens, " tokens, but may fill only half of the context, ", half);
   }
   return chat;
 }
 
-std::string Chat::TextFrom(size_t first) const {
-  const std::string turns = absl::StrJoin(absl::MakeConstSpan(turns_).subspan(first), "");
-  if (!options_.beginning.empty()) return turns_.empty() ? "" : absl::StrCat(options_.beginning, turns);
-  return std::string(absl::StripPrefix(turns, "\n"));  // a conversation does not begin with the break between two turns
+absl::StatusOr<std::string> Chat::TextFrom(size_t first, bool answers) const {
+  if (!template_.has_value()) {
+    std::string text = turns_.empty() ? "" : options_.beginning;
+    for (size_t i = first; i < turns_.size(); ++i) {
+      absl::StrAppend(&text, absl::StrReplaceAll(*options_.turn, {{kLine, turns_[i].line}}), turns_[i].answer);
+    }
+    // A conversation does not begin with the break between two turns.
+    return options_.beginning.empty() ? std::string(absl::StripPrefix(text, "\n")) : text;
+  }
+  if (turns_.empty()) return "";
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();
+  const auto add = [&](const char* role, const std::string& text) {
+    const bool marks = answers && marks_special();
+    messages.push_back(
+        {{"role", role}, {"content", marks ? MarkSpecialTokens(text, *generator_->gpt().tokenizer) : text}});
+  };
+  if (!options_.system.empty()) add("system", options_.system);
+  for (size_t i = first; i < turns_.size(); ++i) {
+    add("user", turns_[i].line);
+    if (!answers || i + 1 < turns_.size()) add("assistant", turns_[i].answer);
+  }
+  return template_->Render(messages, answers);
+}
+
+absl::StatusOr<std::vector<int32_t>> Chat::TokensFrom(size_t first) const {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, TextFrom(first, /*answers=*/true));
+  if (!template_.has_value()) return generator_->Encode(text);
+  const Tokenizer& tokenizer = *generator_->gpt().tokenizer;
+  return marks_special() ? EncodeMarked(text, tokenizer) : tokenizer.Encode(text);
 }
 
 void Chat::Clear() {
@@ -145,8 +182,8 @@ void Chat::Clear() {
 
 absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
   WEFT_RETURN_IF_ERROR(generator_->Encode(line).status());  // an error tells the place in the line, not in the text
-  turns_.push_back(absl::StrReplaceAll(options_.turn, {{kLine, line}}));
-  absl::StatusOr<std::vector<int32_t>> tokens = generator_->Encode(TextFrom(forgotten_));
+  turns_.push_back({std::string(line), ""});
+  absl::StatusOr<std::vector<int32_t>> tokens = TokensFrom(forgotten_);
   if (!tokens.ok()) {
     turns_.pop_back();
     return tokens;
@@ -155,7 +192,7 @@ absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
   if (static_cast<int64_t>(tokens->size()) <= context - room) return tokens;
   while (static_cast<int64_t>(tokens->size()) > context / 2 && forgotten_ + 1 < turns_.size()) {
     // The text is a part of one that was encoded, so it can be encoded, too.
-    WEFT_ASSIGN_OR_RETURN(*tokens, generator_->Encode(TextFrom(++forgotten_)));
+    WEFT_ASSIGN_OR_RETURN(*tokens, TokensFrom(++forgotten_));
   }
   return tokens;
 }
@@ -163,7 +200,7 @@ absl::StatusOr<std::vector<int32_t>> Chat::AddTurn(absl::string_view line) {
 absl::Status Chat::Answer(absl::string_view line, TokenSink sink) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, AddTurn(line));
   return generator_->Continue({tokens}, [&](const GeneratedToken& generated) {
-    turns_.back() += generated.text;
+    turns_.back().answer += generated.text;
     return sink(generated);
   });
 }

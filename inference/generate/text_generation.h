@@ -31,6 +31,7 @@
 #include "weft/core/parameters.h"
 #include "weft/inference/generate/generate.h"
 #include "weft/inference/runtime/open_model.h"
+#include "weft/text/templates/chat_template.h"
 
 namespace weft {
 
@@ -63,6 +64,7 @@ class TextGenerator {
   // InvalidArgument if there are more tokens than the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
+  const OpenedGpt& gpt() const { return gpt_; }
   int64_t context() const { return gpt_.model.config.context; }  // maximum number of tokens that the model sees
   // Returns the number of texts that ended before their time because they filled the context.
   int64_t full() const { return generator_->counts().full; }
@@ -89,37 +91,50 @@ struct ChatOptions {
   // If the context has too little room for the next answer, the model forgets the oldest turns, until the rest fills at
   // most half of the context. The model then reads the rest again, so most turns stay fast.
   TextGeneratorOptions generator = {};
-  std::string beginning = "";  // the text before the first turn, such as an instruction, which is forgotten last
-  // The text that each turn adds to the conversation. {} stands for the person's line, and the model continues after
-  // the turn. An answer ends as soon as the model writes the text before {}, because that text begins the next turn.
-  std::string turn = "\n{}\n";
+  // A model with a chat template (text/templates/chat_template.h) reads the conversation in its form, unless `turn` or
+  // `beginning` is given. With `generator.special_tokens` false, the texts of special tokens that a person types are
+  // ordinary text, and those that the template writes are special tokens.
+  std::string system = "";  // the message of the system, which is never forgotten; empty: none. It needs a template
+  // Without a template: the text before the first turn, such as an instruction, which is forgotten last.
+  std::string beginning = "";
+  // Without a template: the text that each turn adds to the conversation; unset: "\n{}\n". {} stands for the person's
+  // line, and the model continues after the turn. An answer ends as soon as the model writes the text before {},
+  // because that text begins the next turn.
+  std::optional<std::string> turn;
 };
 
 class Chat {
  public:
-  // Returns InvalidArgument unless the turn has one {}, with a text before it, and if the beginning fills more than
-  // half of the context.
+  // Returns InvalidArgument unless the turn has one {}, with a text before it; if the beginning or the message of the
+  // system fills more than half of the context; and if the model's template can't be read, or `system` has none.
   static absl::StatusOr<std::unique_ptr<Chat>> Create(OpenedGpt gpt, const ChatOptions& options);
 
   // Adds `line` and the model's answer to the conversation. `sink` gets the tokens and pieces of the answer. If it ends
-  // the answer, the text that was generated before stays in the conversation.
+  // the answer, the text that was generated before stays in the conversation. Returns InvalidArgument, and changes
+  // nothing, if the tokenizer or the template refuses the line.
   absl::Status Answer(absl::string_view line, TokenSink sink);
 
   const TextGenerator& generator() const { return *generator_; }
-  std::string text() const { return TextFrom(0); }  // the conversation so far
-  void Clear();                                     // begins a new conversation
+  absl::StatusOr<std::string> text() const { return TextFrom(0, /*answers=*/false); }  // the conversation so far
+  void Clear();                                                                        // begins a new conversation
 
  private:
+  struct Turn {
+    std::string line, answer;
+  };
   explicit Chat(const ChatOptions& options) : options_(options) {}
-  // Returns the beginning and the turns from `first` on.
-  std::string TextFrom(size_t first) const;
+  // Returns the beginning and the turns from `first` on. `answers`: whether the model continues the text.
+  absl::StatusOr<std::string> TextFrom(size_t first, bool answers) const;
+  absl::StatusOr<std::vector<int32_t>> TokensFrom(size_t first) const;
   // Adds a turn and forgets others. Returns the tokens to continue.
   absl::StatusOr<std::vector<int32_t>> AddTurn(absl::string_view line);
+  bool marks_special() const { return template_.has_value() && options_.generator.special_tokens == false; }
 
   ChatOptions options_;
   std::unique_ptr<TextGenerator> generator_;
-  std::vector<std::string> turns_;  // each with its answer
-  size_t forgotten_ = 0;            // number of turns that the model no longer sees
+  std::optional<ChatTemplate> template_;
+  std::vector<Turn> turns_;
+  size_t forgotten_ = 0;  // number of turns that the model no longer sees
 };
 
 }  // namespace weft

@@ -168,7 +168,7 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   const std::string file = tokenizer.empty() ? TokenizerOf(path) : tokenizer;
   // A large tokenizer takes as long to read as the weights.
   auto loaded = std::async(LoadTokenizer, file);
-  OpenedGpt gpt = {.path = path};
+  OpenedGpt gpt = {.path = path, .tokenizer_path = file};
   WEFT_ASSIGN_OR_RETURN(gpt.model, ReadModelOf<PublishedGpt>(path));
   WEFT_ASSIGN_OR_RETURN(gpt.tokenizer, loaded.get());
   const int64_t vocabulary = gpt.model.config.vocabulary;

@@ -35,7 +35,7 @@ absl::StatusOr<OpenedBert> OpenBert(const std::string& path);
 absl::Status CheckGuessesMasked(const OpenedBert& bert);
 
 struct OpenedGpt {
-  std::string path;
+  std::string path, tokenizer_path;
   PublishedGpt model;
   std::unique_ptr<Tokenizer> tokenizer;
   GenerationSettings settings;
