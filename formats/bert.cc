@@ -1,11 +1,12 @@
-// This file defines PublishedBert::kFamily. The functions read and write a BERT, with or without heads, in Hugging
-// Face's layout. FromRun describes the BERT of a training run.
+// This file defines PublishedBert::kFamily. The functions read and write an encoder of BERT's kind, with or without
+// heads, in Hugging Face's layout. FromRun describes the encoder of a training run.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/formats/bert_type.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/published.h"
@@ -15,63 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kTokensClass[] = "BertForTokenClassification", kTextClass[] = "BertForSequenceClassification";
 constexpr std::pair<const char*, LabelScores> kProblemTypes[] = {
     {"regression", LabelScores::kNumbers},
     {"multi_label_classification", LabelScores::kSigmoid},
     {"single_label_classification", LabelScores::kSoftmax}};
-constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
-
-template <class Keys, class Config>
-void ListBert(Keys& keys, Config& config) {
-  keys.Field("vocab_size", config.vocabulary);
-  ListEncoder(keys, config);
-  keys.Field("attention_probs_dropout_prob", config.attention_dropout, config.dropout);
-  keys.Field("max_position_embeddings", config.context);
-  keys.Field("type_vocab_size", config.segments);
-  keys.Field("layer_norm_eps", config.norm.epsilon);
-  keys.Only("is_decoder", false);
-  keys.Only("tie_word_embeddings", true);
-  // Google's own checkpoints have these keys, but no code reads them. Nor does transformers 5 read the last: tensors of
-  // relative positions, which it ignores, are refused.
-  keys.Harmless({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
-                 "pooler_size_per_head", "pooler_type", "position_embedding_type"});
-}
-
 }  // namespace
-
-template <>
-absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  BertConfig config = {.feed_forward = 3072};
-  config.attention_dropout = 0.1;
-  keys.Only("model_type", "bert");
-  ListBert(keys, config);
-  if (keys.Find("classifier_dropout") != nullptr) {
-    keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
-  }
-  keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
-  ReadUsualKeys(keys, {"BertModel", "BertForPreTraining", "BertForMaskedLM", "BertForNextSentencePrediction",
-                       kTextClass, kTokensClass});
-  return Finished(keys, config);
-}
-
-absl::StatusOr<Json> ToJson(const BertConfig& config) {
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  KeyWriter keys;
-  keys.Field("model_type", "bert");
-  keys.Field("architectures", std::vector<std::string>{"BertModel"});
-  BertConfig full = WithFeedForward(config);
-  ListBert(keys, full);
-  keys.Field("position_embedding_type", "absolute");
-  if (config.classifier_pooling != Pooling::kFirst) {  // encoders that are newer than BERT have this key
-    keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
-  }
-  if (config.classifier_dropout) keys.Field("classifier_dropout", *config.classifier_dropout);
-  Json json = std::move(keys).Finish();
-  WEFT_RETURN_IF_ERROR(CheckReadBack("bert", config, ConfigFromJson<BertConfig>(json)));
-  return json;
-}
 
 absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
   constexpr int64_t kMaxLabels = 1'000'000;
@@ -139,10 +88,12 @@ void RecordModel(const PublishedBert& model, int64_t tokens, bool heads, Tape* t
     if (next_sentence) bert.NextSentence(pooled);
   }
   if (weights.Has("cls.predictions.")) bert.MaskedTokens(hidden);
+  if (weights.Has("qa_outputs.")) bert.AnswerSpan(hidden);
+  if (weights.Has("discriminator_predictions.")) bert.Replaced(hidden);
   if (weights.Has("classifier.")) {
     const Tensor* const classifier = weights.Find("classifier.weight");
     const Shape shape = classifier != nullptr ? classifier->type.shape : Shape();
-    bert.Classify(hidden, shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
+    bert.Classify(hidden, model.choice ? 1 : shape.rank() > 0 ? std::max<int64_t>(shape.dim(0), 1) : 2);
   }
 }
 
@@ -155,43 +106,48 @@ ModelSizes SizesOf(const PublishedBert& model) {
           .context = c.context};
 }
 
+// Sets the task, the labels and their scores of a model with a classifier.
+absl::Status ReadTask(const Json& json, PublishedBert* bert) {
+  const Json names = json.value("architectures", Json());
+  const auto is_class = [&](const char* suffix) { return names == Json{ClassName(bert->config, suffix)}; };
+  const int64_t classes = bert->weights.Find("classifier.weight")->type.shape.dim(0);
+  WEFT_ASSIGN_OR_RETURN(bert->labels, LabelsFromJson(json));
+  if (bert->labels.empty()) bert->labels = UsualLabels(classes);
+  // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
+  const bool poolable = bert->weights.Has("pooler.dense.") || bert->config.classifier_pooling == Pooling::kMean;
+  if (is_class(kTextClass) && !poolable) {
+    return InvalidArgument("architectures is ", ClassName(bert->config, kTextClass),
+                           ", but there is no pooler.dense.weight");
+  }
+  if (is_class(kTokensClass) || !poolable) {
+    bert->task = TextTask::kTokens;
+  } else {
+    WEFT_ASSIGN_OR_RETURN(bert->scores, LabelScoresFromJson(json, static_cast<size_t>(classes)));
+    // Without a problem_type, Hugging Face trains one label as a number, and shows its sigmoid.
+    const bool one = classes == 1 && json.value("problem_type", Json()).is_null();
+    if (one || bert->scores == LabelScores::kNumbers) bert->task = TextTask::kRegression;
+  }
+  if (static_cast<int64_t>(bert->labels.size()) == classes) return absl::OkStatus();
+  return InvalidArgument("id2label has ", bert->labels.size(), " labels, but classifier.weight ", classes,
+                         " rows; architectures is ", names.dump());
+}
+
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   PublishedBert bert;
   WEFT_ASSIGN_OR_RETURN(bert.config, Annotate(ConfigFromJson<BertConfig>(json), ConfigPath(folder)));
-  WEFT_ASSIGN_OR_RETURN(
-      bert.weights,
-      ReadFolderWeights(
-          folder,
-          {{{"bert.#", {"#"}}}, {{"embeddings.position_ids", {}}, {"#.gamma", {"#.weight"}}, {"#.beta", {"#.bias"}}}}));
+  WEFT_ASSIGN_OR_RETURN(bert.weights, ReadFolderWeights(folder, OwnNames(bert.config)));
   for (const auto& [name, copy] : {std::pair{"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
+                                   {"embeddings.word_embeddings.weight", "cls.predictions.weight"},
                                    {"cls.predictions.bias", "cls.predictions.decoder.bias"}}) {
     WEFT_RETURN_IF_ERROR(Annotate(bert.weights.Tie(name, copy), bert.weights.path()));
   }
+  const bool classifier = bert.weights.Has("classifier.");
+  bert.choice = classifier && json.value("architectures", Json()) == Json{ClassName(bert.config, kChoiceClass)};
   WEFT_RETURN_IF_ERROR(bert.weights.Fit(ParametersOf(bert)));
-  const Tensor* const classifier = bert.weights.Find("classifier.weight");
-  if (classifier == nullptr) return PublishedModel(std::move(bert));
-  WEFT_ASSIGN_OR_RETURN(bert.labels, Annotate(LabelsFromJson(json), ConfigPath(folder)));
-  const size_t classes = static_cast<size_t>(classifier->type.shape.dim(0));
-  if (bert.labels.empty()) bert.labels = UsualLabels(classifier->type.shape.dim(0));
-  // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
-  const Json names = json.value("architectures", Json());
-  const bool poolable = bert.weights.Has("pooler.dense.") || bert.config.classifier_pooling == Pooling::kMean;
-  if (names == Json{kTextClass} && !poolable) {
-    return InvalidArgument(ConfigPath(folder), ": architectures is ", kTextClass,
-                           ", but there is no pooler.dense.weight");
-  }
-  if (names == Json{kTokensClass} || !poolable) {
-    bert.task = TextTask::kTokens;
-    WEFT_RETURN_IF_ERROR(bert.weights.Apply({{"pooler.#", {}}}));
-  } else {
-    WEFT_ASSIGN_OR_RETURN(bert.scores, Annotate(LabelScoresFromJson(json, classes), ConfigPath(folder)));
-    // Without a problem_type, Hugging Face trains one label as a number, and shows its sigmoid.
-    const bool one = classes == 1 && json.value("problem_type", Json()).is_null();
-    if (one || bert.scores == LabelScores::kNumbers) bert.task = TextTask::kRegression;
-  }
-  if (bert.labels.size() == classes) return PublishedModel(std::move(bert));
-  return InvalidArgument(ConfigPath(folder), ": id2label has ", bert.labels.size(), " labels, but classifier.weight ",
-                         classes, " rows");
+  if (classifier && !bert.choice) WEFT_RETURN_IF_ERROR(Annotate(ReadTask(json, &bert), ConfigPath(folder)));
+  const bool pools = bert.task != TextTask::kTokens && !bert.weights.Has("qa_outputs.");
+  if (!pools) WEFT_RETURN_IF_ERROR(bert.weights.Apply({{"pooler.#", {}}}));
+  return PublishedModel(std::move(bert));
 }
 
 absl::Status Write(const PublishedBert& bert, const std::string& folder, const WriteModelOptions&) {
@@ -204,21 +160,24 @@ absl::Status Write(const PublishedBert& bert, const std::string& folder, const W
         "classifier_pooling is mean: Hugging Face's BERT has no such classifier, and would take it for one of single "
         "tokens; wanted cls");
   }
-  if (masked || next || classifier) {
-    WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(PublishedBert::kFamily)));
-    const char* const name = masked && next                   ? "BertForPreTraining"
-                             : masked                         ? "BertForMaskedLM"
-                             : next                           ? "BertForNextSentencePrediction"
-                             : bert.task == TextTask::kTokens ? kTokensClass
-                                                              : kTextClass;
-    json["architectures"] = {name};
+  const bool trained = (masked && next) || weights.Has("discriminator_predictions.");
+  const char* const name = trained                          ? kTrainingClass
+                           : masked                         ? kMaskedClass
+                           : next                           ? kNextClass
+                           : weights.Has("qa_outputs.")     ? kAnswerClass
+                           : !classifier                    ? kModelClass
+                           : bert.choice                    ? kChoiceClass
+                           : bert.task == TextTask::kTokens ? kTokensClass
+                                                            : kTextClass;
+  if (!HasClass(bert.config, name)) {
+    return InvalidArgument("Hugging Face has no class ", ClassName(bert.config, name), " for the model's heads");
   }
-  if (classifier) AddLabels(bert.labels, &json);
+  WEFT_RETURN_IF_ERROR(Publish(bert.config.model_type, name != kModelClass, name == kTextClass, &weights));
+  json["architectures"] = {ClassName(bert.config, name)};
+  if (!bert.labels.empty()) AddLabels(bert.labels, &json);
   if (bert.task != TextTask::kRegression || bert.scores == LabelScores::kNumbers) AddLabelScores(bert.scores, &json);
   return WriteModelFolder(folder, json, weights);
 }
-
-constexpr absl::string_view kModelTypes[] = {"bert"};
 
 // Returns the configuration, labels and task of a run. Instead of weights, one tensor of zeros for each head tells
 // RecordModel which heads the run trained.
@@ -276,23 +235,28 @@ void FitLabels(PublishedBert* bert) {
   if (bert->labels.size() != static_cast<size_t>(classes)) bert->labels = UsualLabels(classes);
 }
 
-constexpr absl::string_view kUnprefixed[] = {"cls.", "classifier"};
+std::vector<std::vector<Weights::Rule>> NamesOf(const PublishedBert& bert) { return OwnNames(bert.config); }
+
+// A classifier of texts is trained together with its pooler.
+absl::Status PublishAdapter(absl::string_view model_type, Weights* adapter) {
+  return Publish(model_type, /*heads=*/true, adapter->Has("pooler."), adapter);
+}
 
 }  // namespace
 
 const ModelFamily PublishedBert::kFamily = {
     .name = "a BERT",
-    .model_types = kModelTypes,
+    .model_types = BertModelTypes(),
     .read = Read,
     .write = OfAnyModel<Write>::Call,
-    .prefix = "bert.",
-    .unprefixed = kUnprefixed,
     .from_run = FromRun,
     .to_run = OfAnyModel<ToRun>::Call,
     .record = OfAnyModel<RecordModel>::Call,
     .sizes = OfAnyModel<SizesOf>::Call,
     .vocabulary = OfAnyModel<VocabularyOf<PublishedBert>>::Call,
     .tied = OfAnyModel<TiedLayers>::Call,
+    .own_names = OfAnyModel<NamesOf>::Call,
+    .publish_adapter = PublishAdapter,
     .fit_labels = OfAnyModel<FitLabels>::Call,
 };
 

@@ -69,6 +69,11 @@ struct ModelFamily {
   // layer. `untie` gives the second of these layers a weight of its own; null: the model can't have such a weight.
   std::vector<std::string> (*tied)(const PublishedModel& model);
   absl::Status (*untie)(PublishedModel* model) = nullptr;
+  // If the model_types have names of their own: returns the lists of rules from Hugging Face's names to those of
+  // `model`, and gives the tensors of an adapter of a `model_type` Hugging Face's names. Null: prefix and transposed
+  // tell all.
+  std::vector<std::vector<Weights::Rule>> (*own_names)(const PublishedModel& model) = nullptr;
+  absl::Status (*publish_adapter)(absl::string_view model_type, Weights* adapter) = nullptr;
   // Makes the names of classes fit a classifier that an adapter has replaced. May be null.
   void (*fit_labels)(PublishedModel* model) = nullptr;
 };

@@ -84,12 +84,20 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
   std::vector<NamedTensor> low_rank;
   Weights whole, saved;           // that replace weights of the base, and layers of modules_to_save
   std::set<std::string> changed;  // layers that get weights of their own
-  for (const auto& [published, tensor] : adapter.tensors()) {
+  Weights renamed = adapter;
+  if (family.own_names != nullptr) {
+    for (const auto& rules : family.own_names(*model)) WEFT_RETURN_IF_ERROR(renamed.Apply(rules));
+  }
+  if (renamed.tensors().size() != adapter.tensors().size()) {
+    return InvalidArgument("it has tensors that are no layers of the model, or several");
+  }
+  for (size_t i = 0; i < adapter.tensors().size(); ++i) {
+    const auto& [published, tensor] = adapter.tensors()[i];
     // With bias "all", PEFT also writes the biases of both copies of a saved module under these names. It reads
     // neither.
     if (absl::StrContains(published, ".modules_to_save.") || absl::StrContains(published, ".original_module."))
       continue;
-    std::string name = OwnName(published, weights);
+    std::string name = OwnName(renamed.tensors()[i].name, weights);
     const absl::string_view layer = LayerOf(published);
     const bool a = absl::EndsWith(name, kLoraA), b = absl::EndsWith(name, kLoraB), saves = config.Saves(layer);
     if (a || b || saves) changed.emplace(LayerOf(name));
@@ -162,7 +170,9 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
   }
   const ModelFamily* const family = FamilyOfType(adapter.model_type);
   const bool renamed = family != nullptr && !family->prefix.empty() && adapter.model_type == family->model_types[0];
-  if (renamed) {
+  if (family != nullptr && family->publish_adapter != nullptr) {
+    WEFT_RETURN_IF_ERROR(family->publish_adapter(adapter.model_type, &weights));
+  } else if (renamed) {
     WEFT_RETURN_IF_ERROR(weights.Apply(TransposeRules(*family)));
     WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(*family)));
   }
@@ -172,11 +182,12 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
     (low_rank ? targets : saved).emplace(LayerOf(named.name));
   }
   WEFT_RETURN_IF_ERROR(weights.Apply({{"#", {"base_model.model.#"}}}));
+  const auto is_classifier = [](const std::string& layer) { return absl::StartsWith(layer, "classifier"); };
   const bool transposed = renamed && !family->transposed.empty();
   Json json = {{"peft_type", "LORA"},
-               {"task_type", renamed && family->continues_texts ? Json("CAUSAL_LM")
-                             : saved.contains("classifier")     ? Json("SEQ_CLS")
-                                                                : Json()},
+               {"task_type", renamed && family->continues_texts     ? Json("CAUSAL_LM")
+                             : absl::c_any_of(saved, is_classifier) ? Json("SEQ_CLS")
+                                                                    : Json()},
                {"base_model_name_or_path", adapter.base.empty() ? Json() : Json(adapter.base)},
                {"r", adapter.lora.rank},
                {"lora_alpha", adapter.lora.alpha},

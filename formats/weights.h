@@ -123,12 +123,14 @@ struct PublishedGpt {
 struct PublishedBert {
   BertConfig config;
   // The encoder's weights, and those of each head that the checkpoint has. A head's names begin with pooler.dense.,
-  // cls.predictions., cls.seq_relationship. or classifier. Each head is complete or absent.
+  // cls.predictions., cls.seq_relationship., qa_outputs., discriminator_predictions. or classifier. Each head is
+  // complete or absent.
   Weights weights;
   std::vector<std::string> labels;      // the classifier's classes; empty without a classifier
   TextTask task = TextTask::kSequence;  // of the classifier
   LabelScores scores = LabelScores::kSoftmax;
-  bool pairs = false;  // a run's texts are pairs; published models do not say so
+  bool pairs = false;   // a run's texts are pairs; published models do not say so
+  bool choice = false;  // the classifier gives one number, for one of several answers to choose from; it has no labels
   static const ModelFamily kFamily;
 };
 // The special tokens of a translation model by their texts, as config.json of CTranslate2 names them.
@@ -189,7 +191,7 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
 // Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's model_type must be
 // of the family:
 //   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
-//   PublishedBert         bert, with or without heads
+//   PublishedBert         bert and the other types of formats/bert_type.cc, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's
 //   PublishedVit          vit, with the head of ViTForImageClassification or ViTForMaskedImageModeling
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);

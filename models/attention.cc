@@ -164,7 +164,9 @@ Var BiasOfDistance(DType dtype, Var position, int64_t sources, const AttentionOp
     return Cast(Abs(distance), dtype) * Reshape(slopes, {o.heads, 1, 1});
   }
   const Scope scope(tape, "relative_attention_bias");
-  const Var table = tape->Parameter("weight", {dtype, {o.variant.buckets, o.heads}}, o.initializer);
+  const Var table = o.shared_bias != nullptr
+                        ? tape->FindParameter(o.shared_bias)
+                        : tape->Parameter("weight", {dtype, {o.variant.buckets, o.heads}}, o.initializer);
   const int64_t reach = std::max(sources, position.dim(-2));
   const Var bucket = Cast(ConstantTable(tape, kF32, 2 * reach + 1, 1,
                                         [&](int64_t i, int64_t) {

@@ -130,6 +130,8 @@ struct AttentionOptions {
   // and values. Otherwise `query`, `key` and `value` are three layers.
   const char *packed = "c_attn", *query = "q_proj", *key = "k_proj", *value = "v_proj", *output = "c_proj";
   const char *query_norm = "q_norm", *key_norm = "k_norm";
+  // The full name of another layer's table of distance biases, kBuckets, that this layer uses; null: it has its own.
+  const char* shared_bias = nullptr;
 
   AttentionPattern pattern() const {
     return variant.patterns.empty() ? AttentionPattern()

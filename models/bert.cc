@@ -23,7 +23,24 @@ BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
       .attention_norm = "attention.output.LayerNorm",
       .feed_forward_name = "",
       .feed_forward_norm = "output.LayerNorm"};
-  return WithStack(names, config, layer, Gaussian(0.02f));
+  BlockOptions block = WithStack(names, config, layer, Gaussian(0.02f));
+  if (config.shared_distance_bias && layer > 0) {
+    block.attention.shared_bias = "encoder.layer.0.attention.relative_attention_bias.weight";
+  }
+  return block;
+}
+
+int64_t EmbeddingWidth(const BertConfig& config) {
+  return config.embedding_width != 0 ? config.embedding_width : config.width;
+}
+
+// Returns x plus the vectors of the tokens' positions: `padding` for tokens of this id, and `padding` + 1, 2, ... for
+// the others.
+Var AddCountedPositions(Var x, Var tokens, int64_t padding, int64_t context) {
+  const Var table = EmbeddingTable("embeddings.position_embeddings", x.tape, context + padding + 1, x.dim(-1),
+                                   {.dtype = x.dtype(), .least = kF32});
+  const Var counts = Cast(Cast(tokens + static_cast<double>(-padding), kBool), kI32);
+  return x + Embedding(table, CumulativeSum(counts) * counts + static_cast<double>(padding));
 }
 
 }  // namespace
@@ -32,8 +49,10 @@ absl::Status Validate(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(ValidateStack(config,
                                      {{"vocabulary", config.vocabulary, 1, kMaxTokens},
                                       {"context", config.context, 1, kMaxPositions},
-                                      {"segments", config.segments, 1, kMaxTokens},
-                                      {"layers", config.layers, 1, kMaxLayers}},
+                                      {"segments", config.segments, 0, kMaxTokens},
+                                      {"layers", config.layers, 1, kMaxLayers},
+                                      {"embedding_width", config.embedding_width, 0, kMaxFeatures},
+                                      {"padding", config.padding.value_or(0), 0, kMaxPositions}},
                                      config.context, config.positions));
   return CheckDropout(config.classifier_dropout, "classifier_dropout");
 }
@@ -44,15 +63,20 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   if (!CheckTokens("bert", "tokens", tokens, config_)) return tape->Poison();
   const int64_t length = tokens.dim(1);
   const auto table = [&](const char* name, int64_t rows) {
-    return EmbeddingTable(name, tape, rows, config_.width, {.dtype = config_.dtype});
+    return EmbeddingTable(name, tape, rows, EmbeddingWidth(config_), {.dtype = config_.dtype});
   };
-  Var x = Embedding(table(kTokenTable, config_.vocabulary), tokens);  // [B, T, C]
-  x = AddPositions(x, {.kind = Resolve(config_.positions, config_.attention),
-                       .name = "embeddings.position_embeddings",
-                       .context = config_.context});
-  const Var segments = table("embeddings.token_type_embeddings", config_.segments);
-  x = x + (inputs.segments.tape != nullptr ? Embedding(segments, inputs.segments) : Slice(segments, 0, 0, 1));
+  Var x = Embedding(table(kTokenTable, config_.vocabulary), tokens);  // [B, T, E]
+  x = config_.padding ? AddCountedPositions(x, tokens, *config_.padding, config_.context)
+                      : AddPositions(x, {.kind = Resolve(config_.positions, config_.attention),
+                                         .name = "embeddings.position_embeddings",
+                                         .context = config_.context});
+  if (config_.segments > 0) {
+    const Var segments = table("embeddings.token_type_embeddings", config_.segments);
+    const bool given = inputs.segments.tape != nullptr && config_.segment_inputs;
+    x = x + (given ? Embedding(segments, inputs.segments) : Slice(segments, 0, 0, 1));
+  }
   x = Dropout(Norm("embeddings.LayerNorm", x, config_.norm, config_.ablation), config_.dropout);
+  if (config_.embedding_width != 0) x = Linear("embeddings_project", x, config_.width);  // [B, T, C]
 
   BlockInputs block;
   if (inputs.lengths.tape != nullptr) block.attention.mask = PaddingMask(inputs.lengths, length);
@@ -64,13 +88,15 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
 
 Var Bert::Pool(Var hidden) const {
   const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
-  return Tanh(Linear("pooler.dense", first, config_.width));  // [B, C]
+  const Var pooled = Linear("pooler.dense", first, config_.width);  // [B, C]
+  return config_.pooler_activation ? Activate(pooled, *config_.pooler_activation) : Tanh(pooled);
 }
 
 Var Bert::MaskedTokens(Var hidden) const {
   Tape* const tape = hidden.tape;
   const Scope scope(tape, "cls.predictions");
-  Var x = Activate(Linear("transform.dense", hidden, config_.width), config_.activation);  // [..., C]
+  Var x = Linear("transform.dense", hidden, EmbeddingWidth(config_));  // [..., E]
+  x = Activate(x, config_.masked_activation.value_or(config_.activation));
   x = Norm("transform.LayerNorm", x, config_.norm, config_.ablation);
   const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
   return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
@@ -80,6 +106,13 @@ Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship",
 
 Var Bert::Classify(Var x, int64_t classes) const {
   return Linear("classifier", Dropout(x, config_.classifier_dropout.value_or(config_.dropout)), classes);
+}
+
+Var Bert::AnswerSpan(Var hidden) const { return Linear("qa_outputs", hidden, 2); }
+
+Var Bert::Replaced(Var hidden) const {
+  const Scope scope(hidden.tape, "discriminator_predictions");
+  return Linear("dense_prediction", Activate(Linear("dense", hidden, config_.width), config_.activation), 1);
 }
 
 Var Bert::Mean(Var hidden, Var lengths) const {

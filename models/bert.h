@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "weft/models/attention.h"
@@ -22,7 +23,7 @@ enum class Pooling : uint8_t { kMean, kFirst };
 struct BertConfig {
   int64_t vocabulary = 30522;
   int64_t context = 512;  // maximum number of positions
-  int64_t segments = 2;   // number of different segment ids
+  int64_t segments = 2;   // number of different segment ids; 0: the model has no table of segments
   int64_t layers = 12;
   int64_t heads = 12;
   int64_t width = 768;       // C, a multiple of heads
@@ -41,13 +42,22 @@ struct BertConfig {
   Ablation ablation;                             // for study only: parts that are left out
   Pooling classifier_pooling = Pooling::kFirst;  // the classified vector of a text; kFirst: Pool(hidden)
   DType dtype = kF32;                            // kF32 or kF64, for weights and so for all computed values
+
+  // What the encoders that followed BERT changed. Only published models set these fields; options do not.
+  std::string model_type = "bert";    // names the model's files and weights (formats/bert_type.h)
+  int64_t embedding_width = 0;        // E of the embeddings, which a linear layer brings to C; 0: C, without this layer
+  bool shared_distance_bias = false;  // all layers have the first layer's table of distance biases
+  bool segment_inputs = true;         // false: each token has segment 0, also in pairs of texts
+  std::optional<int64_t> padding;     // set: positions begin at `padding` + 1, and leave out tokens of this id
+  std::optional<Activation> pooler_activation;  // of Pool; unset: tanh
+  std::optional<Activation> masked_activation;  // of MaskedTokens; unset: activation
 };
 
 // Returns InvalidArgument if `config` does not describe a model that Bert can record.
 absl::Status Validate(const BertConfig& config);
 
 struct BertInputs {
-  Var segments;  // i32 [B, T]; null: all 0
+  Var segments;  // i32 [B, T]; null: all 0. Unused unless config.segment_inputs
   Var lengths;   // i32 [B]: no token attends to tokens at or beyond it, which are padding; null: no padding
 };
 
@@ -62,10 +72,12 @@ class Bert {
   Var Encode(Var tokens, const BertInputs& inputs = {}) const;
 
   // Heads. `hidden` is a result of Encode, [B, T, C].
-  Var Pool(Var hidden) const;                    // [B, C]: tanh of a layer on the first token
+  Var Pool(Var hidden) const;                    // [B, C]: activation of a layer on the first token
   Var MaskedTokens(Var hidden) const;            // logits [..., V] of [..., C]; the head's weight is the token table
   Var NextSentence(Var pooled) const;            // logits [B, 2] of [B, C]; class 0: the second sentence follows
   Var Classify(Var x, int64_t classes) const;    // logits [..., classes] of [..., C], after dropout
+  Var AnswerSpan(Var hidden) const;              // logits [B, T, 2]: an answer begins, or ends, at the token
+  Var Replaced(Var hidden) const;                // logits [B, T, 1]: the token was replaced (Clark et al., 2020)
   Var Mean(Var hidden, Var lengths = {}) const;  // [B, C]: mean over the tokens that are not padding
   // Returns logits [B, classes] of whole texts. config().classifier_pooling selects Mean or Pool before Classify.
   Var ClassifyText(Var hidden, Var lengths, int64_t classes) const;

@@ -229,9 +229,8 @@ TEST_F(ClassifyTest, ScoresFollowTheProblemType) {
 TEST_F(ClassifyTest, OtherClassesAreRefused) {
   WriteBert("bert");
   const std::string config = Read("bert/config.json");
-  Write("bert/config.json", config.substr(0, config.size() - 1) + R"(,"architectures":["BertForMultipleChoice"]})");
-  EXPECT_TRUE(
-      Fails(Weft({"classify", "--model=bert"}), 2, "architectures is [\"BertForMultipleChoice\"], which is not"));
+  Write("bert/config.json", config.substr(0, config.size() - 1) + R"(,"architectures":["BertLMHeadModel"]})");
+  EXPECT_TRUE(Fails(Weft({"classify", "--model=bert"}), 2, "architectures is [\"BertLMHeadModel\"], which is not"));
 }
 
 // A model of 7 tokens: [UNK] [CLS] [SEP] [PAD] [MASK] a ##b.

@@ -76,9 +76,9 @@ TEST_F(EmbedTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model"}), 2, "the tokenizer has 7 tokens, but the model's table 6"));
   WriteBert("model", /*context=*/2);
   EXPECT_TRUE(Fails(Weft({"embed", "--model=model", "--truncate"}), 2, "the model's context is 2, but the format's"));
-  Write("model/config.json", "{\"model_type\":\"roberta\"}");
+  Write("model/config.json", "{\"model_type\":\"xlnet\"}");
   EXPECT_TRUE(
-      Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"roberta\", which is not supported; wanted \"bert\""));
+      Fails(Weft({"embed", "--model=model"}), 2, "model_type is \"xlnet\", which is not supported; wanted bert,"));
 }
 
 TEST_F(EmbedTest, PoolsAsTheFolderSays) {

@@ -22,7 +22,7 @@ struct BertEncoder::Bucket : EvalGraph {
     const BertConfig& config = encoder.config_;
     tokens = tape.Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
     lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
-    if (encoder.options_.pairs) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
+    if (encoder.reads_segments()) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
     result = encoder.record_(Bert(config), tokens, {.segments = segments, .lengths = lengths});
     return Compile({.fetch = {result}}, encoder.runtime_, &encoder.parameters_);
   }
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> BertEncoder::Create(OpenedBert bert
                                                                  Record record) {
   const std::string path = bert.path;
   const PublishedBert model = bert.model;
-  if (options.pairs && model.config.segments < 2) {
+  if (options.pairs && model.config.segment_inputs && model.config.segments < 2) {
     return InvalidArgument(path, ": the model has 1 segment, but a pair of texts needs 2");
   }
   if (options.layers > model.config.layers) {
@@ -102,7 +102,7 @@ absl::Status BertEncoder::Run(absl::Span<const ModelInput> inputs, Take take) {
       token_counts[row] = static_cast<int32_t>(ids.size());
     }
     std::vector<FeedPair> feeds = {{bucket->tokens, tokens}, {bucket->lengths, token_counts}};
-    if (options_.pairs) feeds.emplace_back(bucket->segments, segments);
+    if (reads_segments()) feeds.emplace_back(bucket->segments, segments);
     WEFT_ASSIGN_OR_RETURN(const Outputs out, bucket->Run(feeds));
     const absl::Span<const float> all = out[bucket->result].span<const float>();
     for (size_t row = 0; row < batch.examples.size(); ++row) {

@@ -79,6 +79,8 @@ class BertEncoder {
 
   BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record);
 
+  bool reads_segments() const { return options_.pairs && config_.segment_inputs; }
+
   const BertEncoderOptions options_;
   const RuntimeOptions runtime_;
   const Record record_;

@@ -102,6 +102,10 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
                                               const BertEncoderOptions& options) {
   WordVectors vectors(word);
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
+  if (const int64_t width = bert.model.config.embedding_width; width != 0) {
+    return InvalidArgument(path, ": its token embeddings have the width ", width, " and its hidden states ",
+                           bert.model.config.width, ", so that they can't be compared");
+  }
   WEFT_ASSIGN_OR_RETURN(vectors.encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
   const BertEncoder& encoder = *vectors.encoder_;
   absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(word);

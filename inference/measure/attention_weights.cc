@@ -188,7 +188,8 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
   WEFT_RETURN_IF_ERROR(CheckTokens("the text", input.ids, bert.config.context, bert.config.vocabulary));
   Reading reading(query);
   const Var tokens = reading.Ids("tokens", input.ids, bert.config.vocabulary);
-  const Var segments = query.second ? reading.Ids("segments", input.segments, bert.config.segments) : Var{};
+  const bool has_segments = query.second && bert.config.segment_inputs;
+  const Var segments = has_segments ? reading.Ids("segments", input.segments, bert.config.segments) : Var{};
   Bert(bert.config).Encode(tokens, {.segments = segments});
   const Texts texts = TextsOf(input.ids, tokenizer.get());
   WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));

@@ -42,6 +42,10 @@ LLAMA = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_lay
              num_key_value_heads=2, max_position_embeddings=16)
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
+ROBERTA = dict(BERT, pad_token_id=0, type_vocab_size=1, max_position_embeddings=18)  # no text has the padding token 0
+DISTILBERT = dict(vocab_size=30, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=16)
+ELECTRA = dict(BERT, embedding_size=8)
+MPNET = dict(BERT, max_position_embeddings=18)
 VIT = dict(image_size=8, patch_size=4, num_channels=1, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
            intermediate_size=24, num_labels=3, attention_probs_dropout_prob=0.0)
 SEQUENCES = dict(vocab_size=30, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
@@ -59,6 +63,27 @@ MODELS = {
     "bert_text": (t.BertForSequenceClassification, {**BERT, "num_labels": 3}),
     "bert_number": (t.BertForSequenceClassification, {**BERT, "num_labels": 1}),
     "bert_words": (t.BertForTokenClassification, {**BERT, "num_labels": 3}),
+    "bert_answer": (t.BertForQuestionAnswering, BERT),
+    "bert_choice": (t.BertForMultipleChoice, BERT),
+    "roberta": (t.RobertaModel, ROBERTA),
+    "roberta_masked": (t.RobertaForMaskedLM, ROBERTA),
+    "roberta_text": (t.RobertaForSequenceClassification, {**ROBERTA, "num_labels": 3}),
+    "roberta_words": (t.RobertaForTokenClassification, {**ROBERTA, "num_labels": 3}),
+    "roberta_answer": (t.RobertaForQuestionAnswering, ROBERTA),
+    "roberta_choice": (t.RobertaForMultipleChoice, ROBERTA),
+    "xlm_roberta": (t.XLMRobertaForMaskedLM, ROBERTA),
+    "camembert": (t.CamembertForSequenceClassification, {**ROBERTA, "num_labels": 3}),
+    "distilbert": (t.DistilBertModel, DISTILBERT),
+    "distilbert_masked": (t.DistilBertForMaskedLM, DISTILBERT),
+    "distilbert_text": (t.DistilBertForSequenceClassification, {**DISTILBERT, "num_labels": 3}),
+    "distilbert_words": (t.DistilBertForTokenClassification, {**DISTILBERT, "num_labels": 3}),
+    "electra": (t.ElectraModel, ELECTRA),
+    "electra_masked": (t.ElectraForMaskedLM, ELECTRA),
+    "electra_replaced": (t.ElectraForPreTraining, {**ELECTRA, "embedding_size": 16}),
+    "electra_text": (t.ElectraForSequenceClassification, {**ELECTRA, "num_labels": 3}),
+    "mpnet": (t.MPNetModel, MPNET),
+    "mpnet_masked": (t.MPNetForMaskedLM, MPNET),
+    "mpnet_text": (t.MPNetForSequenceClassification, {**MPNET, "num_labels": 3}),
     "vit": (t.ViTForImageClassification, VIT),
     "marian": (t.MarianMTModel, {**SEQUENCES, "scale_embedding": True}),
     "pegasus": (t.PegasusForConditionalGeneration, SEQUENCES),
@@ -90,7 +115,7 @@ NAMES = {
     "position_embedding_type": ["relative_key"],
     "rope_scaling": [{"type": "linear", "factor": 2.0}, {"rope_type": "dynamic", "factor": 2.0}],
     "rope_parameters": [{"rope_type": "linear", "rope_theta": 10000.0, "factor": 2.0}],
-    "architectures": [["BertForMultipleChoice"], ["BertForQuestionAnswering"], ["GPT2DoubleHeadsModel"],
+    "architectures": [["BertForCausalLM"], ["RobertaForCausalLM"], ["GPT2DoubleHeadsModel"],
                       ["LlamaForSequenceClassification"], ["MarianForCausalLM"]],
     "torch_dtype": ["float16"],
 }
@@ -124,8 +149,14 @@ def inputs(model):
     if kind == "vit":
         pixels = torch.sin(torch.arange(64, dtype=torch.float32)).reshape(1, 1, 8, 8)
         return {"pixel_values": pixels}
-    if kind == "bert":
-        return {"input_ids": ids, "token_type_ids": torch.tensor([SEGMENTS])}
+    if kind == "mpnet":
+        ids = torch.where(ids == 1, 4, ids)  # its padding token gets no gradient
+    if type(model).__name__.endswith("ForMultipleChoice"):
+        ids = ids[None]  # one choice
+    if kind in ("bert", "electra"):
+        return {"input_ids": ids, "token_type_ids": torch.tensor(SEGMENTS).expand(ids.shape)}
+    if kind in ("roberta", "xlm-roberta", "camembert", "distilbert", "mpnet"):
+        return {"input_ids": ids}
     if kind in ("gpt2", "llama", "mistral"):
         return {"input_ids": ids}
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": torch.tensor([TARGETS])}
@@ -136,8 +167,10 @@ def raw(model, out):
     name = type(model).__name__
     if name == "BertForPreTraining":
         parts = [out.prediction_logits, out.seq_relationship_logits]
-    elif name == "BertModel":
-        parts = [out.last_hidden_state, out.pooler_output]
+    elif name.endswith("ForQuestionAnswering"):
+        parts = [torch.stack([out.start_logits, out.end_logits], -1)]
+    elif name.endswith("Model"):
+        parts = [out.last_hidden_state] + ([out.pooler_output] if getattr(model, "pooler", None) is not None else [])
     else:
         parts = [out.logits]
     return torch.cat([part.flatten() for part in parts])
@@ -148,7 +181,7 @@ def outputs(model):
     with torch.no_grad():
         out = model.eval().float()(**inputs(model), return_dict=True)
     name = type(model).__name__
-    if name in ("BertForSequenceClassification", "ViTForImageClassification"):
+    if name.endswith(("ForSequenceClassification", "ForImageClassification")):
         # The pipelines of texts and of pictures choose in the same way.
         scores = TextClassificationPipeline.postprocess(types.SimpleNamespace(model=model), {"logits": out.logits},
                                                         _legacy=True, top_k=None)

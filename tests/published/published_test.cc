@@ -47,7 +47,8 @@ struct Recorded {
 
   Tape tape;
   std::vector<FeedPair> feeds;
-  std::vector<float> pixels;  // which a feed refers to
+  std::vector<float> pixels;  // which a feed refers to, as to the next field
+  std::vector<int32_t> ids;
   VarList outputs;
   std::vector<std::string> labels = {};  // if the outputs are a classifier's logits
   LabelScores scores = LabelScores::kSoftmax;
@@ -59,8 +60,12 @@ void Record(const PublishedGpt& gpt, Recorded* to) {
 
 void Record(const PublishedBert& model, Recorded* to) {
   const Bert bert(model.config);
-  const Var tokens = to->Ids("tokens", kTokens, model.config.vocabulary);
-  const Var hidden = bert.Encode(tokens, {.segments = to->Ids("segments", kSegments, model.config.segments)});
+  to->ids = kTokens;
+  if (model.config.model_type == "mpnet") std::replace(to->ids.begin(), to->ids.end(), 1, 4);  // as draw.py
+  const Var tokens = to->Ids("tokens", to->ids, model.config.vocabulary);
+  BertInputs inputs;
+  if (model.config.segment_inputs) inputs.segments = to->Ids("segments", kSegments, model.config.segments);
+  const Var hidden = bert.Encode(tokens, inputs);
   const auto classes = static_cast<int64_t>(model.labels.size());
   const bool masked = model.weights.Has("cls.predictions."), next = model.weights.Has("cls.seq_relationship.");
   if (model.task == TextTask::kTokens) {
@@ -69,8 +74,15 @@ void Record(const PublishedBert& model, Recorded* to) {
     to->outputs = {bert.ClassifyText(hidden, {}, classes)};
     to->labels = model.labels;
     to->scores = model.scores;
+  } else if (model.choice) {
+    to->outputs = {bert.ClassifyText(hidden, {}, 1)};
+  } else if (model.weights.Has("qa_outputs.")) {
+    to->outputs = {bert.AnswerSpan(hidden)};
+  } else if (model.weights.Has("discriminator_predictions.")) {
+    to->outputs = {bert.Replaced(hidden)};
   } else {
-    to->outputs = masked || next ? VarList() : VarList{hidden, bert.Pool(hidden)};
+    if (!masked && !next) to->outputs.push_back(hidden);
+    if (!masked && !next && model.weights.Has("pooler.")) to->outputs.push_back(bert.Pool(hidden));
     if (masked) to->outputs.push_back(bert.MaskedTokens(hidden));
     if (next) to->outputs.push_back(bert.NextSentence(bert.Pool(hidden)));
   }

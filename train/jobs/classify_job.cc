@@ -70,7 +70,7 @@ class ClassifyJob final : public BucketJob {
     WEFT_RETURN_IF_ERROR(data_.Read());
     WEFT_RETURN_IF_ERROR(PrepareTokenizer(data_.text()));
     const BertConfig& config = model_.config();
-    if (data_.pairs() && config.segments < 2) {
+    if (reads_segments() && config.segments < 2) {
       return InvalidArgument("segments: the model has 1, but a pair of texts needs 2");
     }
     model_.mutable_config()->classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
@@ -175,7 +175,7 @@ class ClassifyJob final : public BucketJob {
     const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
     BertInputs bert_inputs = {.lengths = lengths};
     *inputs = {tokens, lengths};
-    if (data_.pairs()) {
+    if (reads_segments()) {
       bert_inputs.segments = tape->Input("segments", {kI32, {rows, length}}, {.below = config.segments});
       inputs->push_back(bert_inputs.segments);
     }
@@ -216,7 +216,7 @@ class ClassifyJob final : public BucketJob {
     Rows result = {.inputs = {rows_.tokens, rows_.lengths},
                    .tokens = rows_.count,
                    .targets = static_cast<int64_t>(examples.size())};
-    if (data_.pairs()) {
+    if (reads_segments()) {
       segments_.Fill(from.segments, examples, {shape.rows, shape.length, /*padding=*/0});
       result.inputs.emplace_back(segments_.tokens);
     }
@@ -254,6 +254,8 @@ class ClassifyJob final : public BucketJob {
   }
 
  private:
+  bool reads_segments() const { return data_.pairs() && model_.config().segment_inputs; }
+
   // Options.
   ClassifyData data_;
   SourceOf<PublishedBert> model_{
