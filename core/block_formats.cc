@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -232,29 +231,6 @@ const WeightFormat& FormatOf(DType dtype) {
 }
 
 }  // namespace
-
-uint16_t HalfBits(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
-  const uint32_t sign = bits >> 16 & 0x8000u;
-  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds beyond 65504
-  if (magnitude < 0x38800000u) {  // below 2^-14: multiples of 2^-24, which an f32 sum with 0.5 rounds to
-    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u));
-  }
-  const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
-  return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
-}
-
-float FromHalfBits(uint16_t bits) {
-  const uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
-  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  if (magnitude < 0x400u) {
-    const float value = static_cast<float>(magnitude) * 0x1p-24f;
-    return sign != 0 ? -value : value;
-  }
-  return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
-}
 
 bool IsFiniteBlock(DType dtype, const std::byte* block) { return FormatOf(dtype).is_finite(block); }
 

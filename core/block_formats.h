@@ -29,11 +29,6 @@
 
 namespace weft {
 
-// Converts between f32 and the bits of an IEEE 754 binary16. HalfBits rounds to nearest, ties to even; numbers beyond
-// the largest binary16 become infinite.
-uint16_t HalfBits(float value);
-float FromHalfBits(uint16_t bits);
-
 // Writes `values`, which begin with a row or with one of its blocks, to `out` in the dtype `to`: f32, bf16, or a block
 // format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For the others several scales are tried, and
 // the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.

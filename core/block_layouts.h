@@ -18,7 +18,6 @@
 #include <cstring>
 #include <limits>
 
-#include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
 
 namespace weft {

@@ -75,6 +75,30 @@ struct BF16 {
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
+// Converts between f32 and the bits of an IEEE 754 binary16. HalfBits rounds to nearest, ties to even; numbers beyond
+// the largest binary16 become infinite.
+inline uint16_t HalfBits(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), magnitude = bits & 0x7fffffffu;
+  const uint32_t sign = bits >> 16 & 0x8000u;
+  if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u);
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds beyond 65504
+  if (magnitude < 0x38800000u) {  // below 2^-14: multiples of 2^-24, which an f32 sum with 0.5 rounds to
+    const float sum = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(sum) - 0x3f000000u));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
+  return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
+}
+inline float FromHalfBits(uint16_t bits) {
+  const uint32_t sign = (bits & 0x8000u) << 16, magnitude = bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  if (magnitude < 0x400u) {
+    const float value = static_cast<float>(magnitude) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
+}
+
 // Computed<T> is the type in which kernels compute on elements of type T: float for bf16, otherwise T.
 template <class T>
 using Computed = std::conditional_t<std::is_same_v<T, BF16>, float, T>;
