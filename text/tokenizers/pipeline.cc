@@ -10,10 +10,11 @@
 
 namespace weft {
 
-absl::Status SplitPiece(absl::Span<const PreTokenizer> pre_tokenizers, const Piece& piece, Emit emit) {
+absl::Status SplitPiece(absl::Span<const PreTokenizer> pre_tokenizers, const TextPiece& piece, Emit emit) {
   if (piece.text.empty()) return absl::OkStatus();
   if (pre_tokenizers.empty()) return emit(piece);
-  return pre_tokenizers[0](piece, [&](const Piece& part) { return SplitPiece(pre_tokenizers.subspan(1), part, emit); });
+  return pre_tokenizers[0](piece,
+                           [&](const TextPiece& part) { return SplitPiece(pre_tokenizers.subspan(1), part, emit); });
 }
 
 absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodePiece(absl::string_view text, bool begins) const {
@@ -23,7 +24,7 @@ absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodePiece(absl::string
     size_t begin, size;
   };
   absl::flat_hash_map<std::string, Range> known;  // where `ids` has the ids of each earlier word
-  const auto append = [&](const Piece& word) -> absl::Status {
+  const auto append = [&](const TextPiece& word) -> absl::Status {
     const auto found = known.find(word.text);
     if (found != known.end()) {
       for (size_t i = 0; i < found->second.size; ++i) ids.push_back(ids[found->second.begin + i]);

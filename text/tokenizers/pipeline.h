@@ -24,14 +24,14 @@ namespace weft {
 using Normalizer = std::function<absl::Status(std::string* text)>;
 
 // A part of a text, which is UTF-8 and not empty.
-struct Piece {
+struct TextPiece {
   absl::string_view text;
   size_t at;    // the byte of the whole text at which the piece begins
   bool begins;  // whether the text to encode begins with the piece
 };
-using Emit = absl::FunctionRef<absl::Status(const Piece& piece)>;
+using Emit = absl::FunctionRef<absl::Status(const TextPiece& piece)>;
 // Calls `emit` with the parts of `piece` in order. They need not live longer than the call.
-using PreTokenizer = std::function<absl::Status(const Piece& piece, Emit emit)>;
+using PreTokenizer = std::function<absl::Status(const TextPiece& piece, Emit emit)>;
 
 // Changes the texts of tokens. The decoded text is the concatenation of what the last decoder gives.
 using Decoder = std::function<void(std::vector<std::string>* tokens)>;
@@ -43,7 +43,7 @@ struct Pipeline {
 };
 
 // Calls `emit` with the parts of `piece` that all of `pre_tokenizers`, one after the other, give.
-absl::Status SplitPiece(absl::Span<const PreTokenizer> pre_tokenizers, const Piece& piece, Emit emit);
+absl::Status SplitPiece(absl::Span<const PreTokenizer> pre_tokenizers, const TextPiece& piece, Emit emit);
 
 class PipelineTokenizer : public Tokenizer {
  public:

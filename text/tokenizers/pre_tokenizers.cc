@@ -26,7 +26,7 @@ struct Part {
   bool matches;
 };
 
-absl::Status EmitParts(const Piece& piece, absl::Span<const Part> parts, Emit emit) {
+absl::Status EmitParts(const TextPiece& piece, absl::Span<const Part> parts, Emit emit) {
   for (const Part& part : parts) {
     if (part.begin == part.end) continue;
     WEFT_RETURN_IF_ERROR(emit({piece.text.substr(part.begin, part.end - part.begin), piece.at + part.begin,
@@ -36,7 +36,7 @@ absl::Status EmitParts(const Piece& piece, absl::Span<const Part> parts, Emit em
 }
 
 // Emits the words that `parts`, which cover the text of `piece`, become.
-absl::Status EmitSplits(const Piece& piece, std::vector<Part> parts, SplitBehavior behavior, Emit emit) {
+absl::Status EmitSplits(const TextPiece& piece, std::vector<Part> parts, SplitBehavior behavior, Emit emit) {
   if (behavior == SplitBehavior::kIsolated) return EmitParts(piece, parts, emit);
   const bool backwards = behavior == SplitBehavior::kMergedWithNext,
              contiguous = behavior == SplitBehavior::kContiguous;
@@ -63,7 +63,7 @@ absl::Status EmitSplits(const Piece& piece, std::vector<Part> parts, SplitBehavi
 // Splits at the characters for which `matches` returns true.
 template <class Function>
 PreTokenizer SplitAt(Function matches, SplitBehavior behavior) {
-  return [matches, behavior](const Piece& piece, Emit emit) {
+  return [matches, behavior](const TextPiece& piece, Emit emit) {
     std::vector<Part> parts;
     for (size_t i = 0; i < piece.text.size();) {
       const Utf8Character c = CharacterAt(piece.text, i);
@@ -78,7 +78,7 @@ PreTokenizer SplitAt(Function matches, SplitBehavior behavior) {
 // Splits at the runs of characters for which `kind_of` returns the same number. Runs of number 0 are left out.
 template <class Function>
 PreTokenizer SplitRuns(Function kind_of) {
-  return [kind_of](const Piece& piece, Emit emit) {
+  return [kind_of](const TextPiece& piece, Emit emit) {
     std::vector<Part> parts;
     int last = 0;
     for (size_t i = 0; i < piece.text.size();) {
@@ -94,7 +94,7 @@ PreTokenizer SplitRuns(Function kind_of) {
 }
 
 PreTokenizer SplitBy(RegularExpression expression, SplitBehavior behavior, bool invert) {
-  return [expression = std::move(expression), behavior, invert](const Piece& piece, Emit emit) {
+  return [expression = std::move(expression), behavior, invert](const TextPiece& piece, Emit emit) {
     std::vector<Part> parts;
     size_t done = 0;
     WEFT_RETURN_IF_ERROR(expression.ForEachMatch(piece.text, [&](size_t begin, size_t end) {
@@ -188,7 +188,7 @@ absl::StatusOr<PreTokenizer> SplitBy(absl::string_view pattern, SplitBehavior be
 }
 
 PreTokenizer SplitByteLevel(ByteLevelWords settings) {
-  return [settings](const Piece& piece, Emit emit) -> absl::Status {
+  return [settings](const TextPiece& piece, Emit emit) -> absl::Status {
     std::string storage;
     absl::string_view text = piece.text;
     const size_t prefix = settings.prefix_space && text[0] != ' ';
@@ -209,7 +209,7 @@ PreTokenizer SplitByteLevel(ByteLevelWords settings) {
 }
 
 PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split) {
-  return [mark = std::move(mark), scheme, split](const Piece& piece, Emit emit) -> absl::Status {
+  return [mark = std::move(mark), scheme, split](const TextPiece& piece, Emit emit) -> absl::Status {
     std::string text = absl::StrReplaceAll(piece.text, {{" ", mark}});
     const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && piece.begins);
     if (prepends && !absl::StartsWith(text, mark)) text.insert(0, mark);
@@ -223,7 +223,7 @@ PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split) 
 }
 
 PreTokenizer SplitBertWords() {
-  return [](const Piece& piece, Emit emit) -> absl::Status {
+  return [](const TextPiece& piece, Emit emit) -> absl::Status {
     for (const absl::string_view word : BertWords(piece.text)) {
       const auto offset = static_cast<size_t>(word.data() - piece.text.data());
       WEFT_RETURN_IF_ERROR(emit({word, piece.at + offset, piece.begins && offset == 0}));
