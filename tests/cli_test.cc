@@ -1,5 +1,6 @@
 // Tests the program `weft` as a user calls it: help, errors, configuration, graphs.
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -108,7 +109,8 @@ TEST_F(CliTest, ReadmesPagesOfARun) {
   std::set<std::string> commands;
   for (std::string line; std::getline(readme, line);) {
     std::smatch match;
-    if (!std::regex_match(line, match, std::regex("bazel run -c opt //apps:weft -- (\\S+) ([^\"]*)(\"(.*)\")?")))
+    if (!std::regex_match(line, match, std::regex("bazel run -c opt //apps:weft -- (\\S+) ([^\"]*)(\"(.*)\")?")) ||
+        Contains(line, "$WEFT_SMOLLM"))
       continue;
     commands.insert(match.str(1));
     EXPECT_TRUE(Works(
@@ -118,6 +120,32 @@ TEST_F(CliTest, ReadmesPagesOfARun) {
   EXPECT_EQ(commands, (std::set<std::string>{"attention", "report"}));
   EXPECT_TRUE(fs::exists(Path("report.html")));
   EXPECT_TRUE(fs::exists(Path("attention.html")));
+}
+
+// The lines of README with $WEFT_SMOLLM; their last argument may be in quotes.
+TEST_F(CliTest, ReadmesPublishedModel) {
+  const char* const smollm = std::getenv("WEFT_SMOLLM");
+  if (smollm == nullptr) GTEST_SKIP() << "WEFT_SMOLLM is not set";
+  fs::create_directories(Path("docs/tour"));
+  std::ofstream(Path("docs/tour/README.md")) << "A Transformer reads a text token by token.\n";
+  std::ifstream readme(fs::absolute("README.md"));
+  std::map<std::string, std::string> answers;
+  for (std::string line; std::getline(readme, line);) {
+    std::smatch match;
+    if (!std::regex_match(line, match, std::regex("bazel run .* -- (\\S+) --model=\\$WEFT_SMOLLM(.*)"))) continue;
+    Arguments arguments = Arguments{match.str(1)} + Arguments{std::string("--model=") + smollm};
+    const std::string rest = match.str(2);
+    const size_t quote = rest.find('"');
+    const std::string quoted = quote == rest.npos ? "" : rest.substr(quote + 1, rest.size() - quote - 2);
+    for (const std::string& word : Words(rest.substr(0, quote))) arguments.push_back(word);
+    if (!quoted.empty()) arguments.back() += quoted;
+    const CommandResult result = Weft(arguments);
+    EXPECT_TRUE(Works(result)) << line;
+    answers[match.str(1)] = result.out;
+  }
+  EXPECT_TRUE(Contains(answers["generate"], "The capital of France is Paris.")) << answers["generate"];
+  EXPECT_TRUE(Contains(answers["evaluate"], "perplexity")) << answers["evaluate"];
+  EXPECT_TRUE(answers.contains("chat"));
 }
 
 // Each command that a heading names has every flag that is named below the heading.
