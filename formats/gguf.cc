@@ -37,7 +37,6 @@ constexpr char kArchitectureKey[] = "general.architecture", kTokenTable[] = "tok
 // An architecture of llama.cpp has the same name as the model_type of config.json.
 struct Architecture {
   const char* name;
-  const ModelFamily* family;
   absl::Span<const Name> keys;    // without the name of the architecture and a dot
   absl::Span<const Name> layers;  // the names of weights and biases without their endings, as in Weights::Rule
   Name activation;                // the key of config.json and the value that llama.cpp computes with
@@ -82,13 +81,8 @@ constexpr Name kLlamaLayers[] = {{"token_embd", "model.embed_tokens"},
                                  {"output", "lm_head"}};
 
 constexpr Architecture kArchitectures[] = {
-    {.name = "gpt2",
-     .family = &PublishedGpt::kFamily,
-     .keys = kGpt2Keys,
-     .layers = kGpt2Layers,
-     .activation = {"activation_function", "gelu_new"}},
+    {.name = "gpt2", .keys = kGpt2Keys, .layers = kGpt2Layers, .activation = {"activation_function", "gelu_new"}},
     {.name = "llama",
-     .family = &PublishedGpt::kFamily,
      .keys = kLlamaKeys,
      .layers = kLlamaLayers,
      .activation = {"hidden_act", "silu"},
@@ -211,11 +205,6 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& config)
   return PublishedModel(std::move(gpt));
 }
 
-absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
-  WEFT_ASSIGN_OR_RETURN(const Architecture* const found, FindArchitecture(config[kMark]));
-  return found->family;
-}
-
 constexpr absl::string_view kFiles[] = {"model.gguf"};
 
 // The values of general.file_type: the format of most matrices. Readers need it for messages only.
@@ -331,7 +320,7 @@ constexpr Format kGgufFormat = {
     .name = "gguf",
     .mark = "",
     .recognizes = [](const Json& config) { return config.contains(kMark); },
-    .family = FamilyOfConfig,
+    .only_family = &PublishedGpt::kFamily,
     .read = Read,
     .write = OfAnyModel<Write>::Call,
     .files = kFiles,

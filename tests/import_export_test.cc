@@ -73,7 +73,7 @@ TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
   EXPECT_TRUE(Fails(Export("run", "bin", "llama2.c"), 2, "llama2.c cannot say that the model is GPT-2's"));
   EXPECT_FALSE(Exists("bin"));
   EXPECT_TRUE(Fails(Export("run", "ct2", "ctranslate2"), 2,
-                    "a GPT can't be written as ctranslate2; possible: huggingface, nanogpt"));
+                    "a GPT can't be written as ctranslate2; possible: gguf, huggingface, nanogpt"));
   MakeRun("post", {"--pre-norm=false"});
   EXPECT_TRUE(Fails(Export("post", "out", "huggingface"), 2, "gpt2 cannot say that pre_norm is false"));
   MakeRun("tanh");
