@@ -1,8 +1,6 @@
-// The values of tokenizer.ggml.model are llama.cpp's: "gpt2" for byte-level BPE, "llama" for SentencePiece's BPE, and
-// "bert" for WordPiece. What each means is in llama.cpp's src/llama-vocab.cpp.
+// The meanings of the keys and of their values are those of llama.cpp (src/llama-vocab.cpp).
 #include "weft/text/tokenizers/gguf_tokenizer.h"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -118,7 +116,7 @@ absl::StatusOr<Json> VocabularyOf(const std::vector<std::string>& texts) {
   return vocabulary;
 }
 
-// Each of these functions sets the sections of tokenizer.json that differ by the kind of tokenizer.
+// Each of these functions sets the sections of tokenizer.json for one kind of tokenizer.
 absl::Status ReadByteLevel(const Metadata& metadata, const Tokens& tokens, Json* json) {
   const Metadata& name = Get(metadata, "pre");
   std::string known;
@@ -203,8 +201,7 @@ absl::Status ReadWordPiece(const Metadata& metadata, const Tokens& tokens, Json*
   return absl::OkStatus();
 }
 
-// The values of the key model. `begin` and `end`: the keys of the tokens before and behind a text; whether they are
-// there without the keys add_bos_token and add_eos_token.
+// The values of the key model, the keys of the tokens around a text, and whether these are there by default.
 constexpr struct {
   const char* name;
   absl::Status (*read)(const Metadata& metadata, const Tokens& tokens, Json* json);
@@ -305,7 +302,7 @@ absl::StatusOr<std::vector<NamedContents>> Files(const std::string& path) {
 Json Full(Json json) {
   if (json.is_object() && json.value("type", "") == "ByteLevel") {
     json["trim_offsets"] = true;  // changes no token
-    if (!json.contains("use_regex")) json["use_regex"] = true;
+    json.emplace("use_regex", true);
   }
   if (json.is_structured()) {
     for (Json& item : json) item = Full(std::move(item));
@@ -317,8 +314,7 @@ absl::Status CannotSay(absl::string_view what) {
   return InvalidArgument("the tokenizer can't be written to a GGUF file: ", what);
 }
 
-// Each of these functions sets the keys of one kind of tokenizer.
-absl::Status WriteByteLevel(const Json& json, const Tokens& /*tokens*/, Metadata* metadata) {
+absl::Status WriteByteLevel(const Json& json, Metadata* metadata) {
   const Json pre_tokenizer = Full(json.value("pre_tokenizer", Json()));
   const Json& model = json["model"];
   const auto found = absl::c_find_if(kPreTokenizers, [&](const PreTokenizer& each) {
@@ -374,19 +370,17 @@ absl::StatusOr<Metadata> GgufOfTokenizer(const std::string& folder, int64_t size
   Metadata metadata = {{absl::StrCat(kPrefix, "model"), "gpt2"},
                        {absl::StrCat(kPrefix, "tokens"), tokens.texts},
                        {absl::StrCat(kPrefix, "token_type"), tokens.types}};
-  WEFT_RETURN_IF_ERROR(WriteByteLevel(json, tokens, &metadata));
+  WEFT_RETURN_IF_ERROR(WriteByteLevel(json, &metadata));
   const SpecialTokens& special = (*tokenizer)->special_tokens();
-  const auto set = [&](absl::string_view key, const std::optional<int32_t>& id) {
+  for (const auto& [key, id] : {std::pair("bos_token_id", special.begin),
+                                {"eos_token_id", special.end},
+                                {"unknown_token_id", special.unknown},
+                                {"padding_token_id", special.padding},
+                                {"mask_token_id", special.mask}}) {
     if (id.has_value()) metadata[absl::StrCat(kPrefix, key)] = static_cast<uint32_t>(*id);
-  };
-  set("bos_token_id", special.begin);
-  set("eos_token_id", special.end);
-  set("unknown_token_id", special.unknown);
-  set("padding_token_id", special.padding);
-  set("mask_token_id", special.mask);
-  constexpr int32_t kText = -1;
-  const std::vector<int32_t> wrapped = (*tokenizer)->Wrap({kText}).ids;
-  const bool begins = wrapped.front() != kText, ends = wrapped.back() != kText;
+  }
+  const std::vector<int32_t> wrapped = (*tokenizer)->Wrap({-1}).ids;
+  const bool begins = wrapped.front() >= 0, ends = wrapped.back() >= 0;
   if (wrapped.size() != 1u + begins + ends || (begins && wrapped.front() != special.begin) ||
       (ends && wrapped.back() != special.end)) {
     return CannotSay("its texts have other tokens around them than the begin and the end token");
