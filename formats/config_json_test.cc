@@ -77,16 +77,20 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
       {kGpt2, "of_the_future", "7", "'of_the_future' is 7, but no key that is known here: it might change the model"},
       {kGpt2, "model_type", "\"gptj\"", "model_type is \"gptj\", which is not supported; wanted gpt2"},
       {kLlama, "rope_scaling", "null", nullptr},
-      {kLlama, "rope_scaling", R"({"type": "linear", "factor": 2})",
-       "rope_scaling is {\"type\":\"linear\",\"factor\":2}"},
+      {kLlama, "rope_scaling", R"({"type": "linear", "factor": 2})", nullptr},
+      {kLlama, "rope_scaling", R"({"type": "linear"})", "rope_scaling is {\"type\":\"linear\"}"},
+      {kLlama, "rope_scaling", R"({"type": "dynamic", "factor": 2})", "wanted type is \"dynamic\""},
+      {kLlama, "rope_scaling", R"({"type": "linear", "factor": 2, "more": 1})", "'more' is 1"},
+      {kLlama, "rope_scaling", R"({"type": "yarn", "factor": 2, "truncate": false})", "truncate is false"},
       {kLlama, "rope_parameters", R"({"rope_type": "default", "rope_theta": 500000})", nullptr},
       {kLlama, "rope_parameters", R"({"rope_type": "llama3", "rope_theta": 5e5})", "rope_parameters is {\"rope_type\""},
       {kLlama, "rope_parameters", R"({"rope_theta": -1})", "rotary_base is -1, but must be above 0"},
       {kLlama, "rope_theta", "0", "rotary_base is 0, but must be above 0"},
       {kLlama, "head_dim", "4", nullptr},
-      {kLlama, "head_dim", "8", "head_dim is 8, which is not supported; wanted hidden_size / num_attention_heads"},
-      {kLlama, "attention_bias", "true", "attention_bias is true, which is not supported; wanted the same as mlp_bias"},
-      {kLlama, "mlp_bias", "true", "attention_bias is null, which is not supported; wanted the same as mlp_bias"},
+      {kLlama, "head_dim", "8", nullptr},
+      {kLlama, "head_dim", "5", "a head's width is 5"},
+      {kLlama, "attention_bias", "true", nullptr},
+      {kLlama, "mlp_bias", "true", nullptr},
       {kLlama, "pretraining_tp", "2", nullptr},
       {kLlama, "sliding_window", "7", "'sliding_window' is 7"},
       {kLlama, "num_key_value_heads", "3", "heads 4 is not a multiple of key_value_heads 3"},
@@ -162,7 +166,7 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.attention = {.rotary = RotaryLayout::kHalves}})),
               HasSubstr("that positions are rotary"));
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.names = GptConfig::Names::kLlama})),
-              HasSubstr("llama cannot say that positions"));
+              HasSubstr("llama cannot say that gated is false"));
   EXPECT_THAT(ErrorOf(ToNanoGptJson(GptConfig{})), HasSubstr("nanoGPT cannot say that the activation is another than"));
   EXPECT_THAT(ErrorOf(ToNanoGptJson(GptConfig{.activation = Activation::kGelu, .tied_head = false})),
               HasSubstr("tied_head is false"));

@@ -271,25 +271,37 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
     const Rule keep = rule_of(name);
     Tensor tensor = from;
     const Shape shape = tensor.type.shape;
-    const int64_t parts = static_cast<int64_t>(keep.to.size());
-    if ((keep.transpose && (shape.rank() != 2 || tensor.type.dtype != kF32)) ||
-        (parts > 1 && (shape.rank() < 1 || shape.dim(0) % parts != 0))) {
+    const bool split = keep.to.size() > 1;
+    const int64_t unit = split && shape.rank() > 0 ? keep.RowsOfUnit(shape.dim(0)) : 0;
+    if ((keep.transpose && (shape.rank() != 2 || tensor.type.dtype != kF32)) || (split && unit == 0)) {
       return InvalidArgument("'", name, "' is ", ToString(tensor.type), ", wanted ",
                              keep.transpose ? "an f32 matrix" : "rows in ",
-                             keep.transpose ? "" : absl::StrCat(parts, " equal parts"));
+                             keep.transpose ? "" : absl::StrCat(keep.to.size(), " parts"));
     }
     if (keep.transpose) {
       WEFT_ASSIGN_OR_RETURN(tensor, Allocate(name, {kF32, {shape.dim(1), shape.dim(0)}}));
       Transpose(from, tensor);
     }
-    if (parts > 1) tensor.type.shape.set_dim(0, shape.dim(0) / parts);
-    for (const std::string& to : keep.to) {
-      const auto [origin, is_new] = origins.emplace(to, name);
+    const size_t row = split ? tensor.type.bytes() / static_cast<size_t>(shape.dim(0)) : 0;
+    const size_t group = split ? tensor.type.bytes() / static_cast<size_t>(keep.groups) : 0;
+    for (size_t i = 0; i < keep.to.size(); ++i) {
+      const auto [origin, is_new] = origins.emplace(keep.to[i], name);
       if (!is_new) {
-        return InvalidArgument("'", origin->second, "' and '", name, "' are both the model's '", to, "'");
+        return InvalidArgument("'", origin->second, "' and '", name, "' are both the model's '", keep.to[i], "'");
       }
-      renamed.push_back({to, tensor});
-      tensor.data += tensor.type.bytes();
+      Tensor part = tensor;
+      if (split) {
+        part.type.shape.set_dim(0, keep.groups * keep.part(i) * unit);
+        const size_t bytes = static_cast<size_t>(keep.part(i) * unit) * row;
+        if (keep.groups > 1) {
+          WEFT_ASSIGN_OR_RETURN(part, Allocate(keep.to[i], part.type));
+          for (size_t g = 0; g < static_cast<size_t>(keep.groups); ++g) {
+            std::memcpy(part.data + g * bytes, tensor.data + g * group, bytes);
+          }
+        }
+        tensor.data += bytes;
+      }
+      renamed.push_back({keep.to[i], part});
     }
   }
   tensors_ = std::move(renamed);
@@ -312,6 +324,7 @@ absl::Status Weights::Tie(const std::string& name, const std::string& copy) {
 absl::Status Weights::Revert(const std::vector<Rule>& rules) {
   std::vector<Rule> renames;
   for (const Rule& rule : rules) {
+    if (rule.to.empty()) continue;  // what was dropped is not there any more
     if (rule.to.size() == 1) {
       renames.push_back({rule.to[0], {rule.from}, rule.transpose});
       continue;
@@ -321,18 +334,25 @@ absl::Status Weights::Revert(const std::vector<Rule>& rules) {
       if (const std::optional<std::string> text = Match(rule.to[0], named.name)) texts.push_back(*text);
     }
     for (const std::string& text : texts) {
-      std::vector<std::string> from = rule.to;
-      for (std::string& name : from) name = absl::StrReplaceAll(name, {{"#", text}});
-      WEFT_RETURN_IF_ERROR(Join(from, absl::StrReplaceAll(rule.from, {{"#", text}})));
+      Rule whole = rule;
+      for (std::string& name : whole.to) name = absl::StrReplaceAll(name, {{"#", text}});
+      whole.from = absl::StrReplaceAll(rule.from, {{"#", text}});
+      WEFT_RETURN_IF_ERROR(Join(whole));
     }
   }
   return Apply(renames);
 }
 
-absl::Status Weights::Join(const std::vector<std::string>& from, const std::string& to) {
+int64_t Weights::Rule::RowsOfUnit(int64_t rows) const {
+  int64_t units = 0;
+  for (size_t i = 0; i < to.size(); ++i) units += part(i);
+  return rows % (units * groups) == 0 ? rows / (units * groups) : 0;
+}
+
+absl::Status Weights::Join(const Rule& rule) {
   std::vector<Tensor> parts;
   Shape shape;
-  for (const std::string& name : from) {
+  for (const std::string& name : rule.to) {
     const Tensor* const part = Find(name);
     if (part == nullptr) return InvalidArgument("missing '", name, "'");
     Shape grown = part->type.shape;
@@ -340,12 +360,15 @@ absl::Status Weights::Join(const std::vector<std::string>& from, const std::stri
     shape = grown;
     parts.push_back(*part);
   }
-  std::erase_if(tensors_, [&](const NamedTensor& named) { return absl::c_linear_search(from, named.name); });
-  WEFT_ASSIGN_OR_RETURN(const Tensor joined, Add(to, {kF32, shape}));
+  std::erase_if(tensors_, [&](const NamedTensor& named) { return absl::c_linear_search(rule.to, named.name); });
+  WEFT_ASSIGN_OR_RETURN(const Tensor joined, Add(rule.from, {kF32, shape}));
   std::byte* at = joined.data;
-  for (const Tensor& part : parts) {
-    std::memcpy(at, part.data, part.type.bytes());
-    at += part.type.bytes();
+  for (size_t group = 0; group < static_cast<size_t>(rule.groups); ++group) {
+    for (const Tensor& part : parts) {
+      const size_t bytes = part.type.bytes() / static_cast<size_t>(rule.groups);
+      std::memcpy(at, part.data + group * bytes, bytes);
+      at += bytes;
+    }
   }
   return absl::OkStatus();
 }

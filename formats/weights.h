@@ -72,10 +72,16 @@ class Weights {
   // One change of a tensor's name or layout.
   struct Rule {
     std::string from;  // the old name; its first # matches any text
-    // The new name, in which # stands for the matched text. Several names split the rows of the tensor into equal
-    // parts. Without a name the tensor is dropped.
+    // The new name, in which # stands for the matched text. Several names split the rows of the tensor into parts,
+    // which are equal unless `parts` has their proportions. Without a name the tensor is dropped.
     std::vector<std::string> to;
     bool transpose = false;
+    std::vector<int64_t> parts = {};
+    int64_t groups = 1;  // the rows are this number of equal groups, and each group has rows of all parts
+
+    // Returns the number of rows of a group that a unit of `parts` has, or 0 if `rows` rows can't be split so.
+    int64_t RowsOfUnit(int64_t rows) const;
+    int64_t part(size_t i) const { return parts.empty() ? 1 : parts[i]; }
   };
   // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is. Returns
   // InvalidArgument if two tensors would get the same name, or if a tensor can't be split or transposed.
@@ -90,8 +96,8 @@ class Weights {
  private:
   // Returns a tensor of zeros for the weight `name`, or ResourceExhausted.
   absl::StatusOr<Tensor> Allocate(absl::string_view name, const TensorType& type);
-  // Replaces the tensors `from` by one tensor `to` with all their rows.
-  absl::Status Join(const std::vector<std::string>& from, const std::string& to);
+  // Replaces the tensors rule.to by one tensor rule.from with all their rows.
+  absl::Status Join(const Rule& rule);
 
   std::string path_;  // WeightFiles::path
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
@@ -118,6 +124,7 @@ struct ModelFamily;
 struct PublishedGpt {
   GptConfig config;
   Weights weights;
+  std::string model_type = "";  // as which it was read, so that it is written as the same; empty: any
   static const ModelFamily kFamily;
 };
 struct PublishedBert {
@@ -190,7 +197,7 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
 
 // Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's model_type must be
 // of the family:
-//   PublishedGpt          gpt2, llama, mistral, and minGPT's gpt-nano
+//   PublishedGpt          the decoder families of decoders/decoder.h, such as gpt2 and llama
 //   PublishedBert         bert and the other types of formats/bert_type.cc, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's
 //   PublishedVit          vit, with the head of ViTForImageClassification or ViTForMaskedImageModeling
@@ -216,8 +223,9 @@ struct WriteModelOptions {
 // f32 with unchanged bits. An existing file is replaced as a whole.
 //
 // huggingface: config.json and model.safetensors in the names and layouts of the Hugging Face class that has the model:
-//   GPT          GPT2LMHeadModel, LlamaForCausalLM or MistralForCausalLM. A GPT-2 without biases gets biases of zeros.
-//                If rotary positions are in pairs, queries and keys are reordered for halves.
+//   GPT          the class of the decoder family as which it was read, or else of the first that can express it
+//                (decoders/decoder.h). A GPT-2 without biases gets biases of zeros. If rotary positions are in pairs,
+//                queries and keys are reordered for halves.
 //   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
 //                classifier of the mean (Pooling::kMean) is an error, because Hugging Face has no such class.
 //   Transformer  the first of these classes that has it: MarianMTModel (norms after each layer),

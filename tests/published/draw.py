@@ -40,6 +40,9 @@ TARGETS = [2, 6, 4, 10, 12]
 GPT2 = dict(vocab_size=30, n_positions=16, n_embd=16, n_layer=2, n_head=2)
 LLAMA = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
              num_key_value_heads=2, max_position_embeddings=16)
+NEOX = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+            max_position_embeddings=16)
+IDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # if the class's own are not below vocab_size
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
 ROBERTA = dict(BERT, pad_token_id=0, type_vocab_size=1, max_position_embeddings=18)  # no text has the padding token 0
@@ -55,7 +58,37 @@ MODELS = {
     "gpt2": (t.GPT2LMHeadModel, GPT2),
     "llama": (t.LlamaForCausalLM, LLAMA),
     "llama_tied": (t.LlamaForCausalLM, {**LLAMA, "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True}),
+    "llama_wide": (t.LlamaForCausalLM, {**LLAMA, "head_dim": 6, "attention_bias": True, "rope_parameters": {
+        "rope_type": "linear", "rope_theta": 100.0, "factor": 4.0}}),
+    "llama3": (t.LlamaForCausalLM, {**LLAMA, "head_dim": 8, "mlp_bias": True, "rope_parameters": {
+        "rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 0.5, "high_freq_factor": 2.0,
+        "original_max_position_embeddings": 8}}),
+    "llama_yarn": (t.LlamaForCausalLM, {**LLAMA, "head_dim": 8, "rope_parameters": {
+        "rope_type": "yarn", "rope_theta": 100.0, "factor": 4.0, "original_max_position_embeddings": 8,
+        "beta_fast": 4.0, "beta_slow": 0.5}}),
     "mistral": (t.MistralForCausalLM, {**LLAMA, "sliding_window": 4}),
+    "mistral_wide": (t.MistralForCausalLM, {**LLAMA, "sliding_window": None, "head_dim": 6}),
+    "qwen2": (t.Qwen2ForCausalLM, LLAMA),
+    "qwen2_windows": (t.Qwen2ForCausalLM, {**LLAMA, "use_sliding_window": True, "sliding_window": 4,
+                                           "max_window_layers": 1, "tie_word_embeddings": True}),
+    "qwen3": (t.Qwen3ForCausalLM, {**LLAMA, "head_dim": 8}),
+    "qwen3_windows": (t.Qwen3ForCausalLM, {**LLAMA, "head_dim": 4, "attention_bias": True, "use_sliding_window": True,
+                                           "sliding_window": 4, "max_window_layers": 1}),
+    "smollm3": (t.SmolLM3ForCausalLM, {**LLAMA, "no_rope_layers": [1, 0], "use_sliding_window": True,
+                                       "sliding_window": 4, **IDS}),
+    "olmo2": (t.Olmo2ForCausalLM, {**LLAMA, **IDS}),
+    "granite": (t.GraniteForCausalLM, {**LLAMA, "embedding_multiplier": 3.0, "logits_scaling": 4.0,
+                                       "residual_multiplier": 0.5, "attention_multiplier": 0.25}),
+    "gemma": (t.GemmaForCausalLM, {**LLAMA, "head_dim": 6, **IDS}),
+    "gemma2": (t.Gemma2ForCausalLM, {**LLAMA, "head_dim": 6, "query_pre_attn_scalar": 9, "sliding_window": 4,
+                                     "final_logit_softcapping": 3.0, "attn_logit_softcapping": 2.0, **IDS}),
+    "phi3": (t.Phi3ForCausalLM, {**LLAMA, "sliding_window": 4, **IDS}),
+    "stablelm": (t.StableLmForCausalLM, {**LLAMA, "use_qkv_bias": True, "rope_parameters": {
+        "rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}}),
+    "stablelm_parallel": (t.StableLmForCausalLM, {**LLAMA, "num_attention_heads": 2, "use_parallel_residual": True}),
+    "gpt_neox": (t.GPTNeoXForCausalLM, NEOX),
+    "gpt_neox_one": (t.GPTNeoXForCausalLM, {**NEOX, "use_parallel_residual": False, "attention_bias": False,
+                                            "tie_word_embeddings": True}),
     "bert": (t.BertModel, BERT),
     "bert_masked": (t.BertForMaskedLM, BERT),
     "bert_next": (t.BertForNextSentencePrediction, BERT),
@@ -157,7 +190,7 @@ def inputs(model):
         return {"input_ids": ids, "token_type_ids": torch.tensor(SEGMENTS).expand(ids.shape)}
     if kind in ("roberta", "xlm-roberta", "camembert", "distilbert", "mpnet"):
         return {"input_ids": ids}
-    if kind in ("gpt2", "llama", "mistral"):
+    if type(model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
         return {"input_ids": ids}
     return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": torch.tensor([TARGETS])}
 

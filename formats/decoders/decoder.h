@@ -1,0 +1,102 @@
+// A DecoderFamily describes one model_type of Hugging Face whose models are a Gpt: its keys, their defaults, and the
+// names of its tensors. Each family is one file beside this one, and one row of the table in decoders.cc.
+//
+//   template <class Keys>
+//   void List(Keys& keys, GptConfig& config) {   // reads the keys with a KeyReader, and writes them with a KeyWriter
+//     ListLlamaKeys(keys, config);
+//     ListRotary(keys, config);
+//   }
+//   constexpr DecoderFamily kExampleDecoder = {.model_type = "example", .classes = kClasses, .defaults = Defaults,
+//                                              .read = List<KeyReader>, .write = List<KeyWriter>};
+//
+// The functions below list keys that several families have. A family whose tensors have other names or layouts than
+// Llama's has `rules`, which lead from the published tensors to those of Llama.
+#ifndef WEFT_FORMATS_DECODERS_DECODER_H_
+#define WEFT_FORMATS_DECODERS_DECODER_H_
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/formats/config_keys.h"
+#include "weft/formats/weights.h"
+#include "weft/models/gpt.h"
+
+namespace weft {
+
+struct DecoderFamily {
+  absl::string_view model_type;
+  absl::Span<const absl::string_view> classes;  // allowed in the key architectures; the first one is written
+  GptConfig (*defaults)();                      // the configuration of a config.json without keys
+  void (*read)(KeyReader& keys, GptConfig& config);
+  void (*write)(KeyWriter& keys, GptConfig& config);  // null: the family is only read
+  // Returns the changes from the published tensors to those of Gpt. Null: there are none.
+  std::vector<Weights::Rule> (*rules)(const GptConfig& config) = nullptr;
+};
+
+// Returns all families. A model is written as the first family that can express it, unless it was read as another one.
+absl::Span<const DecoderFamily* const> DecoderFamilies();
+// Returns the family with this model_type, or null.
+const DecoderFamily* FindDecoder(absl::string_view model_type);
+
+// Returns a model with RMSNorm, gates, rotary positions in halves, no biases and Llama's names. Sizes are Llama's.
+GptConfig LlamaDefaults();
+
+// Lists Llama's keys of sizes, activation, dropout, norms and ties.
+template <class Keys>
+void ListLlamaKeys(Keys& keys, GptConfig& config, const char* activation = "hidden_act",
+                   const char* epsilon = "rms_norm_eps") {
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("hidden_size", config.width);
+  keys.Field("num_hidden_layers", config.layers);
+  keys.Field("num_attention_heads", config.heads);
+  if constexpr (std::is_same_v<Keys, KeyReader>) {  // null means as many as heads
+    if (keys.IsNull("num_key_value_heads")) config.attention.key_value_heads = 0;
+  }
+  keys.SizeOrNull("num_key_value_heads", config.attention.key_value_heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice(activation, kActivations, config.activation);
+  keys.Field("attention_dropout", config.attention_dropout, config.dropout);
+  keys.Field(epsilon, config.norm.epsilon);
+  keys.Field("tie_word_embeddings", config.tied_head);
+}
+
+// Lists `key`, which says whether all four layers of attention have biases. ListLlamaKeys or `config` has said before
+// whether the other layers have biases.
+template <class Keys>
+void ListAttentionBias(Keys& keys, GptConfig& config, const char* key = "attention_bias") {
+  bool bias = config.attention.projection_bias.value_or(config.bias);
+  keys.Field(key, bias);
+  config.attention.projection_bias = config.attention.output_bias = bias;
+}
+
+// What families have of the keys of rotary positions.
+struct RotaryKeys {
+  const char* theta = "rope_theta";
+  const char* part = nullptr;  // the key for the fraction of a head's features that are turned; null: all are
+  double usual_part = 1;       // without the key
+  bool may_scale = true;
+};
+// Reads rope_theta, rope_scaling and rope_parameters as transformers does: rope_scaling comes before rope_parameters,
+// and rope_theta in one of these before the key rope_theta. Refuses kinds of scaling that Gpt lacks.
+void ListRotary(KeyReader& keys, GptConfig& config, const RotaryKeys& names = {});
+// Writes rope_theta and, if there is a scaling, rope_scaling, which all versions of transformers read.
+void ListRotary(KeyWriter& keys, GptConfig& config, const RotaryKeys& names = {});
+
+// Returns the pattern of each layer. `layers` above kMaxLayers, which Validate refuses, counts as 0.
+std::vector<AttentionPattern> PatternsByLayer(const GptConfig& config);
+// Reads layer_types, a list of "full_attention" and "sliding_attention", and gives layers of the second type the window
+// `window`. Without the key, layer i has the second type if `slides`(i) is true. `window`: 0: no layer may have it.
+void ListLayerTypes(KeyReader& keys, GptConfig& config, int64_t window, absl::FunctionRef<bool(int64_t)> slides);
+void ListLayerTypes(KeyWriter& keys, GptConfig& config, int64_t window, absl::FunctionRef<bool(int64_t)> slides);
+// Returns the window of the layers that have one, or 0 if none has.
+int64_t WindowOf(const GptConfig& config);
+
+}  // namespace weft
+
+#endif  // WEFT_FORMATS_DECODERS_DECODER_H_

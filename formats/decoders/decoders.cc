@@ -1,0 +1,189 @@
+// The table of decoder families, and the keys that several of them have.
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "weft/base/status.h"
+#include "weft/formats/all_decoders.h"
+#include "weft/formats/decoders/decoder.h"
+#include "weft/formats/published.h"
+#include "weft/models/validate.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const DecoderFamily* kDecoders[] = {&kGpt2Decoder,     &kGptNanoDecoder, &kLlamaDecoder,   &kMistralDecoder,
+                                              &kQwen2Decoder,    &kQwen3Decoder,   &kSmolLm3Decoder, &kOlmo2Decoder,
+                                              &kGraniteDecoder,  &kGemmaDecoder,   &kGemma2Decoder,  &kPhi3Decoder,
+                                              &kStableLmDecoder, &kGptNeoxDecoder};
+
+constexpr std::pair<const char*, RotaryScalingKind> kRopeTypes[] = {{"default", RotaryScalingKind::kNone},
+                                                                    {"linear", RotaryScalingKind::kLinear},
+                                                                    {"llama3", RotaryScalingKind::kLlama3},
+                                                                    {"yarn", RotaryScalingKind::kYarn}};
+constexpr char kSliding[] = "sliding_attention", kFull[] = "full_attention";
+
+// Reads the rotary positions in `json`, whose rope_theta is already set to its default.
+void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, double* part, KeyReader& keys,
+                GptConfig& config) {
+  if (!json.is_object()) return keys.Refuse(key, "an object");
+  KeyReader own(json);
+  RotaryScaling scaling;
+  own.Choice("type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
+  own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
+  own.Field("rope_theta", config.attention.rotary_base);
+  for (const char* const name : {"rope_theta", "original_max_position_embeddings"}) {
+    if (own.IsNull(name)) own.Refuse(name, "a number");
+  }
+  own.Field("partial_rotary_factor", *part);
+  if (names.part == nullptr) own.Only("partial_rotary_factor", 1);
+  if (!names.may_scale && scaling.kind != RotaryScalingKind::kNone) own.Refuse("rope_type", "default");
+  const auto number = [&](const char* name, double& value) {
+    if (own.Find(name) == nullptr) own.Refuse(name, "a number");
+    own.Field(name, value);
+  };
+  const bool llama = scaling.kind == RotaryScalingKind::kLlama3, yarn = scaling.kind == RotaryScalingKind::kYarn;
+  if (scaling.kind != RotaryScalingKind::kNone) number("factor", scaling.factor);
+  if (llama || yarn) {
+    scaling.context = config.context;
+    own.Field("original_max_position_embeddings", scaling.context);
+  }
+  if (llama) {
+    number("low_freq_factor", scaling.slow);
+    number("high_freq_factor", scaling.fast);
+  }
+  if (yarn) {
+    own.Field("beta_slow", scaling.slow);
+    own.Field("beta_fast", scaling.fast);
+    own.Only("truncate", true);
+    double mscale = 0, mscale_all = 0;
+    own.Field("mscale", mscale);
+    own.Field("mscale_all_dim", mscale_all);
+    const auto gain = [&](double m) { return 0.1 * m * std::log(std::max(scaling.factor, 1.0)) + 1; };
+    if (mscale != 0 && mscale_all != 0) scaling.gain = gain(mscale) / gain(mscale_all);
+    own.Field("attention_factor", scaling.gain);
+  }
+  if (const absl::Status status = own.Finish(); !status.ok()) return keys.Refuse(key, status.message());
+  config.attention.rotary_scaling = scaling;
+}
+
+}  // namespace
+
+absl::Span<const DecoderFamily* const> DecoderFamilies() { return kDecoders; }
+
+const DecoderFamily* FindDecoder(absl::string_view model_type) {
+  for (const DecoderFamily* const each : kDecoders) {
+    if (each->model_type == model_type) return each;
+  }
+  return nullptr;
+}
+
+GptConfig LlamaDefaults() {
+  return {.vocabulary = 32000,
+          .context = 2048,
+          .layers = 32,
+          .heads = 32,
+          .width = 4096,
+          .feed_forward = 11008,
+          .activation = Activation::kSilu,
+          .tied_head = false,
+          .bias = false,
+          .norm = {.kind = NormKind::kRmsNorm, .epsilon = 1e-6},
+          .gated = true,
+          .attention = {.rotary = RotaryLayout::kHalves, .projection_bias = false, .output_bias = false},
+          .names = GptConfig::Names::kLlama};
+}
+
+void ListRotary(KeyReader& keys, GptConfig& config, const RotaryKeys& names) {
+  keys.Field(names.theta, config.attention.rotary_base);
+  double part = names.usual_part;
+  if (names.part != nullptr) keys.Field(names.part, part);
+  const Json *const scaling = keys.Find("rope_scaling"), *const parameters = keys.Find("rope_parameters");
+  if (scaling != nullptr && !scaling->empty()) {
+    ReadRotary(*scaling, "rope_scaling", names, &part, keys, config);
+  } else if (parameters != nullptr) {
+    ReadRotary(*parameters, "rope_parameters", names, &part, keys, config);
+  }
+  if (names.part == nullptr || part == 1 || config.heads < 1) return;
+  const AttentionVariant& v = config.attention;
+  const int64_t width = v.key_width != 0 ? v.key_width : config.width / config.heads;
+  const double turned = part > 0 && part < 1 ? std::floor(part * static_cast<double>(width)) : 0;
+  config.attention.rotary_width = static_cast<int64_t>(turned);
+  if (turned == 0 || config.attention.rotary_width % 2 != 0) {
+    const bool scaled = scaling != nullptr && !scaling->empty();
+    keys.Refuse(scaled                             ? "rope_scaling"
+                : keys.Find(names.part) != nullptr ? names.part
+                                                   : "rope_parameters",
+                absl::StrCat(names.part, " with an even number of features"));
+  }
+}
+
+void ListRotary(KeyWriter& keys, GptConfig& config, const RotaryKeys& names) {
+  keys.Field(names.theta, config.attention.rotary_base);
+  if (names.part != nullptr) {
+    const double width = static_cast<double>(config.attention.key_width);
+    const double turned =
+        config.attention.rotary_width != 0 ? static_cast<double>(config.attention.rotary_width) : width;
+    const double part = turned / width;  // rounded up, if the product would be below `turned`
+    keys.Field(names.part, part * width < turned ? std::nextafter(part, 1) : part);
+  }
+  const RotaryScaling& scaling = config.attention.rotary_scaling;
+  if (scaling.kind == RotaryScalingKind::kNone) return;
+  KeyWriter own;
+  own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
+  own.Field("factor", scaling.factor);
+  if (scaling.kind != RotaryScalingKind::kLinear) own.Field("original_max_position_embeddings", scaling.context);
+  if (scaling.kind == RotaryScalingKind::kLlama3) {
+    own.Field("low_freq_factor", scaling.slow);
+    own.Field("high_freq_factor", scaling.fast != 0 ? scaling.fast : 4);
+  }
+  if (scaling.kind == RotaryScalingKind::kYarn) {
+    own.Field("beta_slow", scaling.slow);
+    own.Field("beta_fast", scaling.fast != 0 ? scaling.fast : 32);
+    if (scaling.gain != 0) own.Field("attention_factor", scaling.gain);
+  }
+  keys.Field("rope_scaling", std::move(own).Finish());
+}
+
+std::vector<AttentionPattern> PatternsByLayer(const GptConfig& config) {
+  std::vector<AttentionPattern> patterns(config.layers > 0 && config.layers <= kMaxLayers ? config.layers : 0);
+  const std::vector<AttentionPattern>& all = config.attention.patterns;
+  for (size_t i = 0; i < patterns.size() && !all.empty(); ++i) patterns[i] = all[i % all.size()];
+  return patterns;
+}
+
+void ListLayerTypes(KeyReader& keys, GptConfig& config, int64_t window, absl::FunctionRef<bool(int64_t)> slides) {
+  std::vector<AttentionPattern> patterns = PatternsByLayer(config);
+  const Json* const types = keys.Find("layer_types");
+  if (types != nullptr && (!types->is_array() || types->size() != patterns.size())) {
+    return keys.Refuse("layer_types", "a text for each of num_hidden_layers");
+  }
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    const bool sliding = types != nullptr ? (*types)[i] == kSliding : slides(static_cast<int64_t>(i));
+    if (types != nullptr && !sliding && (*types)[i] != kFull) {
+      return keys.Refuse("layer_types", absl::StrCat(kFull, " or ", kSliding));
+    }
+    if (sliding && window == 0) return keys.Refuse("layer_types", absl::StrCat(kFull, " without a sliding_window"));
+    if (sliding) patterns[i].window = window;
+  }
+  config.attention.patterns = ShortestPatterns(std::move(patterns), config.layers);
+}
+
+void ListLayerTypes(KeyWriter& keys, GptConfig& config, int64_t, absl::FunctionRef<bool(int64_t)>) {
+  std::vector<std::string> types;
+  for (const AttentionPattern& each : PatternsByLayer(config)) types.push_back(each.window != 0 ? kSliding : kFull);
+  keys.Field("layer_types", types);
+}
+
+int64_t WindowOf(const GptConfig& config) {
+  for (const AttentionPattern& each : config.attention.patterns) {
+    if (each.window != 0) return each.window;
+  }
+  return 0;
+}
+
+}  // namespace weft
