@@ -61,6 +61,21 @@ TEST_F(QuantizeTest, AGptWithUnusualOptions) {
   EXPECT_EQ(Weft(generate + Arguments{"--model=run-f32"}).out, Weft(generate + Arguments{"--model=run"}).out);
 }
 
+TEST_F(QuantizeTest, RowsThatAreNoBlocksOf256) {
+  MakeRun("run", {"--width=64", "--heads=2", "--feed-forward=256", "--layers=1", "--steps=1"});
+  for (const auto& [wanted, other, dtype] : {std::tuple{"q4_k", "q5_0", kQ4_K}, {"q6_k", "q8_0", kQ6_K}}) {
+    const CommandResult quantized = Quantize("run", wanted, {absl::StrCat("--weights=", wanted)});
+    EXPECT_THAT(quantized.out, HasSubstr(absl::StrCat("h.0.attn.c_attn.weight: ", other,
+                                                      ", because its rows are no multiple of 256\n")));
+    EXPECT_THAT(quantized.out, Not(HasSubstr("mlp.c_proj")));
+    const absl::StatusOr<PublishedModel> model = ReadModel(Path(wanted));
+    ASSERT_TRUE(model.ok()) << model.status();
+    const Weights& weights = std::get<PublishedGpt>(*model).weights;
+    EXPECT_EQ(weights.Find("h.0.mlp.c_proj.weight")->type.dtype, dtype);
+    EXPECT_EQ(Name(weights.Find("h.0.attn.c_attn.weight")->type.dtype), other);
+  }
+}
+
 // 100 columns are no whole blocks of 32.
 TEST_F(QuantizeTest, AnyWidth) {
   MakeRun("run", {"--width=100", "--heads=2", "--feed-forward=400", "--layers=2", "--steps=30"});
@@ -150,7 +165,7 @@ TEST_F(QuantizeTest, PublishedModels) {
   ASSERT_TRUE(Works(Weft({"export", "--model=llama", "--out=halves", "--layout=huggingface"})));
   const absl::StatusOr<Weights> halves = Weights::ReadStored(Path("halves/model.safetensors"));
   ASSERT_TRUE(halves.ok()) << halves.status();
-  EXPECT_EQ(halves->dtype(), kF32);
+  for (const NamedTensor& each : halves->tensors()) EXPECT_EQ(each.tensor.type.dtype, kF32) << each.name;
 
   WriteBert("bert");
   ASSERT_TRUE(Works(Quantize("bert", "quantized")));
