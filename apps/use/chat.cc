@@ -37,10 +37,10 @@ constexpr char kKeys[] =
 
 Hyperparameters Table(ChatFlags* flags) {
   Hyperparameters table = {
-      ModelRow(
-          "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of GPT-2 or Llama, or a file of "
-          "llama2.c",
-          &flags->model),
+      ModelRow("a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of a decoder, a GGUF file, "
+               "or a file of "
+               "llama2.c",
+               &flags->model),
       {"system",
        "message of the system, with which a conversation begins, for a model with a chat template; \\n is a line break",
        &flags->system,

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,10 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
@@ -259,6 +262,24 @@ TEST(PublishedTest, GradientsAreThoseOfTransformers) {
           << name << ", " << tensor;
     }
   }
+}
+
+// The tables of docs/formats.md have exactly the types of decoders and encoders that are read.
+TEST(PublishedTest, ThePageListsEveryType) {
+  const absl::StatusOr<std::string> page = ReadFile("docs/formats.md");
+  ASSERT_TRUE(page.ok()) << page.status();
+  const size_t begin = page->find("## Decoders of Hugging Face"), end = page->find("\n# ", begin);
+  ASSERT_NE(end, std::string::npos);
+  std::set<std::string> listed, known;
+  for (const absl::string_view line : absl::StrSplit(page->substr(begin, end - begin), '\n')) {
+    if (!absl::StartsWith(line, "| `") || absl::StartsWith(line, "| `model_type`")) continue;
+    const absl::string_view cell = line.substr(2, line.find(" |") - 2);
+    for (const absl::string_view type : absl::StrSplit(cell, ", ")) listed.emplace(type.substr(1, type.size() - 2));
+  }
+  for (const ModelFamily* const family : {&PublishedGpt::kFamily, &PublishedBert::kFamily}) {
+    for (const absl::string_view type : family->model_types) known.emplace(type);
+  }
+  EXPECT_EQ(listed, known);
 }
 
 TEST(PublishedTest, EachKeyIsFollowedOrRefused) {
