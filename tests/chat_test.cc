@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -43,6 +44,18 @@ TEST_F(ChatTest, EachLineIsAnsweredFromTheWholeConversation) {
   const std::string twice = Chat("line one\nline one\n").out;
   EXPECT_NE(twice.substr(0, twice.find('\n') + 1), twice.substr(twice.find('\n') + 1))
       << "the first turn has no influence";
+}
+
+// The file of SmolLM2 (tools/fetch_smollm) has a chat template in its metadata.
+TEST_F(ChatTest, APublishedModelAnswersByItsTemplate) {
+  const char* const smollm = std::getenv("WEFT_SMOLLM");
+  if (smollm == nullptr) GTEST_SKIP() << "WEFT_SMOLLM is not set";
+  const CommandResult result = Chat("What is the capital of Germany?\n/text\n",
+                                    {std::string("--model=") + smollm, "--temperature=0", "--length=20"});
+  ASSERT_TRUE(Works(result));
+  EXPECT_TRUE(absl::StrContains(result.out.substr(0, result.out.find('\n')), "Berlin")) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, "<|im_start|>user\nWhat is the capital of Germany?<|im_end|>\n"))
+      << result.out;
 }
 
 TEST_F(ChatTest, TurnsAndBeginnings) {

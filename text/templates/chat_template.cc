@@ -80,11 +80,13 @@ absl::StatusOr<std::optional<ChatTemplate>> ReadChatTemplate(const std::string& 
   std::error_code error;
   const fs::path folder = fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
   nlohmann::json config = nlohmann::json::object(), map = config;
-  for (const auto& [name, json] : {std::pair("tokenizer_config.json", &config), {"special_tokens_map.json", &map}}) {
-    const std::string file = (folder / name).string();
-    if (!Exists(file)) continue;
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(file));
-    WEFT_ASSIGN_OR_RETURN(*json, Annotate(ParseLargeJsonObject(contents), file));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> files, ReadTokenizerFiles(path));
+  for (const NamedContents& file : files) {  // a file of GGUF has them in itself
+    nlohmann::json* const json = file.name == "tokenizer_config.json"     ? &config
+                                 : file.name == "special_tokens_map.json" ? &map
+                                                                          : nullptr;
+    if (json == nullptr) continue;
+    WEFT_ASSIGN_OR_RETURN(*json, Annotate(ParseLargeJsonObject(file.contents), file.name));
   }
   WEFT_ASSIGN_OR_RETURN(const Sources sources, FindTemplates(folder, config));
   if (sources.empty()) return std::nullopt;
