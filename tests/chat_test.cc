@@ -109,12 +109,12 @@ TEST_F(ChatTest, AModelsTemplateGivesTheForm) {
         "{% for m in messages %}{% if m.role == 'system' and loop.index > 1 %}{{ raise_exception('order') }}{% endif %}"
         "{% if 'two' in m.content and m.role == 'user' %}{{ raise_exception('no two') }}{% endif %}"
         "line {{ m.role | first }} {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}line a {% endif %}");
-  const CommandResult result = Chat("one\nline\n/text\n", {"--system=be\\nne"});
+  const CommandResult result = Chat("one\nline\n/text\n", {"--system=on\\nne"});
   ASSERT_TRUE(Works(result));
-  const std::vector<std::string> parts = absl::StrSplit(result.out, "line s be\nne\nline u one\nline a ");
+  const std::vector<std::string> parts = absl::StrSplit(result.out, "line s on\nne\nline u one\nline a ");
   ASSERT_EQ(parts.size(), 2) << result.out;
   // An answer is what `weft generate` adds to the text of the template.
-  const std::string prompt = "line s be\nne\nline u one\nline a ";
+  const std::string prompt = "line s on\nne\nline u one\nline a ";
   const std::string generated =
       Weft({"generate", "--model=run", "--length=12", "--prompt=" + prompt, "--truncate"}).out;
   const std::string answer = generated.substr(prompt.size(), generated.size() - prompt.size() - 1);
@@ -126,7 +126,7 @@ TEST_F(ChatTest, AModelsTemplateGivesTheForm) {
   EXPECT_TRUE(Fails(Chat("a\n", {"--beginning=a", "--system=b"}), 2, "--system and --beginning exclude each other"));
   EXPECT_TRUE(Fails(Chat("one\ntwo\n"), 1, "line 2: run/chat_template.jinja: line 1: the template says: no two"));
   // The oldest turns are forgotten, but not the message of the system.
-  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\n", {"--system=be"})));
+  EXPECT_TRUE(Works(Chat("line\nline\nline\nline\nline\nline\nline\n", {"--system=on"})));
   Write("run/chat_template.jinja", "\n{% include 'x' %}");
   EXPECT_TRUE(Fails(Chat("a\n"), 2, "run/chat_template.jinja: line 2: the tag 'include' is not supported here"));
   std::filesystem::remove(Path("run/chat_template.jinja"));
