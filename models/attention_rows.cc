@@ -16,7 +16,6 @@
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
-#include "weft/models/options.h"
 
 namespace weft {
 namespace {

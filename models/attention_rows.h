@@ -1,14 +1,19 @@
-// Rows for the options of attention, which all model families have, and for sizes. Only options.cc includes this
-// header.
+// Rows for the options of attention, which all model families have (models/options.h), and for sizes.
 #ifndef WEFT_MODELS_ATTENTION_ROWS_H_
 #define WEFT_MODELS_ATTENTION_ROWS_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "weft/models/attention.h"
 #include "weft/options/hyperparameters.h"
 
 namespace weft {
+
+inline constexpr std::pair<const char*, ScoreFunction> kScoreNames[] = {{"dot", ScoreFunction::kDot},
+                                                                        {"additive", ScoreFunction::kAdditive}};
+inline constexpr std::pair<const char*, HeadMerge> kMergeNames[] = {{"project", HeadMerge::kProject},
+                                                                    {"average", HeadMerge::kAverage}};
 
 inline constexpr double kMost = 1e6;  // of a width or a number of positions
 

@@ -14,7 +14,6 @@
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
-#include "weft/models/attention_rows.h"
 
 namespace weft {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/models/attention.h"
+#include "weft/models/attention_rows.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
@@ -24,11 +24,6 @@
 #include "weft/options/hyperparameters.h"
 
 namespace weft {
-
-inline constexpr std::pair<const char*, ScoreFunction> kScoreNames[] = {{"dot", ScoreFunction::kDot},
-                                                                        {"additive", ScoreFunction::kAdditive}};
-inline constexpr std::pair<const char*, HeadMerge> kMergeNames[] = {{"project", HeadMerge::kProject},
-                                                                    {"average", HeadMerge::kAverage}};
 
 // The rows point into `config`, which must outlive them. Rows that may change in a resumed run have the rule
 // `may_change`: they change no weight's shape, and no result of inference.
