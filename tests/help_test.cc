@@ -92,6 +92,8 @@ CommandResult HelpTest::Run(const std::string& example) const {
       "      set -- \"$@\" --context=24 ;;\n"
       "    estimate*translate*|estimate*classify*) set -- \"$@\" --vocabulary=300 --measure-seconds=0.1 ;;\n"
       "    estimate*) set -- \"$@\" --measure-seconds=0.1 ;;\n"
+      "    export*gguf*) rm -rf gpt; \"$program\" train gpt --data=book.txt --tokenizer=bpe --vocabulary=300 --out=gpt "
+      "--steps=1 --layers=1 --width=32 --heads=2 --context=32 --batch=2 --sample-length=0 >&2 ;;\n"
       "    summary*runs*) \"$program\" train gpt --out=runs/gpt-1 --overwrite --steps=1 --sample-length=0 >&2 ;;\n"
       "    report*follow*) \"$program\" train gpt --out=runs/gpt-1 --overwrite --steps=1 --sample-length=0 >&2 ;;\n"
       "    report*runs*) for run in 1 2; do \"$program\" train gpt --out=runs/gpt-$run --overwrite --steps=1 "

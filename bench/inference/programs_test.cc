@@ -28,7 +28,7 @@ TEST(GenerateBenchTest, PrintsOneObject) {
       EXPECT_GT(row.at(key).get<double>(), 0) << key;
     }
   }
-  EXPECT_EQ(RunProgram("generate_bench --precision=q5_0").exit_code, 2);
+  EXPECT_EQ(RunProgram("generate_bench --precision=q5_2").exit_code, 2);
 }
 
 TEST(TranslateBenchTest, SaysWhichModelIsMissing) {
