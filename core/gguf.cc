@@ -148,18 +148,13 @@ absl::Status ReadMetadata(Cursor& cursor, uint64_t count, GgufLists lists, Json*
 
 struct Entry {
   std::string name;
-  uint32_t number = 0;  // of the type in the file
-  // The type in which the tensor is read, if there is one.
-  std::optional<DType> dtype;
+  uint32_t number = 0;         // of the type in the file
+  std::optional<DType> dtype;  // unset: no DType is the type in the file
   Shape shape;
   uint64_t begin = 0;  // offset of its bytes from the first tensor's
 
   absl::string_view type_name() const { return kTensorTypes[number]; }
-  bool converts() const { return type_name() == "F16" && dtype == kF32; }
-  uint64_t bytes() const {
-    const uint64_t read = TensorType{*dtype, shape}.bytes();
-    return converts() ? read / 2 : read;
-  }
+  uint64_t bytes() const { return TensorType{*dtype, shape}.bytes(); }
 };
 
 absl::StatusOr<Entry> ReadEntry(Cursor& cursor, uint64_t alignment) {
@@ -177,7 +172,7 @@ absl::StatusOr<Entry> ReadEntry(Cursor& cursor, uint64_t alignment) {
     return InvalidArgument("its type ", entry.number, " is unknown");
   }
   DType dtype = kF32;
-  if (ParseDType(absl::AsciiStrToLower(entry.type_name()), &dtype) || entry.type_name() == "F16") entry.dtype = dtype;
+  if (ParseDType(absl::AsciiStrToLower(entry.type_name()), &dtype)) entry.dtype = dtype;
   if (entry.dtype && entry.shape.cols() % RowOf(dtype).block != 0) {
     return InvalidArgument("its rows of ", entry.shape.cols(), " numbers are no whole blocks of ", entry.type_name());
   }
@@ -245,7 +240,7 @@ absl::StatusOr<std::vector<Entry>> ReadHeader(absl::string_view bytes, GgufLists
 // Reports whether kernels can use the tensor's bytes where they are in the file.
 bool IsUsableInPlace(const Entry& entry, const std::byte* bytes) {
   const size_t alignment = IsBlockFormat(*entry.dtype) ? 1 : SizeOf(*entry.dtype);
-  return !entry.converts() && reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
+  return reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
 }
 
 }  // namespace
@@ -270,15 +265,7 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string& path, GgufLists lists
     }
     const Tensor tensor = {type, file.arena_.Allocate(type.bytes())};
     if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    if (entry.converts()) {
-      for (int64_t i = 0; i < type.shape.elements(); ++i) {
-        uint16_t half;
-        std::memcpy(&half, bytes + sizeof(half) * static_cast<size_t>(i), sizeof(half));
-        tensor.as<float>()[i] = FromHalfBits(half);
-      }
-    } else if (type.bytes() > 0) {
-      std::memcpy(tensor.data, bytes, type.bytes());
-    }
+    if (type.bytes() > 0) std::memcpy(tensor.data, bytes, type.bytes());
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
   return file;

@@ -36,8 +36,8 @@ enum class GgufLists {
 
 class GgufFile {
  public:
-  // Maps a file of version 2 or 3 and checks it. Tensors whose bytes need no conversion stay where they are in the file
-  // (MappedFile). F16 becomes f32. Sizes and offsets must fit the file, and the bytes of tensors must not overlap.
+  // Maps a file of version 2 or 3 and checks it. Tensors whose bytes are aligned stay where they are in the file
+  // (MappedFile). Sizes and offsets must fit the file, and the bytes of tensors must not overlap.
   // Errors name the file and the key or the tensor.
   static absl::StatusOr<GgufFile> Open(const std::string& path, GgufLists lists = GgufLists::kAll);
 

@@ -208,8 +208,9 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& config)
 constexpr absl::string_view kFiles[] = {"model.gguf"};
 
 // The values of general.file_type: the format of most matrices. Readers need it for messages only.
-constexpr std::pair<DType, uint32_t> kFileTypes[] = {{kF32, 0},  {kQ4_0, 2}, {kQ4_1, 3}, {kQ8_0, 7},
-                                                     {kQ5_0, 8}, {kQ5_1, 9}, {kBF16, 32}};
+constexpr std::pair<DType, uint32_t> kFileTypes[] = {{kF32, 0},   {kF16, 1},   {kQ4_0, 2}, {kQ4_1, 3},
+                                                     {kQ8_0, 7},  {kQ5_0, 8},  {kQ5_1, 9}, {kQ4_K, 14},
+                                                     {kQ5_K, 16}, {kQ6_K, 18}, {kBF16, 32}};
 
 // Returns the metadata of a model with the published configuration `config`, except the tokenizer.
 Json MetadataOf(const Architecture& architecture, const Json& config, DType dtype) {

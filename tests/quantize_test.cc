@@ -62,7 +62,7 @@ TEST_F(QuantizeTest, AGptWithUnusualOptions) {
 }
 
 TEST_F(QuantizeTest, RowsThatAreNoBlocksOf256) {
-  MakeRun("run", {"--width=64", "--heads=2", "--feed-forward=256", "--layers=1", "--steps=1"});
+  MakeRun("run", {"--width=64", "--heads=2", "--feed-forward=256", "--layers=1"});
   for (const auto& [wanted, other, dtype] : {std::tuple{"q4_k", "q5_0", kQ4_K}, {"q6_k", "q8_0", kQ6_K}}) {
     const CommandResult quantized = Quantize("run", wanted, {absl::StrCat("--weights=", wanted)});
     EXPECT_THAT(quantized.out, HasSubstr(absl::StrCat("h.0.attn.c_attn.weight: ", other,
