@@ -108,18 +108,19 @@ TEST_F(ChatTest, AModelsTemplateGivesTheForm) {
   Write("run/chat_template.jinja",
         "{% for m in messages %}{% if m.role == 'system' and loop.index > 1 %}{{ raise_exception('order') }}{% endif %}"
         "{% if 'two' in m.content and m.role == 'user' %}{{ raise_exception('no two') }}{% endif %}"
-        "line {{ m.role | first }} {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}line a {% endif %}");
+        "line {{ 'r' if m.role == 'user' else m.role | first }} {{ m.content }}\n{% endfor %}{% if "
+        "add_generation_prompt %}line a {% endif %}");
   const CommandResult result = Chat("one\nline\n/text\n", {"--system=on\\nne"});
   ASSERT_TRUE(Works(result));
-  const std::vector<std::string> parts = absl::StrSplit(result.out, "line s on\nne\nline u one\nline a ");
+  const std::vector<std::string> parts = absl::StrSplit(result.out, "line s on\nne\nline r one\nline a ");
   ASSERT_EQ(parts.size(), 2) << result.out;
   // An answer is what `weft generate` adds to the text of the template.
-  const std::string prompt = "line s on\nne\nline u one\nline a ";
+  const std::string prompt = "line s on\nne\nline r one\nline a ";
   const std::string generated =
       Weft({"generate", "--model=run", "--length=12", "--prompt=" + prompt, "--truncate"}).out;
   const std::string answer = generated.substr(prompt.size(), generated.size() - prompt.size() - 1);
   EXPECT_TRUE(absl::StartsWith(parts[0], answer + "\n")) << generated << "\n" << result.out;
-  EXPECT_TRUE(absl::StartsWith(parts[1], answer + "\nline u line\nline a ")) << result.out;
+  EXPECT_TRUE(absl::StartsWith(parts[1], answer + "\nline r line\nline a ")) << result.out;
   // --turn and --beginning take the place of the template.
   EXPECT_TRUE(absl::StrContains(Chat("a\n/text\n", {"--turn=\\none {} "}).out, "\none a "));
   EXPECT_TRUE(absl::StrContains(Chat("a\n/text\n", {"--beginning=line"}).out, "\nline\na\n"));

@@ -265,7 +265,7 @@ def draw_cases(cases):
                    "hello world")
     cases.refused("a classifier of multiple choice", "classifier",
                   classify(architectures=["BertForMultipleChoice"]), ["classify", "--model=MODEL"],
-                  ["BertForMultipleChoice"], "hello\n")
+                  ["classifier.weight"], "hello\n")
     cases.fill_mask("a mask with an unusual name", "hello <blank>, what is rain?")
     cases.tokenize("special tokens in a text", "gpt2", chat.replace("\n", " "))
     cases.tokenize("unusual special tokens of WordPiece", "masked", "hello <blank> smallers zebra <sep> rain",

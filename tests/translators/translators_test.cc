@@ -95,11 +95,11 @@ TEST_F(TranslatorsTest, ConversionsKeepSpecialTokensAndSettings) {
 }
 
 TEST_F(TranslatorsTest, ATokenizerThatIsNotReadIsImported) {
-  Copy("pegasus", "tokenizer.json", {{"model", {{"type", "Unigram"}, {"vocab", {{"a", 0.0}}}}}});
+  Copy("pegasus", "tokenizer.json", {{"model", {{"type", "WordLevel"}, {"vocab", {{"a", 0}}}}}});
   EXPECT_TRUE(Works(Weft({"import", "--model=pegasus", "--out=imported"})));
   EXPECT_EQ(Json::parse(Read("imported/config.json"))["model_type"], "pegasus");
   Write("lines.txt", "runs\n");
-  EXPECT_TRUE(Fails(Weft({"translate", "--model=imported", "lines.txt"}), 2, "its type is 'Unigram'"));
+  EXPECT_TRUE(Fails(Weft({"translate", "--model=imported", "lines.txt"}), 2, "its type is 'WordLevel'"));
 }
 
 TEST_F(TranslatorsTest, KeysThatChangeTheModelAreRefused) {
