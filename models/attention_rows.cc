@@ -2,6 +2,7 @@
 #include "weft/models/attention_rows.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
@@ -31,12 +31,10 @@ constexpr std::pair<const char*, RotaryScalingKind> kScalings[] = {{"none", Rota
 constexpr std::pair<const char*, QueryKeyNorm> kQueryKeyNorms[] = {
     {"none", QueryKeyNorm::kNone}, {"head", QueryKeyNorm::kHead}, {"full", QueryKeyNorm::kFull}};
 
-// Returns the shortest decimal number that is `value` when it is read.
+// Returns the shortest decimal number, without an exponent, that is `value` when it is read.
 std::string Decimal(double value) {
-  for (int digits = 1; digits < 17; ++digits) {
-    if (std::string text = absl::StrFormat("%.*g", digits, value); std::stod(text) == value) return text;
-  }
-  return absl::StrFormat("%.17g", value);
+  char text[400];
+  return {text, std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed).ptr};
 }
 
 // Returns a row for one field of the attention patterns: a number for all layers, or a list that layers repeat.

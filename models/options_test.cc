@@ -40,6 +40,10 @@ TEST(OptionsTest, RowsSetTheFields) {
   EXPECT_EQ(config.ablation, (Ablation{.norm = true, .value = true}));
   EXPECT_EQ(Row(table, "window").text(), "8,0");
   EXPECT_EQ(Row(table, "stride").text(), "3");
+  config.attention.patterns = {{.window = 1000, .rotary_base = 0.5}, {.rotary_base = 1e6}};
+  EXPECT_EQ(Row(table, "window").text(), "1000,0");  // without exponents, as older runs have it
+  EXPECT_EQ(Row(table, "layer-rotary-base").text(), "0.5,1000000");
+  config.attention.patterns = patterns;
   EXPECT_EQ(Row(table, "dilation").text(), "1");
   EXPECT_EQ(Row(table, "initializer").text(), "xavier-uniform:2");
 }
