@@ -66,6 +66,10 @@ void AddWords(CLI::App* app, const std::string& name, const std::string& help, s
               const std::string& type = "TEXT");
 // Returns the row of the flag --model, which is required.
 Hyperparameter ModelRow(std::string help, std::string* model, const char* group = "Model");
+// The help of ModelRow in commands that generate with a GPT.
+inline constexpr char kGptModel[] =
+    "a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of a decoder, a GGUF file, or a file of "
+    "llama2.c";
 // Returns the row of the flag --truncate, for texts that are `lines` in its help.
 Hyperparameter TruncateRow(bool* truncate, absl::string_view lines = "lines");
 // Return the rows of the flags --batch, --weights and --threads. --weights is the format in which memory holds the

@@ -2,18 +2,18 @@
 #ifndef WEFT_BASE_LITTLE_ENDIAN_H_
 #define WEFT_BASE_LITTLE_ENDIAN_H_
 
-#include <cstddef>
-#include <cstdint>
+#include <cstring>
 
 #include "absl/strings/string_view.h"
 
 namespace weft {
 
-// Returns the unsigned number of the first bytes of `bytes`, which must be enough: LittleEndian<uint32_t>(bytes).
+// Returns the number of type T in the first bytes of `bytes`, which must be enough: LittleEndian<uint32_t>(bytes). The
+// computers that this project runs on are little-endian, too.
 template <class T>
 T LittleEndian(absl::string_view bytes) {
-  T value = 0;
-  for (size_t i = sizeof(T); i-- > 0;) value = static_cast<T>(value << 8 | static_cast<uint8_t>(bytes[i]));
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
   return value;
 }
 

@@ -94,10 +94,11 @@ Fit Improve(const float* x, float scale, float minimum) {
   return fit;
 }
 
-// Returns the best of several scales that divide the range of the elements into about as many steps as the format has.
+// Tries several scales, which divide the range of the elements into nearly the number of steps of the format. Returns
+// the scale and the minimum with the smallest squared error.
 template <class Layout>
 Fit BestFit(const float* x) {
-  constexpr float kSteps[] = {0, -0.5f, -1, 0.5f, 1};  // more or fewer
+  constexpr float kSteps[] = {0, -0.5f, -1, 0.5f, 1};  // added to the number of steps
   constexpr int kCount = Layout::kElements;
   float minimum = 0, range;
   if constexpr (Layout::kHasMinimum) {

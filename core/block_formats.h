@@ -29,8 +29,8 @@
 
 namespace weft {
 
-// Writes `values`, which begin with a row or with one of its blocks, to `out` in the dtype `to`: f32, bf16, or a block
-// format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For the others several scales are tried, and
+// Writes `values`, which begin with a row or with one of its blocks, to `out` in the dtype `to`: f32, bf16, f16, or a
+// block format. Q8_0 divides by the largest magnitude, as GGUF's tools do. For the others several scales are tried, and
 // the one with the smallest squared error is taken. A block that has a NaN or an infinity becomes NaN.
 void EncodeWeight(absl::Span<const float> values, DType to, std::byte* out);
 

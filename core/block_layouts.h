@@ -88,15 +88,16 @@ struct NibbleLayout {
   }
 };
 
-// Q4_K and Q5_K: the unit of the scales; the unit of the minima; 12 bytes with a scale and a minimum of 6 bits for each
-// 32 elements; with 5 bits, 32 bytes, of which byte i has the highest bit of element i of each part; then 128 bytes.
-// Each 32 of these hold the low 4 bits of one part in their lower halves, and of the next part in their upper halves.
+// Q4_K and Q5_K have parts of 32 elements. A block begins with the unit of the scales and the unit of the minima. Then
+// 12 bytes hold a scale and a minimum of 6 bits for each part. In Q5_K, 32 bytes follow: byte i holds the highest bit
+// of element i of each part. The last 128 bytes hold the low 4 bits: of 32 bytes, the lower halves belong to one part,
+// and the upper halves to the next part.
 template <DType dtype, int kBits>
 struct PairedLayout {
   static constexpr DType kDType = dtype;
   static constexpr int kParts = 8, kElements = 32, kMax = (1 << kBits) - 1, kOffset = 0;
   static constexpr bool kHasMinimum = true, kHasHighBits = kBits == 5;
-  static constexpr float kLargestMinimum = 0;  // what is stored is subtracted
+  static constexpr float kLargestMinimum = 0;  // a block stores -minimum, which is at least 0
   static constexpr int kScaleAt = 0, kMinimumAt = 2, kPackedAt = 4, kHighBitsAt = 16;
   static constexpr int kIntegersAt = kHighBitsAt + (kHasHighBits ? 32 : 0);
   static_assert(RowOf(dtype).bytes == kIntegersAt + 128);

@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "weft/base/little_endian.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 
@@ -49,9 +50,7 @@ class Cursor {
   template <class T>
   absl::StatusOr<T> Number() {
     WEFT_ASSIGN_OR_RETURN(const absl::string_view bytes, Take(sizeof(T)));
-    T number;
-    std::memcpy(&number, bytes.data(), sizeof(T));
-    return number;
+    return LittleEndian<T>(bytes);
   }
   absl::StatusOr<absl::string_view> Text() {
     WEFT_ASSIGN_OR_RETURN(const uint64_t size, Number<uint64_t>());

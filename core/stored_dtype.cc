@@ -1,4 +1,3 @@
-// Files of weights are little-endian, as are the computers that this project runs on.
 #include "weft/core/stored_dtype.h"
 
 #include <algorithm>

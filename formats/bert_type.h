@@ -1,5 +1,5 @@
-// A BertType is a row with what a model_type of encoders has of its own in Hugging Face's files: the keys of
-// config.json and the names of weights. The model itself is Bert (models/bert.h), whose fields express the differences.
+// A BertType describes the files of one model_type of encoders in Hugging Face: the keys of config.json and the names
+// of weights. The model is always a Bert (models/bert.h). Fields of BertConfig express how types differ.
 //
 // To add a type, write one file with a `constexpr BertType`, such as distilbert.cc, and name it in the table of
 // bert_type.cc. No other folder includes this header.
@@ -31,20 +31,26 @@ struct BertType {
   // Reads the keys of config.json, after setting the defaults of the type's class. `config` has those of BERT.
   void (*read)(KeyReader& keys, BertConfig& config);
   void (*write)(KeyWriter& keys, BertConfig& config);
-  // What follows the type's name in the names of the classes that can be read: "ForMaskedLM".
+  // The endings of the names of classes that can be read: "ForMaskedLM". The type's name comes before them.
   absl::Span<const absl::string_view> classes;
   // The layers whose names are not BERT's. `classifier`: of the class that classifies texts, if it differs from others.
   absl::Span<const LayerName> layers = {}, heads = {}, classifier = {};
 };
 
-// What follows "Bert", or the name of another type, in the names of classes.
+// The endings of the names of classes. "Bert", or the name of another type, comes before them.
 inline constexpr char kModelClass[] = "Model", kMaskedClass[] = "ForMaskedLM", kTrainingClass[] = "ForPreTraining",
                       kNextClass[] = "ForNextSentencePrediction", kTextClass[] = "ForSequenceClassification",
                       kTokensClass[] = "ForTokenClassification", kAnswerClass[] = "ForQuestionAnswering",
                       kChoiceClass[] = "ForMultipleChoice";
-// The classes that most types have.
+// The classes, heads and classifier that several types have.
 inline constexpr absl::string_view kUsualClasses[] = {kModelClass,  kMaskedClass, kTextClass,
                                                       kTokensClass, kAnswerClass, kChoiceClass};
+inline constexpr LayerName kRobertaHeads[] = {{"lm_head.dense", "cls.predictions.transform.dense"},
+                                              {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
+                                              {"lm_head.decoder", "cls.predictions.decoder"},
+                                              {"lm_head", "cls.predictions"}};
+inline constexpr LayerName kRobertaClassifier[] = {{"classifier.dense", "pooler.dense"},
+                                                   {"classifier.out_proj", "classifier"}};
 
 // Returns every model_type, in the order of the table.
 absl::Span<const absl::string_view> BertModelTypes();

@@ -127,7 +127,7 @@ absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout la
       std::memcpy(to.data, from.data, from.type.bytes());
       continue;
     }
-    // A head has `width` rows, of which the first `turned` are rotated, and half = turned / 2. In layout kPairs,
+    // A head has `width` rows. Rotary positions turn its first `turned` rows, and half = turned / 2. In layout kPairs,
     // rotation k turns rows 2k and 2k + 1 of a head; in layout kHalves, it turns rows k and k + half.
     const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
     for (int64_t row = 0; row < rows; ++row) {

@@ -32,11 +32,6 @@ constexpr LayerName kLayers[] = {
     {"encoder.layer.#.attention.attn.v", "encoder.layer.#.attention.self.value"},
     {"encoder.layer.#.attention.attn.o", "encoder.layer.#.attention.output.dense"},
     {"encoder.layer.#.attention.LayerNorm", "encoder.layer.#.attention.output.LayerNorm"}};
-constexpr LayerName kHeads[] = {{"lm_head.dense", "cls.predictions.transform.dense"},
-                                {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
-                                {"lm_head.decoder", "cls.predictions.decoder"},
-                                {"lm_head", "cls.predictions"}};
-constexpr LayerName kClassifier[] = {{"classifier.dense", "pooler.dense"}, {"classifier.out_proj", "classifier"}};
 
 }  // namespace
 
@@ -45,7 +40,7 @@ constexpr BertType kMpNetType = {.prefix = "mpnet.",
                                  .write = ListMpNet<KeyWriter>,
                                  .classes = kUsualClasses,
                                  .layers = kLayers,
-                                 .heads = kHeads,
-                                 .classifier = kClassifier};
+                                 .heads = kRobertaHeads,
+                                 .classifier = kRobertaClassifier};
 
 }  // namespace weft

@@ -28,19 +28,13 @@ void ReadRoberta(KeyReader& keys, BertConfig& config) {
   keys.Harmless({"position_embedding_type"});
 }
 
-constexpr LayerName kHeads[] = {{"lm_head.dense", "cls.predictions.transform.dense"},
-                                {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
-                                {"lm_head.decoder", "cls.predictions.decoder"},
-                                {"lm_head", "cls.predictions"}};
-constexpr LayerName kClassifier[] = {{"classifier.dense", "pooler.dense"}, {"classifier.out_proj", "classifier"}};
-
 }  // namespace
 
 constexpr BertType kRobertaType = {.prefix = "roberta.",
                                    .read = ReadRoberta,
                                    .write = ListRoberta<KeyWriter>,
                                    .classes = kUsualClasses,
-                                   .heads = kHeads,
-                                   .classifier = kClassifier};
+                                   .heads = kRobertaHeads,
+                                   .classifier = kRobertaClassifier};
 
 }  // namespace weft

@@ -324,7 +324,7 @@ absl::Status Weights::Tie(const std::string& name, const std::string& copy) {
 absl::Status Weights::Revert(const std::vector<Rule>& rules) {
   std::vector<Rule> renames;
   for (const Rule& rule : rules) {
-    if (rule.to.empty()) continue;  // what was dropped is not there any more
+    if (rule.to.empty()) continue;  // a dropped tensor can't come back
     if (rule.to.size() == 1) {
       renames.push_back({rule.to[0], {rule.from}, rule.transpose});
       continue;

@@ -37,18 +37,14 @@ constexpr char kKeys[] =
 
 Hyperparameters Table(ChatFlags* flags) {
   Hyperparameters table = {
-      ModelRow("a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of a decoder, a GGUF file, "
-               "or a file of "
-               "llama2.c",
-               &flags->model),
+      ModelRow(kGptModel, &flags->model),
       {"system",
        "message of the system, with which a conversation begins, for a model with a chat template; \\n is a line break",
        &flags->system,
        {.group = "Text", .type = "TEXT"}},
       {"turn",
        "the text that a turn adds, in place of the model's chat template: {} is the typed line and \\n a line break. "
-       "An "
-       "answer ends where the text before {} occurs",
+       "An answer ends where the text before {} occurs",
        &flags->turn,
        {.group = "Text", .type = "TEXT"}},
       {"beginning",

@@ -52,10 +52,7 @@ std::string StopText(const std::vector<std::string>& stops) {
 Hyperparameters Table(GenerateFlags* flags) {
   TextGeneratorOptions& options = flags->options;
   Hyperparameters table = {
-      ModelRow("a run of weft train gpt, a folder of weft quantize, a Hugging Face folder of a decoder, a GGUF file, "
-               "or a file of "
-               "llama2.c",
-               &flags->model),
+      ModelRow(kGptModel, &flags->model),
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,

@@ -10,7 +10,7 @@
 //                                              .read = List<KeyReader>, .write = List<KeyWriter>};
 //
 // The functions below list keys that several families have. A family whose tensors have other names or layouts than
-// Llama's has `rules`, which lead from the published tensors to those of Llama.
+// Llama's has `rules`, which change the published tensors to those of Llama.
 #ifndef WEFT_FORMATS_DECODERS_DECODER_H_
 #define WEFT_FORMATS_DECODERS_DECODER_H_
 
@@ -55,7 +55,7 @@ void ListLlamaKeys(Keys& keys, GptConfig& config, const char* activation = "hidd
   keys.Field("hidden_size", config.width);
   keys.Field("num_hidden_layers", config.layers);
   keys.Field("num_attention_heads", config.heads);
-  if constexpr (std::is_same_v<Keys, KeyReader>) {  // null means as many as heads
+  if constexpr (std::is_same_v<Keys, KeyReader>) {  // null: each head has its own keys and values
     if (keys.IsNull("num_key_value_heads")) config.attention.key_value_heads = 0;
   }
   keys.SizeOrNull("num_key_value_heads", config.attention.key_value_heads);
@@ -75,7 +75,7 @@ void ListAttentionBias(Keys& keys, GptConfig& config, const char* key = "attenti
   config.attention.projection_bias = config.attention.output_bias = bias;
 }
 
-// What families have of the keys of rotary positions.
+// The keys of rotary positions in which families differ.
 struct RotaryKeys {
   const char* theta = "rope_theta";
   const char* part = nullptr;  // the key for the fraction of a head's features that are turned; null: all are

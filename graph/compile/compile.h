@@ -55,10 +55,10 @@ struct CompileOptions {
   // bf16 values stay in bf16 (see Autocast in core/op.h). Weights, optimizers, norms' statistics, softmax, losses and
   // sums stay in f32. Values that are fetched, written or differentiated by keep the recorded dtypes.
   DType precision = kF32;
-  // The dtype in which weights are stored: f32, bf16, or a block format (core/block_formats.h). Parameters::Set and
-  // Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and embeddings
-  // stay in f32. So do those with an axis below 64. If ParameterSpec::least of a weight is more precise than `weights`,
-  // the weight is stored as `least` (HeldDType).
+  // The dtype in which weights are stored: f32, bf16, f16, or a block format (core/block_formats.h). Parameters::Set
+  // and Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and
+  // embeddings stay in f32. So do those with an axis below 64. If ParameterSpec::least of a weight is more precise than
+  // `weights`, the weight is stored as `least` (HeldDType).
   DType weights = kF32;
   // In mode kEval, products of at most this many rows read their weights as they are stored, and the bits of a row do
   // not depend on other rows. Products of more rows pack the weights or multiply them as matrices, which is faster,

@@ -42,7 +42,7 @@ double SquaredError(const std::vector<float>& a, const std::vector<float>& b) {
   return sum;
 }
 
-// Calls check(dtype, drawn) for each block format, of which draw.py must have drawn all.
+// Calls check(dtype, drawn) for each block format. draw.py must have drawn each of them.
 template <class Check>
 void ForEachFormat(const Check& check) {
   for (int i = 0; i < kDTypeCount; ++i) {

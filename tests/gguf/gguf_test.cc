@@ -90,7 +90,7 @@ class GgufTest : public testing::Test {
   Json expected_;
 };
 
-// The tolerances are those of the formats of the weights; logits are of the order of 10.
+// The models whose logits are compared, with the largest difference that the format of the weights may make.
 constexpr std::pair<const char*, double> kModels[] = {
     {"gpt2", 1e-4}, {"llama", 1e-4}, {"llama_f16", 5e-3}, {"llama_q8_0", 0.5}};
 

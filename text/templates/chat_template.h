@@ -39,8 +39,8 @@ struct ChatTemplate {
 // if the folder has no template, and InvalidArgument, with the file, if it can't be used.
 absl::StatusOr<std::optional<ChatTemplate>> ReadChatTemplate(const std::string& path, const Tokenizer& tokenizer);
 
-// Returns `text` with marks around the texts of special tokens. A template keeps the marks, and EncodeMarked makes
-// ordinary tokens of what is between them, and special tokens of all others.
+// Returns `text` with marks around each text of a special token. A template copies the marks. EncodeMarked then encodes
+// a marked text as ordinary text; an unmarked text of a special token becomes that token.
 std::string MarkSpecialTokens(absl::string_view text, const Tokenizer& tokenizer);
 absl::StatusOr<std::vector<int32_t>> EncodeMarked(absl::string_view text, const Tokenizer& tokenizer);
 

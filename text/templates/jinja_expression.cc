@@ -315,7 +315,7 @@ Expression JinjaExpressions::ParsePostfix(Expression object) {
       object = ParseSubscript(std::move(object));
     } else if (Is(kOperator, "(")) {
       CountOperator();
-      object = [object = std::move(object), arguments = ParseArguments(), line = now().line](Run& run) {
+      object = [object = std::move(object), arguments = ParseArguments()](Run& run) {
         const Value function = object(run);
         const JinjaCall call = Evaluate(arguments, run);
         return run.ok() ? run.Call(function, call) : Value();

@@ -27,7 +27,6 @@ using Run = JinjaRun;
 using Call = JinjaCall;
 using View = absl::string_view;
 
-const Value& At(const Call& call, size_t i) { return call.arguments[i]; }
 bool Given(const Call& call, size_t i) { return !At(call, i).is(Value::kUndefined); }
 
 int64_t IntegerAt(Run& run, const Call& call, size_t i, int64_t otherwise) {
@@ -384,9 +383,6 @@ constexpr JinjaBuiltin kFilters[] = {
 
 }  // namespace
 
-const JinjaBuiltin* FindFilter(View name) {
-  const auto found = absl::c_find_if(kFilters, [&](const JinjaBuiltin& filter) { return filter.name == name; });
-  return found == std::end(kFilters) ? nullptr : &*found;
-}
+const JinjaBuiltin* FindFilter(View name) { return FindIn(kFilters, name); }
 
 }  // namespace weft

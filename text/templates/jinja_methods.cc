@@ -26,8 +26,6 @@ using Run = JinjaRun;
 using Call = JinjaCall;
 using View = absl::string_view;
 
-const Value& At(const Call& call, size_t i) { return call.arguments[i]; }
-
 Value Strings(Run& run, const std::vector<std::string>& texts) {
   JinjaList list;
   for (const std::string& text : texts) {
@@ -211,11 +209,6 @@ absl::Span<const JinjaBuiltin> MethodsOf(const Value& x) {
   return x.is_list() ? absl::MakeConstSpan(kListMethods) : absl::Span<const JinjaBuiltin>();
 }
 
-const JinjaBuiltin* FindIn(absl::Span<const JinjaBuiltin> table, View name) {
-  const auto found = absl::c_find_if(table, [&](const JinjaBuiltin& each) { return each.name == name; });
-  return found == table.end() ? nullptr : &*found;
-}
-
 Value Range(Run& run, const Call& call) {
   constexpr int64_t kMaxRange = 100'000;  // of Jinja's sandbox
   std::vector<int64_t> limits;
@@ -265,6 +258,11 @@ Value TimeNow(Run& run, const Call& call) {
 }
 
 }  // namespace
+
+const JinjaBuiltin* FindIn(absl::Span<const JinjaBuiltin> table, View name) {
+  const auto found = absl::c_find_if(table, [&](const JinjaBuiltin& each) { return each.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
 
 Value JinjaRun::Lookup(const std::string& name) const {
   for (const JinjaScope* each = scope; each != nullptr; each = each->parent) {

@@ -17,6 +17,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "weft/base/status.h"
 #include "weft/text/templates/jinja_value.h"
 
@@ -93,8 +94,11 @@ struct JinjaBuiltin {
   JinjaValue (*function)(JinjaRun& run, const JinjaValue& x, const JinjaCall& call);
 };
 // Return null if there is none.
+const JinjaBuiltin* FindIn(absl::Span<const JinjaBuiltin> table, absl::string_view name);
 const JinjaBuiltin* FindFilter(absl::string_view name);
 const JinjaBuiltin* FindTest(absl::string_view name);
+// Returns the argument of parameter `i`.
+inline const JinjaValue& At(const JinjaCall& call, size_t i) { return call.arguments[i]; }
 JinjaValue CallBuiltin(JinjaRun& run, const JinjaBuiltin& builtin, const JinjaValue& x, const JinjaCall& call);
 
 // Returns the function `name` that every template has, or an undefined value.

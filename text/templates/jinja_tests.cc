@@ -1,11 +1,9 @@
 // The tests of templates, such as `x is string`.
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <optional>
 #include <string>
 
-#include "absl/algorithm/container.h"
 #include "weft/text/templates/jinja_run.h"
 
 namespace weft {
@@ -14,8 +12,6 @@ namespace {
 using Value = JinjaValue;
 using Run = JinjaRun;
 using Call = JinjaCall;
-
-const Value& At(const Call& call, size_t i) { return call.arguments[i]; }
 
 template <Value::Kind... kinds>
 Value IsKind(Run&, const Value& x, const Call&) {
@@ -81,9 +77,6 @@ constexpr JinjaBuiltin kTests[] = {
 
 }  // namespace
 
-const JinjaBuiltin* FindTest(absl::string_view name) {
-  const auto found = absl::c_find_if(kTests, [&](const JinjaBuiltin& test) { return test.name == name; });
-  return found == std::end(kTests) ? nullptr : &*found;
-}
+const JinjaBuiltin* FindTest(absl::string_view name) { return FindIn(kTests, name); }
 
 }  // namespace weft

@@ -83,7 +83,7 @@ struct Source {
   static constexpr hn::Rebind<uint8_t, D16> d = {};
   using Bytes = hn::Vec<hn::Rebind<uint8_t, D16>>;
 
-  // Returns the bytes of these elements, of which each has one.
+  // Returns the bytes of these elements. Each element has one byte.
   HWY_INLINE Bytes Load(int64_t at) const { return hn::LoadU(d, reinterpret_cast<const uint8_t*>(block + at) + i); }
   // Returns 4 bits of each element. Byte i has those of element i in its lower half, and of element i + 16 in its upper
   // half.

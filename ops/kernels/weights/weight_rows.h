@@ -3,9 +3,9 @@
 // them, and the next panel is prefetched. It is fast for up to about 160 rows, and for any number of rows if W has a
 // block format and the CPU has AVX-512 VNNI (weight_panels-inl.h).
 //
-// W [cols, inner] is stored by rows in f32, bf16 or a block format (core/block_formats.h), and is decoded in registers.
-// For a block format, a is rounded to 8 bits, by blocks of 32 elements with a scale each. The products of a block are
-// then sums of integers. An element's bits depend on its row of a and its row of W only.
+// W [cols, inner] is stored by rows in f32, bf16, f16 or a block format (core/block_formats.h), and is decoded in
+// registers. For a block format, a is rounded to 8 bits, by blocks of 32 elements with a scale each. The products of a
+// block are then sums of integers. An element's bits depend on its row of a and its row of W only.
 #ifndef WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_ROWS_H_
 #define WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_ROWS_H_
 
