@@ -3,7 +3,7 @@
 //
 //   CharacterBpeModel model = {.vocabulary = vocabulary, .merges = MergesByScore(vocabulary, scores),
 //                              .byte_fallback = true};
-//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, CharacterBpe::Create(std::move(model)));
+//   const CharacterBpe tokenizer(std::move(model));
 #ifndef WEFT_TEXT_TOKENIZERS_CHARACTER_BPE_H_
 #define WEFT_TEXT_TOKENIZERS_CHARACTER_BPE_H_
 

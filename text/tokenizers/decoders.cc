@@ -31,7 +31,33 @@ absl::StatusOr<Decoder> ReadBpe(const Json& object) {
   });
 }
 
-absl::StatusOr<Decoder> ReadByteFallback(const Json& /*object*/) { return DecodeBytes(); }
+// Replaces tokens such as "<0x0A>" that follow each other by the character of the bytes, or by as many U+FFFD if the
+// bytes are not UTF-8.
+absl::StatusOr<Decoder> ReadByteFallback(const Json& /*object*/) {
+  return Decoder([](Tokens* tokens) {
+    Tokens decoded;
+    std::string bytes;
+    const auto flush = [&] {
+      if (CheckUtf8(bytes).ok()) {
+        if (!bytes.empty()) decoded.push_back(bytes);
+      } else {
+        decoded.insert(decoded.end(), bytes.size(), "\uFFFD");
+      }
+      bytes.clear();
+    };
+    for (std::string& token : *tokens) {
+      const int byte = ByteOf(token);
+      if (byte >= 0) {
+        bytes += static_cast<char>(byte);
+        continue;
+      }
+      flush();
+      decoded.push_back(std::move(token));
+    }
+    flush();
+    *tokens = std::move(decoded);
+  });
+}
 
 absl::StatusOr<Decoder> ReadByteLevel(const Json& /*object*/) {
   return Decoder([](Tokens* tokens) {
@@ -110,32 +136,6 @@ Decoder DecodeMetaspace(std::string mark, PrependScheme scheme) {
       const bool first = &token == &tokens->front() && scheme != PrependScheme::kNever;
       absl::StrReplaceAll({{mark, first ? "" : " "}}, &token);
     }
-  };
-}
-
-Decoder DecodeBytes() {
-  return [](Tokens* tokens) {
-    Tokens decoded;
-    std::string bytes;
-    const auto flush = [&] {
-      if (CheckUtf8(bytes).ok()) {
-        if (!bytes.empty()) decoded.push_back(bytes);
-      } else {
-        decoded.insert(decoded.end(), bytes.size(), "\uFFFD");
-      }
-      bytes.clear();
-    };
-    for (std::string& token : *tokens) {
-      const int byte = ByteOf(token);
-      if (byte >= 0) {
-        bytes += static_cast<char>(byte);
-        continue;
-      }
-      flush();
-      decoded.push_back(std::move(token));
-    }
-    flush();
-    *tokens = std::move(decoded);
   };
 }
 

@@ -22,9 +22,6 @@ Decoder JoinWordPieces(std::string prefix, bool clean_up);
 Decoder JoinAll();  // makes one text of all tokens
 // Replaces `mark` by a space; in the first token, drops it unless `scheme` is kNever.
 Decoder DecodeMetaspace(std::string mark, PrependScheme scheme);
-// Replaces tokens such as "<0x0A>" that follow each other by the character of the bytes, or by as many U+FFFD if the
-// bytes are not UTF-8.
-Decoder DecodeBytes();
 
 // Returns the byte that a token such as "<0x0A>" stands for, or -1.
 int ByteOf(absl::string_view token);

@@ -9,7 +9,6 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "weft/base/status.h"
 #include "weft/text/regular_expression.h"
 #include "weft/text/tokenizers/byte_alphabet.h"
@@ -154,13 +153,6 @@ constexpr StepKind<Normalizer> kKinds[] = {
 Normalizer NormalizeForBert(BertNormalizer settings) {
   return [settings](std::string* text) {
     *text = BertNormalize(*text, settings);
-    return absl::OkStatus();
-  };
-}
-
-Normalizer ReplaceText(std::string old, std::string text) {
-  return [old = std::move(old), text = std::move(text)](std::string* changed) {
-    absl::StrReplaceAll({{old, text}}, changed);
     return absl::OkStatus();
   };
 }

@@ -17,8 +17,7 @@
 namespace weft {
 
 Normalizer NormalizeForBert(BertNormalizer settings);
-Normalizer ReplaceText(std::string old, std::string text);  // replaces each `old`, which is not empty
-Normalizer PrependText(std::string text);                   // leaves an empty text empty
+Normalizer PrependText(std::string text);  // leaves an empty text empty
 
 // Returns the normalizer of a SentencePiece model. `map` is the model's precompiled_charsmap: the size in bytes of a
 // double array (u32), the array (u32 each, little endian), and texts that end with a zero byte. The array is a trie

@@ -2,7 +2,7 @@
 // split it into words, a model (a subclass) turns each word into tokens, and decoders turn tokens into a text again.
 //
 //   Pipeline pipeline = {.pre_tokenizers = {*SplitBy(R"(\p{N}{1,3}|\P{N}+)")}};      // pre_tokenizers.h
-//   auto tokenizer = CharacterBpe::Create({.vocabulary = ..., .merges = ..., .pipeline = pipeline});
+//   const CharacterBpe tokenizer({.vocabulary = ..., .merges = ..., .pipeline = pipeline});
 #ifndef WEFT_TEXT_TOKENIZERS_PIPELINE_H_
 #define WEFT_TEXT_TOKENIZERS_PIPELINE_H_
 
