@@ -190,7 +190,7 @@ void Machine::PushName() {
   Push({.kind = Kind::kName, .text = name});
 }
 
-// Puts in place of a name and its arguments what the function would make of them.
+// Replaces a name and its arguments on the stack by the result that the function would have.
 void Machine::Call() {
   const uint32_t arguments = Pop();
   const Bytes name = values_[Pop()].text;
@@ -203,7 +203,7 @@ void Machine::Call() {
 
 constexpr Bytes kWrappers[] = {"state_dict", "model"};  // keys with the tensors, if the file has more than them
 constexpr uint64_t kMaxPickle = 16'000'000;             // bytes: 100,000 tensors take about 10 MB
-// The copied tensors take at most 4 times the bytes of the file. f16 becomes f32, and a tied table is copied twice.
+// The copied tensors take at most 4 times the bytes of the file: a tied table may be copied several times.
 constexpr uint64_t kMaxCopies = 4;
 
 // Reads the tensors of a file.
@@ -263,7 +263,7 @@ absl::Status TensorReader::Add(const std::string& name, const Value& tensor, Ten
     return absl::OkStatus();
   };
   if (tensor.kind != Kind::kTensor) return unread("no tensor");
-  // The storage, the first element, sizes, strides, and what concerns training. Then kNewTensor has the dtype.
+  // The storage, the first element, sizes, strides, and two values for training. Then kNewTensor has the dtype.
   const Value& arguments = values_[static_cast<size_t>(tensor.number)];
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, Sizes(Item(arguments, 2)));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, Sizes(Item(arguments, 3)));
@@ -272,6 +272,7 @@ absl::Status TensorReader::Add(const std::string& name, const Value& tensor, Ten
   if (tensor.text == kNewTensor) return unread(absl::StrCat(Dotted(Item(arguments, 6).text), ToString(shape)));
   if (!Item(arguments, 6).items.empty()) return InvalidArgument("it is a view that negates or conjugates");
   // The word "storage", the kind, the name of the entry, the device, and the number of elements.
+  if (Item(arguments, 0).kind != Kind::kStorage) return InvalidArgument("its first argument is no storage");
   const Value& storage = values_[static_cast<size_t>(Item(arguments, 0).number)];
   const auto kind = absl::c_find_if(kStorages, [&](const auto& each) { return each.first == Item(storage, 1).text; });
   if (kind == std::end(kStorages)) return InvalidArgument("it has no storage of a kind that is known");

@@ -78,6 +78,8 @@ def main():
     torch.save(torch.nn.Linear(1, 1), path("module.bin"))
     zipped("calls_system.bin", pickle.dumps({"w": Calls(os.system, "touch /tmp/weft_executed")}, protocol=2))
     zipped("calls_eval.bin", pickle.dumps({"w": Calls(eval, "1/0")}, protocol=2))
+    zipped("no_storage.bin", pickle.dumps(
+        {"w": Calls(torch._utils._rebuild_tensor_v2, 2**30, 0, (1,), (1,), False, collections.OrderedDict())}, protocol=2))
     zipped("protocol_4.bin", pickle.dumps({"w": "x"}, protocol=4))
     zipped("compressed.bin", pickle.dumps({}, protocol=2), zipfile.ZIP_DEFLATED)
     zipped("big_endian.bin", pickle.dumps({}, protocol=2), entries=[("x/byteorder", b"big")])

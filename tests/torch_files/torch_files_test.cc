@@ -87,6 +87,7 @@ TEST(TorchFilesTest, OtherFilesAreRefusedByName) {
   EXPECT_THAT(Error("expanded.bin"),
               HasSubstr("tensor 'wide': its elements are not in 'expanded/data/0', which has 1"));
   EXPECT_THAT(Error("negated.bin"), HasSubstr("it is a view that negates or conjugates"));
+  EXPECT_THAT(Error("no_storage.bin"), HasSubstr("tensor 'w': its first argument is no storage"));
   EXPECT_THAT(Error("protocol_4.bin"), HasSubstr("its pickle is not of protocol 2"));
   EXPECT_THAT(Error("compressed.bin"), HasSubstr("'x/data.pkl' is compressed or encrypted"));
   EXPECT_THAT(Error("big_endian.bin"), HasSubstr("its byteorder is not little"));
