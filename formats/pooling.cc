@@ -8,6 +8,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/gguf_keys.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/weights.h"
@@ -86,6 +87,9 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
                                                   const std::string& prompt) {
   SentenceFormat format;
   if (!IsRun(folder)) format.max_length = config.context;
+  if (const absl::StatusOr<Json> json = ReadConfig(folder); json.ok() && json->contains(kGgufPooling)) {
+    WEFT_RETURN_IF_ERROR(ReadPooling((*json)[kGgufPooling], config.width, &format));
+  }
   const auto read = [&](const std::string& name, auto&& of_json) -> absl::Status {
     const std::string file = absl::StrCat(folder, "/", name);
     Json json = Json::object();

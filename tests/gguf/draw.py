@@ -54,6 +54,14 @@ MODELS = {
     "llama_f16": (t.LlamaForCausalLM, {**SMALL, "tie_word_embeddings": True}, "qwen2", "f16"),
     "llama_q8_0": (t.LlamaForCausalLM, {**SMALL, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1,
                                         "tie_word_embeddings": True}, "llama-bpe", "q8_0"),
+    "llama3": (t.LlamaForCausalLM, {**SMALL, "hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 1,
+                                    "rope_theta": 500000.0, "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192}}, "llama-bpe", "f32"),
+    "qwen2": (t.Qwen2ForCausalLM, {**SMALL, "rope_theta": 1e6}, "qwen2", "f32"),
+    "bert": (t.BertModel, dict(hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+                               max_position_embeddings=64), "bert", "f32"),
+    "qwen3": (t.Qwen3ForCausalLM, {**SMALL, "head_dim": 8, "tie_word_embeddings": True}, "qwen2", "f32"),
 }
 
 
@@ -71,10 +79,18 @@ def byte_level_tokenizer(folder, pre):
     return wrapped
 
 
+def bert_tokenizer(folder):
+    tokenizer = tk.BertWordPieceTokenizer(lowercase=True)
+    tokenizer.train_from_iterator([TEXT], vocab_size=300, show_progress=False)
+    wrapped = t.BertTokenizerFast(tokenizer_object=tokenizer._tokenizer)
+    wrapped.save_pretrained(folder)
+    return wrapped
+
+
 def draw(name, kind, sizes, pre, outtype, work):
     torch.manual_seed(7)
     folder = pathlib.Path(work) / name
-    tokenizer = byte_level_tokenizer(folder, pre)
+    tokenizer = bert_tokenizer(folder) if pre == "bert" else byte_level_tokenizer(folder, pre)
     config = kind.config_class(vocab_size=len(tokenizer), **sizes)
     model = kind(config).eval()
     for weight in model.parameters():  # also of norms and biases, which would be ones and zeros
@@ -84,7 +100,8 @@ def draw(name, kind, sizes, pre, outtype, work):
     dtype = {"f32": gguf.LlamaFileType.ALL_F32, "f16": gguf.LlamaFileType.MOSTLY_F16,
              "q8_0": gguf.LlamaFileType.MOSTLY_Q8_0}[outtype]
     with torch.no_grad():
-        logits = model(torch.tensor([IDS])).logits[0, -1]
+        output = model(torch.tensor([IDS]))
+        logits = (output.last_hidden_state if pre == "bert" else output.logits)[0, -1]
         get_model_class(kind.__name__)(folder, dtype, HERE / f"{name}.gguf").write()
     return {"logits": [round(float(x), 5) for x in logits],
             "texts": [[text, tokenizer(text, add_special_tokens=False)["input_ids"]] for text in TEXTS]}

@@ -1,7 +1,6 @@
 // The meanings of the keys and of their values are those of llama.cpp (src/llama-vocab.cpp).
 #include "weft/text/tokenizers/gguf_tokenizer.h"
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
@@ -17,6 +16,7 @@
 #include "weft/base/status.h"
 #include "weft/core/gguf.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/gguf_vocabulary.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
@@ -26,34 +26,6 @@ namespace {
 using Json = nlohmann::json;
 using Metadata = nlohmann::ordered_json;
 
-constexpr char kPrefix[] = "tokenizer.ggml.", kTemplate[] = "tokenizer.chat_template", kSpace[] = "▁";
-
-// The values of token_type. Unused tokens fill up a vocabulary.
-enum TokenType : int32_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
-
-// How a text is cut into words before bytes are merged, by the values of the key pre. The first name is written.
-struct PreTokenizer {
-  std::array<absl::string_view, 6> names;
-  const char* json;          // pre_tokenizer in tokenizer.json
-  bool whole_words = false;  // a word that is a token is not merged, and texts have a begin token unless a key says no
-};
-constexpr PreTokenizer kPreTokenizers[] = {
-    {{"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion"},
-     R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true})"},
-    {{"smollm", "starcoder", "refact", "command-r", "codeshell", "minerva-7b"},
-     R"({"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true},
-         {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}]})"},
-    {{"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral"},
-     R"json({"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {
-         "Regex": "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
-         {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})json",
-     /*whole_words=*/true},
-    {{"qwen2", "deepseek-r1-qwen"},
-     R"json({"type": "Sequence", "pretokenizers": [{"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {
-         "Regex": "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
-         {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})json"},
-};
-
 // The roles of tokens: the key with their number, and the key of tokenizer_config.json with their text.
 constexpr std::pair<const char*, const char*> kRoles[] = {
     {"bos_token_id", "bos_token"},     {"eos_token_id", "eos_token"},       {"unknown_token_id", "unk_token"},
@@ -62,12 +34,12 @@ constexpr std::pair<const char*, const char*> kRoles[] = {
 
 const Metadata& Get(const Metadata& metadata, absl::string_view key) {
   static const Metadata kNone;
-  const auto found = metadata.find(absl::StrCat(kPrefix, key));
+  const auto found = metadata.find(absl::StrCat(kGgufPrefix, key));
   return found == metadata.end() ? kNone : *found;
 }
 
 absl::Status Refuse(absl::string_view key, const Metadata& value, absl::string_view wanted) {
-  return InvalidArgument(kPrefix, key, " is ", JsonLine(value).substr(0, 100), ", which is not supported; wanted ",
+  return InvalidArgument(kGgufPrefix, key, " is ", JsonLine(value).substr(0, 100), ", which is not supported; wanted ",
                          wanted);
 }
 
@@ -85,13 +57,6 @@ absl::StatusOr<std::vector<T>> GetList(const Metadata& metadata, absl::string_vi
                 absl::StrCat("a list of ", size == 0 ? "" : absl::StrCat(size, " "), kText ? "texts" : "numbers"));
 }
 
-struct Tokens {
-  std::vector<std::string> texts;
-  std::vector<int32_t> types;  // of TokenType
-
-  size_t size() const { return texts.size(); }
-};
-
 absl::StatusOr<bool> GetFlag(const Metadata& metadata, absl::string_view key, bool otherwise) {
   const Metadata& value = Get(metadata, key);
   if (value.is_null()) return otherwise;
@@ -100,7 +65,7 @@ absl::StatusOr<bool> GetFlag(const Metadata& metadata, absl::string_view key, bo
 }
 
 // Returns the text of the token whose number is the value of `key`, if there is such a token.
-std::optional<std::string> TokenOf(const Metadata& metadata, const Tokens& tokens, absl::string_view key) {
+std::optional<std::string> TokenOf(const Metadata& metadata, const GgufTokens& tokens, absl::string_view key) {
   const std::optional<int64_t> id = WholeNumber(Get(metadata, key));
   if (!id || *id < 0 || *id >= static_cast<int64_t>(tokens.size())) return std::nullopt;
   return tokens.texts[static_cast<size_t>(*id)];
@@ -110,18 +75,18 @@ absl::StatusOr<Json> VocabularyOf(const std::vector<std::string>& texts) {
   Json vocabulary = Json::object();
   for (size_t id = 0; id < texts.size(); ++id) {
     if (!vocabulary.emplace(texts[id], id).second) {
-      return InvalidArgument(kPrefix, "tokens: ", Quoted(texts[id]), " occurs twice");
+      return InvalidArgument(kGgufPrefix, "tokens: ", Quoted(texts[id]), " occurs twice");
     }
   }
   return vocabulary;
 }
 
 // Each of these functions sets the sections of tokenizer.json for one kind of tokenizer.
-absl::Status ReadByteLevel(const Metadata& metadata, const Tokens& tokens, Json* json) {
+absl::Status ReadByteLevel(const Metadata& metadata, const GgufTokens& tokens, Json* json) {
   const Metadata& name = Get(metadata, "pre");
   std::string known;
-  const PreTokenizer* found = nullptr;
-  for (const PreTokenizer& each : kPreTokenizers) {
+  const GgufPreTokenizer* found = nullptr;
+  for (const GgufPreTokenizer& each : kGgufPreTokenizers) {
     if (absl::c_any_of(each.names, [&](absl::string_view text) { return name == std::string(text) && !text.empty(); }))
       found = &each;
     absl::StrAppend(&known, known.empty() ? "" : ", ", each.names[0]);
@@ -129,6 +94,7 @@ absl::Status ReadByteLevel(const Metadata& metadata, const Tokens& tokens, Json*
   if (found == nullptr) return Refuse("pre", name, absl::StrCat("one of those that cut texts as ", known, " do"));
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> merges, GetList<std::string>(metadata, "merges", 0));
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(tokens.texts));
+  (*json)["normalizer"] = Json::parse(found->normalizer);
   (*json)["pre_tokenizer"] = Json::parse(found->json);
   (*json)["decoder"] = {{"type", "ByteLevel"}};
   (*json)["model"] = {
@@ -137,12 +103,12 @@ absl::Status ReadByteLevel(const Metadata& metadata, const Tokens& tokens, Json*
 }
 
 // Returns the merges of SentencePiece's BPE: each way to cut a token into two tokens, those of high scores first.
-std::vector<std::string> MergesOf(const Tokens& tokens, const std::vector<double>& scores) {
+std::vector<std::string> MergesOf(const GgufTokens& tokens, const std::vector<double>& scores) {
   absl::flat_hash_map<absl::string_view, size_t> ids;
   for (size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens.texts[id], id);
   std::vector<std::tuple<double, size_t, size_t>> merges;  // minus score, token, bytes of its left part
   for (size_t id = 0; id < tokens.size(); ++id) {
-    if (tokens.types[id] != kNormal && tokens.types[id] != kUserDefined) continue;
+    if (tokens.types[id] != kNormalToken && tokens.types[id] != kUserDefinedToken) continue;
     const absl::string_view text = tokens.texts[id];
     for (size_t cut = 1; cut < text.size(); ++cut) {
       if (ids.contains(text.substr(0, cut)) && ids.contains(text.substr(cut)))
@@ -157,7 +123,7 @@ std::vector<std::string> MergesOf(const Tokens& tokens, const std::vector<double
   return texts;
 }
 
-absl::Status ReadSentencePiece(const Metadata& metadata, const Tokens& tokens, Json* json) {
+absl::Status ReadSentencePiece(const Metadata& metadata, const GgufTokens& tokens, Json* json) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<double> scores, GetList<double>(metadata, "scores", tokens.size()));
   WEFT_ASSIGN_OR_RETURN(const bool prefix, GetFlag(metadata, "add_space_prefix", true));
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(tokens.texts));
@@ -181,16 +147,18 @@ absl::Status ReadSentencePiece(const Metadata& metadata, const Tokens& tokens, J
 }
 
 // GGUF marks the pieces that begin a word, whereas WordPiece marks those that do not.
-absl::Status ReadWordPiece(const Metadata& metadata, const Tokens& tokens, Json* json) {
+absl::Status ReadWordPiece(const Metadata& metadata, const GgufTokens& tokens, Json* json) {
   std::vector<std::string> pieces;
   for (size_t id = 0; id < tokens.size(); ++id) {
     absl::string_view text = tokens.texts[id];
-    const bool whole = absl::ConsumePrefix(&text, kSpace) || tokens.types[id] != kNormal ||
+    const bool whole = absl::ConsumePrefix(&text, kSpace) || tokens.types[id] != kNormalToken ||
                        (absl::StartsWith(text, "[") && absl::EndsWith(text, "]") && text.size() > 2);
     pieces.push_back(absl::StrCat(whole ? "" : "##", text));
   }
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(pieces));
-  (*json)["normalizer"] = {{"type", "BertNormalizer"}, {"lowercase", true}};
+  WEFT_ASSIGN_OR_RETURN(const bool lowercase, GetFlag(metadata, kLowercase, true));
+  WEFT_ASSIGN_OR_RETURN(const bool accents, GetFlag(metadata, kStripAccents, lowercase));
+  (*json)["normalizer"] = {{"type", "BertNormalizer"}, {"lowercase", lowercase}, {"strip_accents", accents}};
   (*json)["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
   (*json)["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   (*json)["model"] = {{"type", "WordPiece"},
@@ -204,7 +172,7 @@ absl::Status ReadWordPiece(const Metadata& metadata, const Tokens& tokens, Json*
 // The values of the key model, the keys of the tokens around a text, and whether these are there by default.
 constexpr struct {
   const char* name;
-  absl::Status (*read)(const Metadata& metadata, const Tokens& tokens, Json* json);
+  absl::Status (*read)(const Metadata& metadata, const GgufTokens& tokens, Json* json);
   const char *begin, *end;
   bool adds_begin, adds_end;
 } kModels[] = {{"gpt2", ReadByteLevel, "bos_token_id", "eos_token_id", false, false},
@@ -222,10 +190,10 @@ Json Wrapped(const Json& begin, const Json& end, const char* sequence, int segme
   return items;
 }
 
-absl::StatusOr<Tokens> ReadTokens(const Metadata& metadata) {
-  Tokens tokens;
+absl::StatusOr<GgufTokens> ReadTokens(const Metadata& metadata) {
+  GgufTokens tokens;
   WEFT_ASSIGN_OR_RETURN(tokens.texts, GetList<std::string>(metadata, "tokens", 0));
-  tokens.types.assign(tokens.size(), kNormal);
+  tokens.types.assign(tokens.size(), kNormalToken);
   if (!Get(metadata, "token_type").is_null()) {
     WEFT_ASSIGN_OR_RETURN(tokens.types, GetList<int32_t>(metadata, "token_type", tokens.size()));
   }
@@ -235,7 +203,7 @@ absl::StatusOr<Tokens> ReadTokens(const Metadata& metadata) {
 }  // namespace
 
 absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
-  WEFT_ASSIGN_OR_RETURN(const Tokens tokens, ReadTokens(metadata));
+  WEFT_ASSIGN_OR_RETURN(const GgufTokens tokens, ReadTokens(metadata));
   TokenizerJson result = {{{"version", "1.0"}}, {{"tokenizer_class", "PreTrainedTokenizerFast"}}};
   Json& json = result.tokenizer;
   const Metadata& name = Get(metadata, "model");
@@ -244,8 +212,8 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
   json["added_tokens"] = Json::array();
   for (size_t id = 0; id < tokens.size(); ++id) {
     const int32_t type = tokens.types[id];
-    if (type != kControl && type != kUserDefined && type != kUnknown) continue;
-    json["added_tokens"].push_back({{"id", id}, {"content", tokens.texts[id]}, {"special", type != kUserDefined}});
+    if (type != kControlToken && type != kUserDefinedToken && type != kUnknownToken) continue;
+    json["added_tokens"].push_back({{"id", id}, {"content", tokens.texts[id]}, {"special", type != kUserDefinedToken}});
   }
   WEFT_RETURN_IF_ERROR(model->read(metadata, tokens, &json));
   const bool begins = model->adds_begin || json["model"].value("ignore_merges", false);
@@ -272,7 +240,7 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
   for (const auto& [key, role] : kRoles) {
     if (const std::optional<std::string> text = TokenOf(metadata, tokens, key)) result.config[role] = *text;
   }
-  if (metadata.contains(kTemplate)) result.config["chat_template"] = Json(metadata[kTemplate]);
+  if (metadata.contains(kGgufTemplate)) result.config["chat_template"] = Json(metadata[kGgufTemplate]);
   return result;
 }
 
@@ -298,101 +266,7 @@ absl::StatusOr<std::vector<NamedContents>> Files(const std::string& path) {
                                     {"tokenizer_config.json", text(json.config)}};
 }
 
-// Returns `json` with the defaults of keys that some files leave out, so that equal meanings are equal.
-Json Full(Json json) {
-  if (json.is_object() && json.value("type", "") == "ByteLevel") {
-    json["trim_offsets"] = true;  // changes no token
-    json.emplace("use_regex", true);
-  }
-  if (json.is_structured()) {
-    for (Json& item : json) item = Full(std::move(item));
-  }
-  return json;
-}
-
-absl::Status CannotSay(absl::string_view what) {
-  return InvalidArgument("the tokenizer can't be written to a GGUF file: ", what);
-}
-
-absl::Status WriteByteLevel(const Json& json, Metadata* metadata) {
-  const Json pre_tokenizer = Full(json.value("pre_tokenizer", Json()));
-  const Json& model = json["model"];
-  const auto found = absl::c_find_if(kPreTokenizers, [&](const PreTokenizer& each) {
-    return Full(Json::parse(each.json)) == pre_tokenizer && each.whole_words == model.value("ignore_merges", false);
-  });
-  if (found == std::end(kPreTokenizers) || !json.value("normalizer", Json()).is_null()) {
-    return CannotSay("it is none of the kinds of byte-level BPE that have a name there");
-  }
-  Metadata merges = Metadata::array();
-  for (const Json& merge : model.value("merges", Json::array())) {
-    const bool pair = merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string();
-    merges.push_back(pair ? absl::StrCat(merge[0].get<std::string>(), " ", merge[1].get<std::string>())
-                          : merge.get<std::string>());
-  }
-  (*metadata)[absl::StrCat(kPrefix, "pre")] = std::string(found->names[0]);
-  (*metadata)[absl::StrCat(kPrefix, "merges")] = std::move(merges);
-  return absl::OkStatus();
-}
-
-// Returns the tokens of tokenizer.json by their numbers, filled up to `size`.
-absl::StatusOr<Tokens> TokensOf(const Json& json, int64_t size) {
-  Tokens tokens;
-  const auto set = [&](const std::string& text, const Json& number, TokenType type) {
-    const std::optional<int64_t> id = WholeNumber(number);
-    if (!id || *id < 0 || *id >= size)
-      return CannotSay(absl::StrCat("the id of ", Quoted(text), " is ", number.dump()));
-    tokens.texts[static_cast<size_t>(*id)] = text;
-    tokens.types[static_cast<size_t>(*id)] = type;
-    return absl::OkStatus();
-  };
-  for (int64_t id = 0; id < size; ++id) tokens.texts.push_back(absl::StrCat("[PAD", id, "]"));
-  tokens.types.assign(tokens.size(), kUnused);
-  for (const auto& [text, id] : json["model"]["vocab"].items()) WEFT_RETURN_IF_ERROR(set(text, id, kNormal));
-  for (const Json& token : json.value("added_tokens", Json::array())) {
-    WEFT_RETURN_IF_ERROR(set(token["content"], token["id"], token.value("special", false) ? kControl : kUserDefined));
-  }
-  return tokens;
-}
-
 }  // namespace
-
-absl::StatusOr<Metadata> GgufOfTokenizer(const std::string& folder, int64_t size) {
-  const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(folder);
-  if (absl::IsNotFound(tokenizer.status())) return Metadata{{absl::StrCat(kPrefix, "model"), "none"}};
-  if (!tokenizer.ok()) return tokenizer.status();
-  const absl::StatusOr<std::string> text = ReadFile(folder + "/tokenizer.json");
-  if (!text.ok()) return CannotSay("it is not in a tokenizer.json");
-  WEFT_ASSIGN_OR_RETURN(const Json json, ParseLargeJsonObject(*text));
-  if (!json.contains("model") || json["model"].value("type", "") != "BPE" || !json["model"]["vocab"].is_object()) {
-    return CannotSay("it is not byte-level BPE");
-  }
-  WEFT_ASSIGN_OR_RETURN(const Tokens tokens, TokensOf(json, size));
-  Metadata metadata = {{absl::StrCat(kPrefix, "model"), "gpt2"},
-                       {absl::StrCat(kPrefix, "tokens"), tokens.texts},
-                       {absl::StrCat(kPrefix, "token_type"), tokens.types}};
-  WEFT_RETURN_IF_ERROR(WriteByteLevel(json, &metadata));
-  const SpecialTokens& special = (*tokenizer)->special_tokens();
-  for (const auto& [key, id] : {std::pair("bos_token_id", special.begin),
-                                {"eos_token_id", special.end},
-                                {"unknown_token_id", special.unknown},
-                                {"padding_token_id", special.padding},
-                                {"mask_token_id", special.mask}}) {
-    if (id.has_value()) metadata[absl::StrCat(kPrefix, key)] = static_cast<uint32_t>(*id);
-  }
-  const std::vector<int32_t> wrapped = (*tokenizer)->Wrap({-1}).ids;
-  const bool begins = wrapped.front() >= 0, ends = wrapped.back() >= 0;
-  if (wrapped.size() != 1u + begins + ends || (begins && wrapped.front() != special.begin) ||
-      (ends && wrapped.back() != special.end)) {
-    return CannotSay("its texts have other tokens around them than the begin and the end token");
-  }
-  metadata[absl::StrCat(kPrefix, "add_bos_token")] = begins;
-  metadata[absl::StrCat(kPrefix, "add_eos_token")] = ends;
-  const absl::StatusOr<std::string> config = ReadFile(folder + "/tokenizer_config.json");
-  const Json chat = config.ok() ? ParseJson(*config).value("chat_template", Json()) : Json();
-  const absl::StatusOr<std::string> own = ReadFile(folder + "/chat_template.jinja");
-  if (own.ok() || chat.is_string()) metadata[kTemplate] = own.ok() ? *own : chat.get<std::string>();
-  return metadata;
-}
 
 constexpr TokenizerKind kGgufTokenizer = {
     .file = "*.gguf", .extension = kGgufEnding, .of_transformers = false, .load = Load, .files = Files};
