@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/base/status.h"
 
 namespace weft {
@@ -83,9 +84,20 @@ Var Tape::AddParameter(ParameterSpec spec) {
 
 Var Tape::Parameter(absl::string_view name, TensorType type, Initializer initializer, DType least) {
   std::string full_name = absl::StrCat(name_prefix_, name);
+  if (absl::string_view rest = full_name; !shared_name_.empty() && absl::ConsumePrefix(&rest, shared_name_)) {
+    const Var shared = FindParameter(absl::StrCat(shared_source_, rest));
+    if (!status_.ok() || shared.type() == type) return shared;
+    return Fail(InvalidArgument("parameter '", full_name, "' ", ToString(type), " can't be '", shared_source_, rest,
+                                "' ", ToString(shared.type())));
+  }
   const bool trained = adaptation_ == nullptr || adaptation_->Trains(full_name);
   return AddParameter(
       {std::move(full_name), type, initializer, trained ? ParameterKind::kWeight : ParameterKind::kFrozen, least});
+}
+
+void Tape::ShareParameters(absl::string_view name, absl::string_view source) {
+  shared_name_ = absl::StrCat(name, ".");
+  shared_source_ = absl::StrCat(source, ".");
 }
 
 void Tape::Probe(absl::string_view name, Var value) {
@@ -104,6 +116,11 @@ Var Tape::Constant(const Tensor& tensor) {
   program_.constants.push_back(
       {tensor.type, std::make_shared<const std::vector<std::byte>>(tensor.data, tensor.data + tensor.type.bytes())});
   return {this, program_.node(program_.Append(kConstantOp, Attrs::Of(attrs), {}, {tensor.type}, scope_)).output(0)};
+}
+
+VarList Tape::Once(const std::string& key, absl::FunctionRef<VarList()> record) {
+  const auto found = once_.find(key);
+  return found != once_.end() ? found->second : once_[key] = record();
 }
 
 absl::Status Tape::CheckInputs(const char* op, VarSpan inputs) const {

@@ -61,11 +61,17 @@ class Tape {
   // Returns the parameter recorded as `full_name`, for a weight that is used twice. It is an error if there is none.
   Var FindParameter(absl::string_view full_name);
   bool HasParameter(absl::string_view full_name) const { return names_.contains(full_name); }
+  // From now on, Parameter("NAME.x", ...) returns the parameter "SOURCE.x", which was recorded before, instead of a new
+  // one. So layers share their weights, and the gradient of a weight is the sum over these layers.
+  void ShareParameters(absl::string_view name, absl::string_view source);
   // Records state that is not learnt: optimizer moments, running statistics, caches. Scopes do not change the name.
   Var State(absl::string_view full_name, TensorType type, Initializer initializer,
             ParameterKind kind = ParameterKind::kState);
   // Records a constant with a copy of the bytes of `tensor`.
   Var Constant(const Tensor& tensor);
+  // Returns what `record` returned when this was first called with `key`. So layers share a table that depends on the
+  // values in `key` only.
+  VarList Once(const std::string& key, absl::FunctionRef<VarList()> record);
 
   // Checks `inputs` by the op's rules, records one node and returns its outputs. If the check fails, or the tape
   // already has an error, returns `op.outputs` copies of Poison(), at least one. Graphs of one tape may overwrite a
@@ -126,9 +132,11 @@ class Tape {
   absl::Status status_;
   ValueId poison_;  // the result of ops after an error; its rank is the maximum, so that every axis exists
   ScopeId scope_{0};
-  std::string name_prefix_;  // "h.0.mlp."
+  std::string name_prefix_;                  // "h.0.mlp."
+  std::string shared_name_, shared_source_;  // of ShareParameters, with a dot at the end, or ""
   absl::flat_hash_map<std::string, ScopeId> scope_ids_;
   absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_map<std::string, VarList> once_;
   absl::flat_hash_set<ValueId> state_;  // values that are versions of state
   std::vector<NamedValue> probes_;
   uint64_t id_;

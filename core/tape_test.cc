@@ -94,6 +94,30 @@ TEST(TapeTest, NamesAreUsedOnce) {
   EXPECT_THAT(Message(inputs), HasSubstr("input 'x' f32[3]: another input has this name"));
 }
 
+TEST(TapeTest, LayersShareParameters) {
+  Tape tape;
+  const TensorType type = {kF32, {2, 3}};
+  const auto weight = [&](const char* layer, const TensorType& of) {
+    const Scope scope(&tape, layer);
+    return tape.Parameter("fc.weight", of, Zeros());
+  };
+  const Var first = weight("h.0", type);
+  tape.ShareParameters("h.1", "h.0");
+  EXPECT_EQ(weight("h.1", type).id, first.id);
+  EXPECT_NE(weight("h.10", type).id, first.id);
+  EXPECT_EQ(tape.Weights().size(), 2u);
+  weight("h.1", {kF32, {3, 2}});
+  EXPECT_EQ(tape.status().message(), "parameter 'h.1.fc.weight' f32[3,2] can't be 'h.0.fc.weight' f32[2,3]; at h.1");
+}
+
+TEST(TapeTest, SharedParametersWereRecordedBefore) {
+  Tape tape;
+  tape.ShareParameters("h.1", "h.0");
+  const Scope scope(&tape, "h.1");
+  tape.Parameter("weight", {kF32, {2}}, Zeros());
+  EXPECT_EQ(tape.status().message(), "no parameter 'h.0.weight' was recorded before; at h.1");
+}
+
 TEST(TapeTest, RefusesWhatIsNoShape) {
   Tape tape;
   tape.Input("x", {kF32, {2, -3}});

@@ -205,8 +205,10 @@ Var PaddingMask(Var lengths, int64_t sources);
 // [B, T]. So texts in one row do not see each other.
 Var DocumentMask(Var documents);
 
-// Returns the cosines and the sines, [length, width / 2] each, of p · base^(-2i / width) at row p and column i.
-// `scaling` changes these angles.
+// Returns the angle by which pair `i` of `width` / 2 turns from one position to the next: base^(-2i / width), changed
+// by `scaling`.
+double RotaryFrequency(int64_t i, int64_t width, double base, const RotaryScaling& scaling);
+// Returns the cosines and the sines, [length, width / 2] each, of p · RotaryFrequency(i) at row p and column i.
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
                      const RotaryScaling& scaling = {});
 

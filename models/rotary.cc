@@ -2,8 +2,10 @@
 // contexts.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "weft/models/attention.h"
 #include "weft/models/layers.h"
 
@@ -12,7 +14,8 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
 
-// Returns the angle by which pair `i` of `width` / 2 turns from one position to the next.
+}  // namespace
+
 double RotaryFrequency(int64_t i, int64_t width, double base, const RotaryScaling& scaling) {
   const auto of_width = [&](double x) { return x / static_cast<double>(width); };
   const double frequency = std::pow(base, of_width(-2.0 * static_cast<double>(i)));
@@ -38,9 +41,9 @@ double RotaryFrequency(int64_t i, int64_t width, double base, const RotaryScalin
   return kept * frequency + (1 - kept) * frequency / scaling.factor;
 }
 
-}  // namespace
+namespace {
 
-VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
+VarList RecordTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
                      const RotaryScaling& scaling) {
   std::vector<double> frequencies;
   for (int64_t i = 0; i < width / 2; ++i) frequencies.push_back(RotaryFrequency(i, width, base, scaling));
@@ -53,6 +56,16 @@ VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, dou
   const auto cosine = [&](int64_t position, int64_t i) { return gain * std::cos(angle(position, i)); };
   const auto sine = [&](int64_t position, int64_t i) { return gain * std::sin(angle(position, i)); };
   return {ConstantTable(tape, dtype, length, width / 2, cosine), ConstantTable(tape, dtype, length, width / 2, sine)};
+}
+
+}  // namespace
+
+VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
+                     const RotaryScaling& scaling) {
+  const std::string key =
+      absl::StrFormat("rotary %d %d %d %a %d %a %d %a %a %a", dtype, length, width, base, scaling.kind, scaling.factor,
+                      scaling.context, scaling.slow, scaling.fast, scaling.gain);
+  return tape->Once(key, [&] { return RecordTables(tape, dtype, length, width, base, scaling); });
 }
 
 }  // namespace weft
