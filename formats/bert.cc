@@ -87,7 +87,7 @@ void RecordModel(const PublishedBert& model, int64_t tokens, bool heads, Tape* t
     const Var pooled = bert.Pool(hidden);
     if (next_sentence) bert.NextSentence(pooled);
   }
-  if (weights.Has("cls.predictions.")) bert.MaskedTokens(hidden);
+  if (model.masked()) bert.MaskedTokens(hidden);
   if (weights.Has("qa_outputs.")) bert.AnswerSpan(hidden);
   if (weights.Has("discriminator_predictions.")) bert.Replaced(hidden);
   if (weights.Has("classifier.")) {
@@ -114,7 +114,12 @@ absl::Status ReadTask(const Json& json, PublishedBert* bert) {
   WEFT_ASSIGN_OR_RETURN(bert->labels, LabelsFromJson(json));
   if (bert->labels.empty()) bert->labels = UsualLabels(classes);
   // Old classifiers of tokens have a pooler, too, which is not used. Without a class, the pooler tells.
-  const bool poolable = bert->weights.Has("pooler.dense.") || bert->config.classifier_pooling == Pooling::kMean;
+  const bool poolable = bert->weights.Has("pooler.dense.") || bert->config.shared_transform ||
+                        bert->config.classifier_pooling == Pooling::kMean;
+  if (bert->config.shared_transform && !is_class(kTextClass) && !is_class(kTokensClass)) {
+    return InvalidArgument("architectures is ", names.dump(), ", wanted ", ClassName(bert->config, kTextClass), " or ",
+                           ClassName(bert->config, kTokensClass), ", which have the same tensors");
+  }
   if (is_class(kTextClass) && !poolable) {
     return InvalidArgument("architectures is ", ClassName(bert->config, kTextClass),
                            ", but there is no pooler.dense.weight");
@@ -153,9 +158,9 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
 absl::Status Write(const PublishedBert& bert, const std::string& folder, const WriteModelOptions&) {
   WEFT_ASSIGN_OR_RETURN(Json json, ToJson(bert.config));
   Weights weights = bert.weights;
-  const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship."),
+  const bool masked = bert.masked(), next = weights.Has("cls.seq_relationship."),
              classifier = weights.Has("classifier.");
-  if (classifier && bert.config.classifier_pooling == Pooling::kMean) {
+  if (classifier && bert.config.classifier_pooling == Pooling::kMean && !bert.config.shared_transform) {
     return InvalidArgument(
         "classifier_pooling is mean: Hugging Face's BERT has no such classifier, and would take it for one of single "
         "tokens; wanted cls");
@@ -198,7 +203,8 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   Weights& heads = bert.weights;
   if (classes > 0) {
     WEFT_RETURN_IF_ERROR(heads.Add("classifier.weight", {kF32, {classes, width}}).status());
-    if (bert.config.classifier_pooling == Pooling::kFirst && bert.task != TextTask::kTokens) {
+    const bool pools = bert.config.classifier_pooling == Pooling::kFirst && !bert.config.shared_transform;
+    if (pools && bert.task != TextTask::kTokens) {
       WEFT_RETURN_IF_ERROR(heads.Add("pooler.dense.bias", {kF32, {width}}).status());
     }
   } else {
@@ -223,7 +229,7 @@ absl::StatusOr<Json> ToRun(const PublishedBert& bert) {
 }
 
 std::vector<std::string> TiedLayers(const PublishedBert& bert) {
-  if (!bert.weights.Has("cls.predictions.")) return {};
+  if (!bert.masked()) return {};
   return {"embeddings.word_embeddings", "cls.predictions.decoder"};
 }
 

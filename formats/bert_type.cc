@@ -20,8 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
-
 void ReadBert(KeyReader& keys, BertConfig& config) {
   ListBertKeys(keys, config);
   ListTables(keys, config);
@@ -64,6 +62,7 @@ constexpr TypeRow kTypes[] = {
     {"distilbert", "DistilBert", kDistilBertType},
     {"electra", "Electra", kElectraType},
     {"mpnet", "MPNet", kMpNetType},
+    {"modernbert", "ModernBert", kModernBertType},
 };
 
 constexpr auto kModelTypes = [] {
@@ -84,13 +83,16 @@ const TypeRow& TypeOf(absl::string_view model_type) {
 }
 
 // Appends a rule for each tensor that a layer may have. `prefix`: comes before the published names. If a layer of
-// Hugging Face has the rows of several layers here, `own` has their names, separated by commas.
+// Hugging Face has the rows of several layers here, `own` has their names, separated by commas. Adapters of these keep
+// their names, because each has a matrix A of its own.
 void AppendRules(absl::Span<const LayerName> names, absl::string_view prefix, std::vector<Weights::Rule>* rules) {
   for (const auto& [published, own] : names) {
+    const std::vector<std::string> layers = absl::StrSplit(own, ',');
     for (const absl::string_view tensor : {absl::string_view(".weight"), absl::string_view(".bias"),
                                            absl::string_view(kLoraA), absl::string_view(kLoraB)}) {
+      if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
       Weights::Rule& rule = rules->emplace_back(Weights::Rule{.from = absl::StrCat(prefix, published, tensor)});
-      for (const absl::string_view each : absl::StrSplit(own, ',')) rule.to.push_back(absl::StrCat(each, tensor));
+      for (const std::string& each : layers) rule.to.push_back(absl::StrCat(each, tensor));
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -45,6 +46,8 @@ inline constexpr char kModelClass[] = "Model", kMaskedClass[] = "ForMaskedLM", k
 // The classes, heads and classifier that several types have.
 inline constexpr absl::string_view kUsualClasses[] = {kModelClass,  kMaskedClass, kTextClass,
                                                       kTokensClass, kAnswerClass, kChoiceClass};
+// The values of the key classifier_pooling.
+inline constexpr std::pair<const char*, Pooling> kPoolings[] = {{"cls", Pooling::kFirst}, {"mean", Pooling::kMean}};
 inline constexpr LayerName kRobertaHeads[] = {{"lm_head.dense", "cls.predictions.transform.dense"},
                                               {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
                                               {"lm_head.decoder", "cls.predictions.decoder"},
@@ -54,8 +57,6 @@ inline constexpr LayerName kRobertaClassifier[] = {{"classifier.dense", "pooler.
 
 // Returns every model_type, in the order of the table.
 absl::Span<const absl::string_view> BertModelTypes();
-// Returns the name of a class of `config`'s type: "RobertaForMaskedLM" for kMaskedClass.
-std::string ClassName(const BertConfig& config, absl::string_view suffix);
 // Reports whether `suffix` is among the classes of `config`'s type.
 bool HasClass(const BertConfig& config, absl::string_view suffix);
 // Returns the lists of rules that turn Hugging Face's names into those of Bert (ReadFolderWeights).

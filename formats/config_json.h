@@ -60,6 +60,8 @@ absl::StatusOr<std::vector<std::string>> LabelsFromJson(const nlohmann::ordered_
 std::vector<std::string> UsualLabels(int64_t count);
 // Sets the keys id2label and label2id.
 void AddLabels(const std::vector<std::string>& labels, nlohmann::ordered_json* json);
+// Returns the name of a class of Hugging Face for `config`'s type: "RobertaForMaskedLM" for "ForMaskedLM".
+std::string ClassName(const BertConfig& config, absl::string_view suffix);
 // Reads problem_type as the pipelines of Hugging Face do for a classifier of `labels` labels.
 absl::StatusOr<LabelScores> LabelScoresFromJson(const nlohmann::ordered_json& json, size_t labels);
 // Sets problem_type, unless it is the default.
@@ -109,12 +111,16 @@ absl::Status ReadModelConfig(const nlohmann::ordered_json& json, Config* config)
 // Returns `config` with every option that published keys may lack set to its default.
 template <class Config>
 Config Plain(Config config) {
-  const Config usual;
+  Config usual;
+  if constexpr (std::is_same_v<Config, BertConfig>) {  // a type's own form, such as rotary positions
+    usual = ConfigFromJson<Config>({{"model_type", config.model_type}}).value_or(usual);
+  }
   config.attention = usual.attention;
   config.positions = usual.positions;
   config.initializer = usual.initializer;
   config.activation_dropout = usual.activation_dropout;
-  config.norm = {.epsilon = config.norm.epsilon};
+  usual.norm.epsilon = config.norm.epsilon;
+  config.norm = usual.norm;
   config.bias = usual.bias;
   config.gated = usual.gated;
   config.pre_norm = usual.pre_norm;

@@ -130,14 +130,18 @@ struct PublishedGpt {
 struct PublishedBert {
   BertConfig config;
   // The encoder's weights, and those of each head that the checkpoint has. A head's names begin with pooler.dense.,
-  // cls.predictions., cls.seq_relationship., qa_outputs., discriminator_predictions. or classifier. Each head is
-  // complete or absent.
+  // cls.predictions., cls.seq_relationship., qa_outputs., discriminator_predictions., classifier. or, of
+  // config.shared_transform, head. Each head is complete or absent.
   Weights weights;
   std::vector<std::string> labels;      // the classifier's classes; empty without a classifier
   TextTask task = TextTask::kSequence;  // of the classifier
   LabelScores scores = LabelScores::kSoftmax;
   bool pairs = false;   // a run's texts are pairs; published models do not say so
   bool choice = false;  // the classifier gives one number, for one of several answers to choose from; it has no labels
+  // Reports whether the weights have the head that guesses masked tokens.
+  bool masked() const {
+    return weights.Has("cls.predictions.") || (weights.Has("head.") && !weights.Has("classifier."));
+  }
   static const ModelFamily kFamily;
 };
 // The special tokens of a translation model by their texts, as config.json of CTranslate2 names them.
@@ -227,7 +231,7 @@ struct WriteModelOptions {
 //                (decoders/decoder.h). A GPT-2 without biases gets biases of zeros. If rotary positions are in pairs,
 //                queries and keys are reordered for halves.
 //   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
-//                classifier of the mean (Pooling::kMean) is an error, because Hugging Face has no such class.
+//                classifier of the mean (Pooling::kMean) is an error, because only ModernBERT has such a class.
 //   Transformer  the first of these classes that has it: MarianMTModel (norms after each layer),
 //                PegasusForConditionalGeneration (norms first, one token table), BlenderbotForConditionalGeneration (as
 //                Pegasus, with a table of positions), with a generation_config.json. If `folder` has a tokenizer.json,

@@ -24,6 +24,11 @@ BlockOptions BlockOf(const BertConfig& config, int64_t layer) {
       .feed_forward_name = "",
       .feed_forward_norm = "output.LayerNorm"};
   BlockOptions block = WithStack(names, config, layer, Gaussian(0.02f));
+  if (!config.first_norm && layer == 0) block.attention_norm = nullptr;
+  if (!config.result_dropout) {
+    block.attention.residual_dropout = block.attention.dropout;
+    block.feed_forward.dropout = 0;
+  }
   if (config.shared_distance_bias && layer > 0) {
     block.attention.shared_bias = "encoder.layer.0.attention.relative_attention_bias.weight";
   }
@@ -86,25 +91,34 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   return config_.pre_norm ? Norm("encoder.LayerNorm", x, config_.norm, config_.ablation) : x;
 }
 
+Var Bert::First(Var hidden) const { return Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width}); }
+
 Var Bert::Pool(Var hidden) const {
-  const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
-  const Var pooled = Linear("pooler.dense", first, config_.width);  // [B, C]
+  const Var pooled = Linear("pooler.dense", First(hidden), config_.width);  // [B, C]
   return config_.pooler_activation ? Activate(pooled, *config_.pooler_activation) : Tanh(pooled);
+}
+
+Var Bert::Transform(Var x) const {
+  const bool shared = config_.shared_transform;
+  if (shared && x.tape->HasParameter("head.dense.weight")) x.tape->ShareParameters("head", "head");  // of two heads
+  const Scope scope(x.tape, shared ? "head" : "cls.predictions");
+  x = Linear(shared ? "dense" : "transform.dense", x, EmbeddingWidth(config_), {.bias = config_.transform_bias});
+  x = Activate(x, config_.masked_activation.value_or(config_.activation));
+  return Norm(shared ? "norm" : "transform.LayerNorm", x, config_.norm, config_.ablation);
 }
 
 Var Bert::MaskedTokens(Var hidden) const {
   Tape* const tape = hidden.tape;
+  const Var x = Transform(hidden);  // [..., E]
   const Scope scope(tape, "cls.predictions");
-  Var x = Linear("transform.dense", hidden, EmbeddingWidth(config_));  // [..., E]
-  x = Activate(x, config_.masked_activation.value_or(config_.activation));
-  x = Norm("transform.LayerNorm", x, config_.norm, config_.ablation);
-  const Var table = tape->FindParameter(absl::StrCat(kTokenTable, ".weight"));
-  return MatMul(x, table, {.transpose_b = true}) + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
+  const Var y = MatMul(x, tape->FindParameter(absl::StrCat(kTokenTable, ".weight")), {.transpose_b = true});
+  return config_.masked_bias ? y + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros()) : y;
 }
 
 Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship", pooled, 2); }
 
 Var Bert::Classify(Var x, int64_t classes) const {
+  if (config_.shared_transform) x = Transform(x);
   return Linear("classifier", Dropout(x, config_.classifier_dropout.value_or(config_.dropout)), classes);
 }
 
@@ -124,12 +138,14 @@ Var Bert::Mean(Var hidden, Var lengths) const {
 }
 
 Var Bert::ClassifyText(Var hidden, Var lengths, int64_t classes) const {
-  return Classify(config_.classifier_pooling == Pooling::kMean ? Mean(hidden, lengths) : Pool(hidden), classes);
+  return Classify(config_.classifier_pooling == Pooling::kMean ? Mean(hidden, lengths)
+                  : config_.shared_transform                   ? First(hidden)
+                                                               : Pool(hidden),
+                  classes);
 }
 
 Var Bert::SentenceEmbedding(Var hidden, Var lengths, Pooling pooling) const {
-  const Var x = pooling == Pooling::kFirst ? Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width})
-                                           : Mean(hidden, lengths);  // [B, C]
+  const Var x = pooling == Pooling::kFirst ? First(hidden) : Mean(hidden, lengths);  // [B, C]
   return x / Sqrt(Sum(x * x, -1, /*keep=*/true) + 1e-24);
 }
 

@@ -51,6 +51,13 @@ struct BertConfig {
   std::optional<int64_t> padding;     // set: positions begin at `padding` + 1, and leave out tokens of this id
   std::optional<Activation> pooler_activation;  // of Pool; unset: tanh
   std::optional<Activation> masked_activation;  // of MaskedTokens; unset: activation
+  // Of ModernBERT (Warner et al., 2024).
+  bool first_norm = true;         // false: the first layer has no norm before attention; needs pre_norm
+  bool result_dropout = true;     // false: attention_dropout, and not `dropout`, is for results of attention, too,
+                                  // and results of feed-forward layers have no dropout
+  bool shared_transform = false;  // the layers before the output of MaskedTokens are also those of Classify
+  bool transform_bias = true;     // the linear one of these layers has a bias
+  bool masked_bias = true;        // the output of MaskedTokens has a bias
 };
 
 // Returns InvalidArgument if `config` does not describe a model that Bert can record.
@@ -72,14 +79,16 @@ class Bert {
   Var Encode(Var tokens, const BertInputs& inputs = {}) const;
 
   // Heads. `hidden` is a result of Encode, [B, T, C].
-  Var Pool(Var hidden) const;                    // [B, C]: activation of a layer on the first token
-  Var MaskedTokens(Var hidden) const;            // logits [..., V] of [..., C]; the head's weight is the token table
-  Var NextSentence(Var pooled) const;            // logits [B, 2] of [B, C]; class 0: the second sentence follows
-  Var Classify(Var x, int64_t classes) const;    // logits [..., classes] of [..., C], after dropout
+  Var Pool(Var hidden) const;          // [B, C]: activation of a layer on the first token
+  Var MaskedTokens(Var hidden) const;  // logits [..., V] of [..., C]; the head's weight is the token table
+  Var NextSentence(Var pooled) const;  // logits [B, 2] of [B, C]; class 0: the second sentence follows
+  // Returns logits [..., classes] of [..., C], after the layers of config().shared_transform and dropout.
+  Var Classify(Var x, int64_t classes) const;
   Var AnswerSpan(Var hidden) const;              // logits [B, T, 2]: an answer begins, or ends, at the token
   Var Replaced(Var hidden) const;                // logits [B, T, 1]: the token was replaced (Clark et al., 2020)
   Var Mean(Var hidden, Var lengths = {}) const;  // [B, C]: mean over the tokens that are not padding
-  // Returns logits [B, classes] of whole texts. config().classifier_pooling selects Mean or Pool before Classify.
+  // Returns logits [B, classes] of whole texts. config().classifier_pooling selects Mean or Pool before Classify. With
+  // config().shared_transform, the first token's vector is in place of Pool.
   Var ClassifyText(Var hidden, Var lengths, int64_t classes) const;
   // Returns vectors [B, C] of whole texts, scaled to length 1.
   Var SentenceEmbedding(Var hidden, Var lengths = {}, Pooling pooling = Pooling::kMean) const;
@@ -87,6 +96,9 @@ class Bert {
   const BertConfig& config() const { return config_; }
 
  private:
+  Var First(Var hidden) const;  // [B, C]: the first token
+  Var Transform(Var x) const;   // [..., E] of [..., C]: a linear layer with its activation, and a norm
+
   BertConfig config_;
 };
 

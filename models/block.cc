@@ -6,7 +6,9 @@ namespace weft {
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs) {
   const Scope scope(x.tape, name);
   const Ablation& ablation = options.attention.ablation;
-  const auto normalized = [&](const char* norm, Var h) { return Norm(norm, h, options.norm, ablation); };
+  const auto normalized = [&](const char* norm, Var h) {
+    return norm != nullptr ? Norm(norm, h, options.norm, ablation) : h;
+  };
   const auto result = [&](const char* norm, Var h) {
     return Scaled(options.result_norm ? normalized(norm, h) : h, options.residual_scale);
   };

@@ -39,7 +39,7 @@ struct BlockOptions {
   ResidualForm residual = ResidualForm::kSequential;  // others need pre_norm, and exclude cross_attention
   double residual_scale = 1;                          // factor of each layer's result
 
-  // Names of the layers; the defaults are GPT-2's.
+  // Names of the layers; the defaults are GPT-2's. If a norm's name is null, the block lacks this norm.
   const char *attention_name = "attn", *attention_norm = "ln_1";
   const char *cross_name = "crossattention", *cross_norm = "ln_cross_attn", *cross_result_norm = "ln_cross_attn_result";
   const char *feed_forward_name = "mlp", *feed_forward_norm = "ln_2";

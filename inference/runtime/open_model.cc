@@ -158,7 +158,7 @@ absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
 }
 
 absl::Status CheckGuessesMasked(const OpenedBert& bert) {
-  const bool head = bert.model.weights.Has("cls.predictions.");
+  const bool head = bert.model.masked();
   if (head && bert.tokenizer->special_tokens().mask) return absl::OkStatus();
   return InvalidArgument(
       bert.path, head ? ": the tokenizer has no mask token" : ": the model has no head that guesses masked tokens");

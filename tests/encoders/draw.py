@@ -5,10 +5,11 @@ sentence embeddings (means of the hidden states, of length 1) of TEXTS, and eith
 with their probabilities, or the probabilities of a pair's labels. Texts run as one batch with padding.
 
     python3 -m pip install torch transformers==5.24.0 tokenizers
-    python3 tests/encoders/draw.py
+    python3 tests/encoders/draw.py [NAME...]    without names: all models
 """
 import json
 import os
+import sys
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
@@ -30,8 +31,13 @@ def trained(tokenizer, trainer, specials):
     tokenizer.train_from_iterator(WORDS * 9, trainer)
     begin, end = specials[0], specials[2]
     around = [(end, tokenizer.token_to_id(end)), (begin, tokenizer.token_to_id(begin))]
-    bert = begin == "[CLS]"
-    tokenizer.post_processor = processors.BertProcessing(*around) if bert else processors.RobertaProcessing(*around)
+    if begin != "[CLS]":
+        tokenizer.post_processor = processors.RobertaProcessing(*around)
+    elif isinstance(tokenizer.model, models.WordPiece):
+        tokenizer.post_processor = processors.BertProcessing(*around)
+    else:  # as ModernBERT
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=around)
     return tokenizer
 
 
@@ -62,6 +68,10 @@ MODELS = {
     "distilbert_pairs": (t.DistilBertForSequenceClassification,
                          dict(dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=32, num_labels=3),
                          word_piece, BERT),
+    "modernbert_masked": (t.ModernBertForMaskedLM, {**SIZES, "local_attention": 4, "num_hidden_layers": 3}, byte_level,
+                          BERT),
+    "modernbert_pairs": (t.ModernBertForSequenceClassification, {**SIZES, "local_attention": 4, "num_labels": 3,
+                                                                 "classifier_pooling": "mean"}, byte_level, BERT),
 }
 
 
@@ -105,5 +115,5 @@ def draw(name):
         json.dump(expected, file)
 
 
-for each in MODELS:
+for each in sys.argv[1:] or MODELS:
     draw(each)

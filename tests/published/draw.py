@@ -49,6 +49,9 @@ ROBERTA = dict(BERT, pad_token_id=0, type_vocab_size=1, max_position_embeddings=
 DISTILBERT = dict(vocab_size=30, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=16)
 ELECTRA = dict(BERT, embedding_size=8)
 MPNET = dict(BERT, max_position_embeddings=18)
+MODERN = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=3, num_attention_heads=2,
+              max_position_embeddings=16, local_attention=4, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+              cls_token_id=1, sep_token_id=2)
 VIT = dict(image_size=8, patch_size=4, num_channels=1, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
            intermediate_size=24, num_labels=3, attention_probs_dropout_prob=0.0)
 SEQUENCES = dict(vocab_size=30, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
@@ -117,6 +120,18 @@ MODELS = {
     "mpnet": (t.MPNetModel, MPNET),
     "mpnet_masked": (t.MPNetForMaskedLM, MPNET),
     "mpnet_text": (t.MPNetForSequenceClassification, {**MPNET, "num_labels": 3}),
+    "modernbert": (t.ModernBertModel, MODERN),
+    "modernbert_masked": (t.ModernBertForMaskedLM, MODERN),
+    "modernbert_biases": (t.ModernBertForMaskedLM, {
+        **MODERN, "layer_types": ["sliding_attention", "full_attention"], "num_hidden_layers": 2, "norm_bias": True,
+        "attention_bias": True, "mlp_bias": True, "classifier_bias": True, "decoder_bias": False,
+        "classifier_activation": "silu", "rope_parameters": {
+            "full_attention": {"rope_type": "default", "rope_theta": 100.0},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 50.0}}}),
+    "modernbert_text": (t.ModernBertForSequenceClassification, {**MODERN, "num_labels": 3}),
+    "modernbert_mean": (t.ModernBertForSequenceClassification, {**MODERN, "num_labels": 3, "classifier_pooling": "mean"}),
+    "modernbert_words": (t.ModernBertForTokenClassification, {**MODERN, "num_labels": 3}),
+    "modernbert_choice": (t.ModernBertForMultipleChoice, MODERN),
     "vit": (t.ViTForImageClassification, VIT),
     "marian": (t.MarianMTModel, {**SEQUENCES, "scale_embedding": True}),
     "pegasus": (t.PegasusForConditionalGeneration, SEQUENCES),
@@ -140,6 +155,8 @@ OLD = {
     "pooler_size_per_head": 128, "pooler_type": "first_token_transform", "classif_dropout": 0.0,
     "num_hidden_layers": 2, "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
     "static_position_embeddings": True, "add_bias_logits": False, "extra_pos_embeddings": 1, "n_special": 0,
+    "global_rope_theta": 1000.0, "local_rope_theta": 1000.0, "global_attn_every_n_layers": 2, "layer_norm_eps": 1e-5,
+    "reference_compile": True, "repad_logits_with_grad": False,
     "force_bos_token_to_be_generated": False, "predict_special_tokens": True, "function_to_apply": "none",
 }
 # Further values of keys whose values are names.
@@ -188,7 +205,7 @@ def inputs(model):
         ids = ids[None]  # one choice
     if kind in ("bert", "electra"):
         return {"input_ids": ids, "token_type_ids": torch.tensor(SEGMENTS).expand(ids.shape)}
-    if kind in ("roberta", "xlm-roberta", "camembert", "distilbert", "mpnet"):
+    if kind in ("roberta", "xlm-roberta", "camembert", "distilbert", "mpnet", "modernbert"):
         return {"input_ids": ids}
     if type(model).__name__.endswith(("ForCausalLM", "LMHeadModel")):
         return {"input_ids": ids}

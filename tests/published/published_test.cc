@@ -70,7 +70,7 @@ void Record(const PublishedBert& model, Recorded* to) {
   if (model.config.segment_inputs) inputs.segments = to->Ids("segments", kSegments, model.config.segments);
   const Var hidden = bert.Encode(tokens, inputs);
   const auto classes = static_cast<int64_t>(model.labels.size());
-  const bool masked = model.weights.Has("cls.predictions."), next = model.weights.Has("cls.seq_relationship.");
+  const bool masked = model.masked(), next = model.weights.Has("cls.seq_relationship.");
   if (model.task == TextTask::kTokens) {
     to->outputs = {bert.Classify(hidden, classes)};
   } else if (classes > 0) {

@@ -38,7 +38,8 @@ int32_t Highest(absl::Span<const float> logits) {
 class ClassifyJob final : public BucketJob {
  public:
   ClassifyJob()
-      : BucketJob(&tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense"},
+      : BucketJob(&tokenizer_, /*batch=*/32,
+                  {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense,head.*"},
                   {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0.01, .clip = 1.0}),
                    .schedule = {.peak = 5e-4, .floor = 0, .warmup = 100},
                    .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
@@ -73,6 +74,7 @@ class ClassifyJob final : public BucketJob {
     if (reads_segments() && config.segments < 2) {
       return InvalidArgument("segments: the model has 1, but a pair of texts needs 2");
     }
+    base_pooling_ = config.classifier_pooling;
     model_.mutable_config()->classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
     WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config.context));
     fingerprint_ = data_.Fingerprint();
@@ -85,8 +87,8 @@ class ClassifyJob final : public BucketJob {
     nlohmann::ordered_json json = BucketJob::Model();
     AddLabels(data_.labels(), &json);
     if (model_.config().classifier_pooling == Pooling::kMean) return json;  // Hugging Face has no such model
-    json["architectures"] = {data_.task() == TextTask::kTokens ? "BertForTokenClassification"
-                                                               : "BertForSequenceClassification"};
+    json["architectures"] = {ClassName(
+        model_.config(), data_.task() == TextTask::kTokens ? "ForTokenClassification" : "ForSequenceClassification")};
     if (data_.task() == TextTask::kRegression) json["problem_type"] = "regression";
     return json;
   }
@@ -104,11 +106,14 @@ class ClassifyJob final : public BucketJob {
   }
 
   absl::Status Initialize(Parameters* parameters) override {
-    return model_.Initialize({"classifier.", "pooler."}, data_.labels(), parameters);
+    return model_.Initialize({"classifier.", "pooler.", "head."}, data_.labels(), parameters);
   }
-  // Writes no adapter for the pooling "mean", which the files of adapters can't express.
+  // Writes no adapter for a pooling that the base model lacks, because the files of adapters can't express it.
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
-    return pooling_ == "mean" ? absl::OkStatus() : TrainingJob::SaveMore(parameters, folder);
+    const BertConfig& config = model_.config();
+    const bool only_first = !config.shared_transform && pooling_ == "mean";
+    return only_first || config.classifier_pooling != base_pooling_ ? absl::OkStatus()
+                                                                    : TrainingJob::SaveMore(parameters, folder);
   }
 
   void Predicted(const Tensor& values) override {
@@ -262,6 +267,7 @@ class ClassifyJob final : public BucketJob {
       {.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   std::string pooling_ = "first";
+  Pooling base_pooling_ = Pooling::kFirst;  // of the model before Prepare
 
   // The micro-batch that Fill filled last.
   std::vector<int32_t> filled_;  // its examples
