@@ -62,6 +62,7 @@ constexpr TypeRow kTypes[] = {
     {"distilbert", "DistilBert", kDistilBertType},
     {"electra", "Electra", kElectraType},
     {"mpnet", "MPNet", kMpNetType},
+    {"albert", "Albert", kAlbertType},
     {"modernbert", "ModernBert", kModernBertType},
 };
 

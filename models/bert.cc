@@ -1,6 +1,8 @@
 // Each layer has the scope of its name in Hugging Face's BertModel, so checkpoints load by name.
 #include "weft/models/bert.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/models/block.h"
@@ -86,7 +88,9 @@ Var Bert::Encode(Var tokens, const BertInputs& inputs) const {
   BlockInputs block;
   if (inputs.lengths.tape != nullptr) block.attention.mask = PaddingMask(inputs.lengths, length);
   for (int64_t i = 0; i < config_.layers; ++i) {
-    x = Block(absl::StrCat("encoder.layer.", i), x, BlockOf(config_, i), block);
+    const std::string name = absl::StrCat("encoder.layer.", i);
+    if (config_.shared_layers && i > 0) tape->ShareParameters(name, "encoder.layer.0");
+    x = Block(name, x, BlockOf(config_, i), block);
   }
   return config_.pre_norm ? Norm("encoder.LayerNorm", x, config_.norm, config_.ablation) : x;
 }
@@ -115,7 +119,9 @@ Var Bert::MaskedTokens(Var hidden) const {
   return config_.masked_bias ? y + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros()) : y;
 }
 
-Var Bert::NextSentence(Var pooled) const { return Linear("cls.seq_relationship", pooled, 2); }
+Var Bert::NextSentence(Var pooled) const {
+  return Linear("cls.seq_relationship", Dropout(pooled, config_.next_sentence_dropout), 2);
+}
 
 Var Bert::Classify(Var x, int64_t classes) const {
   if (config_.shared_transform) x = Transform(x);

@@ -51,6 +51,8 @@ struct BertConfig {
   std::optional<int64_t> padding;     // set: positions begin at `padding` + 1, and leave out tokens of this id
   std::optional<Activation> pooler_activation;  // of Pool; unset: tanh
   std::optional<Activation> masked_activation;  // of MaskedTokens; unset: activation
+  bool shared_layers = false;                   // all layers have the weights of the first (Lan et al., 2020)
+  double next_sentence_dropout = 0;             // probability of dropout before NextSentence
   // Of ModernBERT (Warner et al., 2024).
   bool first_norm = true;         // false: the first layer has no norm before attention; needs pre_norm
   bool result_dropout = true;     // false: attention_dropout, and not `dropout`, is for results of attention, too,

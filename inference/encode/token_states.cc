@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
   auto filler = std::unique_ptr<MaskFiller>(new MaskFiller(top_k, *bert.tokenizer->special_tokens().mask));
   const BertConfig& config = bert.model.config;
   filler->hidden_ = filler->head_.tape.Input("hidden", {kF32, {1, config.width}});
-  EmbeddingTable("embeddings.word_embeddings", &filler->head_.tape, config.vocabulary, config.width);
+  EmbeddingTable("embeddings.word_embeddings", &filler->head_.tape, config.vocabulary,
+                 config.embedding_width != 0 ? config.embedding_width : config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
   bert.tokenizer->ReadSpecial(true);                             // the masks of a text
   WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));

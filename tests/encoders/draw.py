@@ -35,7 +35,7 @@ def trained(tokenizer, trainer, specials):
         tokenizer.post_processor = processors.RobertaProcessing(*around)
     elif isinstance(tokenizer.model, models.WordPiece):
         tokenizer.post_processor = processors.BertProcessing(*around)
-    else:  # as ModernBERT
+    else:  # as ModernBERT and ALBERT
         tokenizer.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=around)
     return tokenizer
@@ -58,6 +58,15 @@ def word_piece(specials):
                    specials)
 
 
+def unigram(specials):
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return trained(tokenizer, trainers.UnigramTrainer(vocab_size=40, special_tokens=specials, unk_token=specials[3],
+                                                      show_progress=False), specials)
+
+
 ROBERTA = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 BERT = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
 MODELS = {
@@ -72,6 +81,9 @@ MODELS = {
                           BERT),
     "modernbert_pairs": (t.ModernBertForSequenceClassification, {**SIZES, "local_attention": 4, "num_labels": 3,
                                                                  "classifier_pooling": "mean"}, byte_level, BERT),
+    "albert_masked": (t.AlbertForMaskedLM, {**SIZES, "embedding_size": 8, "max_position_embeddings": 48}, unigram, BERT),
+    "albert_pairs": (t.AlbertForSequenceClassification, {**SIZES, "embedding_size": 8, "max_position_embeddings": 48,
+                                                            "num_labels": 3}, unigram, BERT),
 }
 
 
@@ -95,8 +107,9 @@ def draw(name):
     tokenizer.save(os.path.join(folder, "tokenizer.json"))
 
     def inputs(*texts):
-        batch = fast(*texts, padding=True, return_tensors="pt")
-        return {key: batch[key] for key in ("input_ids", "attention_mask")}  # none of these models has segments
+        batch = fast(*texts, padding=True, return_tensors="pt", return_token_type_ids=True)
+        segments = ("token_type_ids",) if name.startswith("albert") else ()
+        return {key: batch[key] for key in ("input_ids", "attention_mask", *segments)}
     with torch.no_grad():
         batch = inputs(TEXTS)
         hidden = getattr(model, model.base_model_prefix)(**batch).last_hidden_state

@@ -49,6 +49,7 @@ ROBERTA = dict(BERT, pad_token_id=0, type_vocab_size=1, max_position_embeddings=
 DISTILBERT = dict(vocab_size=30, dim=16, n_layers=2, n_heads=2, hidden_dim=24, max_position_embeddings=16)
 ELECTRA = dict(BERT, embedding_size=8)
 MPNET = dict(BERT, max_position_embeddings=18)
+ALBERT = dict(BERT, embedding_size=8, num_hidden_layers=3)
 MODERN = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=3, num_attention_heads=2,
               max_position_embeddings=16, local_attention=4, pad_token_id=0, bos_token_id=1, eos_token_id=2,
               cls_token_id=1, sep_token_id=2)
@@ -120,6 +121,11 @@ MODELS = {
     "mpnet": (t.MPNetModel, MPNET),
     "mpnet_masked": (t.MPNetForMaskedLM, MPNET),
     "mpnet_text": (t.MPNetForSequenceClassification, {**MPNET, "num_labels": 3}),
+    "albert": (t.AlbertModel, ALBERT),
+    "albert_masked": (t.AlbertForMaskedLM, ALBERT),
+    "albert_both": (t.AlbertForPreTraining, {**ALBERT, "embedding_size": 16}),
+    "albert_text": (t.AlbertForSequenceClassification, {**ALBERT, "num_labels": 3}),
+    "albert_words": (t.AlbertForTokenClassification, {**ALBERT, "num_labels": 3}),
     "modernbert": (t.ModernBertModel, MODERN),
     "modernbert_masked": (t.ModernBertForMaskedLM, MODERN),
     "modernbert_biases": (t.ModernBertForMaskedLM, {
@@ -155,6 +161,7 @@ OLD = {
     "pooler_size_per_head": 128, "pooler_type": "first_token_transform", "classif_dropout": 0.0,
     "num_hidden_layers": 2, "normalize_before": False, "normalize_embedding": False, "add_final_layer_norm": False,
     "static_position_embeddings": True, "add_bias_logits": False, "extra_pos_embeddings": 1, "n_special": 0,
+    "gap_size": 0, "net_structure_type": 0, "num_memory_blocks": 0, "down_scale_factor": 1,
     "global_rope_theta": 1000.0, "local_rope_theta": 1000.0, "global_attn_every_n_layers": 2, "layer_norm_eps": 1e-5,
     "reference_compile": True, "repad_logits_with_grad": False,
     "force_bos_token_to_be_generated": False, "predict_special_tokens": True, "function_to_apply": "none",
@@ -203,7 +210,7 @@ def inputs(model):
         ids = torch.where(ids == 1, 4, ids)  # its padding token gets no gradient
     if type(model).__name__.endswith("ForMultipleChoice"):
         ids = ids[None]  # one choice
-    if kind in ("bert", "electra"):
+    if kind in ("bert", "electra", "albert"):
         return {"input_ids": ids, "token_type_ids": torch.tensor(SEGMENTS).expand(ids.shape)}
     if kind in ("roberta", "xlm-roberta", "camembert", "distilbert", "mpnet", "modernbert"):
         return {"input_ids": ids}
@@ -215,8 +222,8 @@ def inputs(model):
 def raw(model, out):
     """Returns the numbers that the model computes: those of all its heads or, without a head, of both outputs."""
     name = type(model).__name__
-    if name == "BertForPreTraining":
-        parts = [out.prediction_logits, out.seq_relationship_logits]
+    if name in ("BertForPreTraining", "AlbertForPreTraining"):
+        parts = [out.prediction_logits, out.seq_relationship_logits if name[0] == "B" else out.sop_logits]
     elif name.endswith("ForQuestionAnswering"):
         parts = [torch.stack([out.start_logits, out.end_logits], -1)]
     elif name.endswith("Model"):

@@ -63,6 +63,8 @@ std::vector<std::string> Seeds() {
               R"("intermediate_size":16,"vocab_size":32,"local_attention":4,"global_rope_theta":100.0,)"
               R"("rope_parameters":{"full_attention":{"rope_theta":50.0},"sliding_attention":{"rope_theta":20.0}},)"
               R"("layer_types":["full_attention","sliding_attention"],"max_position_embeddings":16})"),
+      seed(2, R"({"model_type":"albert","num_hidden_layers":2,"num_attention_heads":2,"hidden_size":8,)"
+              R"("embedding_size":4,"intermediate_size":16,"vocab_size":32,"max_position_embeddings":16})"),
       seed(3, R"({"model_type":"vit","num_hidden_layers":2,"num_attention_heads":2,"hidden_size":8,)"
               R"("intermediate_size":16,"image_size":8,"patch_size":4,"num_channels":1,"id2label":{"0":"a","1":"b"}})"),
       seed(4, R"({"model_type":"transformer","vocab_size":32,"d_model":8,"encoder_layers":1,"decoder_layers":1,)"
