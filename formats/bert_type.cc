@@ -8,12 +8,9 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "weft/base/status.h"
-#include "weft/formats/adapters.h"
 #include "weft/formats/all_bert_types.h"
 #include "weft/formats/config_json.h"
-#include "weft/formats/published.h"
 
 namespace weft {
 namespace {
@@ -83,21 +80,6 @@ const TypeRow& TypeOf(absl::string_view model_type) {
   return *row;
 }
 
-// Appends a rule for each tensor that a layer may have. `prefix`: comes before the published names. If a layer of
-// Hugging Face has the rows of several layers here, `own` has their names, separated by commas. Adapters of these keep
-// their names, because each has a matrix A of its own.
-void AppendRules(absl::Span<const LayerName> names, absl::string_view prefix, std::vector<Weights::Rule>* rules) {
-  for (const auto& [published, own] : names) {
-    const std::vector<std::string> layers = absl::StrSplit(own, ',');
-    for (const absl::string_view tensor : {absl::string_view(".weight"), absl::string_view(".bias"),
-                                           absl::string_view(kLoraA), absl::string_view(kLoraB)}) {
-      if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
-      Weights::Rule& rule = rules->emplace_back(Weights::Rule{.from = absl::StrCat(prefix, published, tensor)});
-      for (const std::string& each : layers) rule.to.push_back(absl::StrCat(each, tensor));
-    }
-  }
-}
-
 }  // namespace
 
 absl::Span<const absl::string_view> BertModelTypes() { return kModelTypes; }
@@ -113,7 +95,7 @@ bool HasClass(const BertConfig& config, absl::string_view suffix) {
 std::vector<std::vector<Weights::Rule>> OwnNames(const BertConfig& config) {
   const BertType& type = TypeOf(config.model_type).type;
   std::vector<Weights::Rule> names;
-  for (const auto& list : {type.layers, type.heads, type.classifier}) AppendRules(list, "", &names);
+  for (const auto& list : {type.layers, type.heads, type.classifier}) AppendRules(list, &names);
   return {{{absl::StrCat(type.prefix, "#"), {"#"}}},
           {{"embeddings.position_ids", {}}, {"#.gamma", {"#.weight"}}, {"#.beta", {"#.bias"}}},
           std::move(names)};
@@ -123,9 +105,9 @@ absl::Status Publish(absl::string_view model_type, bool heads, bool classifier, 
   const BertType& type = TypeOf(model_type).type;
   const std::string prefix(heads ? type.prefix : "");
   std::vector<Weights::Rule> prefixes, names;
-  AppendRules(type.layers, "", &names);
-  AppendRules(type.heads, "", &names);
-  if (classifier) AppendRules(type.classifier, "", &names);
+  AppendRules(type.layers, &names);
+  AppendRules(type.heads, &names);
+  if (classifier) AppendRules(type.classifier, &names);
   WEFT_RETURN_IF_ERROR(weights->Revert(names));
   for (const absl::string_view head : {"cls.", "classifier.", "qa_outputs.", "discriminator_predictions."}) {
     prefixes.push_back({absl::StrCat(head, "#"), {absl::StrCat(head, "#")}});

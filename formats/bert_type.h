@@ -17,15 +17,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/published.h"
 #include "weft/formats/weights.h"
 #include "weft/models/bert.h"
 
 namespace weft {
-
-// The names of one layer in Hugging Face's files and in Bert. A # stands for the number of a block.
-struct LayerName {
-  absl::string_view published, own;
-};
 
 struct BertType {
   absl::string_view prefix;  // comes before the names of all tensors except those of heads

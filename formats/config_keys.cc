@@ -100,11 +100,11 @@ void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes,
   // None of these keys changes the model. For example, chunk_size_feed_forward computes the same values in parts.
   keys.Harmless({// What wrote the file, and from what.
                  "_name_or_path", "name_or_path", "_commit_hash", "transformers_version", "torch_dtype", "dtype",
-                 "tokenizer_class",
+                 "tokenizer_class", "auto_map",
                  // How to compute, and what to return.
                  "return_dict", "use_return_dict", "output_hidden_states", "output_attentions", "output_past",
                  "torchscript", "use_bfloat16", "xla_device", "use_cache", "chunk_size_feed_forward", "prefix",
-                 "_attn_implementation", "_attn_implementation_autoset", "attn_implementation",
+                 "_attn_implementation", "_attn_implementation_autoset", "attn_implementation", "cache_implementation",
                  // Training and its task.
                  "tf_legacy_loss", "gradient_checkpointing", "initializer_range", "finetuning_task", "problem_type",
                  "task_specific_params", "id2label", "label2id", "num_labels", "_num_labels"});

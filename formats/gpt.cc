@@ -63,7 +63,8 @@ absl::StatusOr<GptConfig> ConfigFromJson(const Json& json) {
   }
   GptConfig config = family->defaults();
   family->read(keys, config);
-  ReadUsualKeys(keys, family->classes);
+  const size_t classes = family->classes[1].empty() ? 1 : 2;
+  ReadUsualKeys(keys, absl::MakeConstSpan(family->classes).first(classes));
   keys.Harmless({"is_decoder"});
   return Finished(keys, config);
 }
@@ -107,7 +108,7 @@ absl::StatusOr<Json> WriteAsAny(const GptConfig& config, absl::string_view prefe
 absl::StatusOr<Json> ToJson(const GptConfig& config) { return WriteAsAny(config, ""); }
 
 std::vector<Weights::Rule> GptTensorsToDrop() {
-  return {{"h.#.attn.bias", {}}, {"h.#.attn.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};
+  return {{"#.attn.bias", {}}, {"#.attention.bias", {}}, {"#.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};
 }
 
 absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
@@ -150,12 +151,36 @@ absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
 
 namespace {
 
+// Returns the rules for the layers of a model_type whose names are not Gpt's.
+std::vector<Weights::Rule> LayersOf(absl::string_view model_type) {
+  std::vector<Weights::Rule> rules;
+  if (const DecoderFamily* const family = FindDecoder(model_type)) AppendRules(family->layers, &rules);
+  return rules;
+}
+
+// Returns the other changes from the tensors of `family`'s files to those of Gpt, except those of any family.
+std::vector<Weights::Rule> OtherRules(const DecoderFamily& family, const GptConfig& config) {
+  std::vector<Weights::Rule> rules;
+  if (family.rules != nullptr) rules = family.rules(config);
+  const int64_t groups = config.attention.key_value_heads != 0 ? config.attention.key_value_heads : config.heads;
+  for (const std::string array : {".weight", ".bias"}) {
+    if (family.fused_layer.empty()) break;
+    const std::string own = "model.layers.#.self_attn.";
+    rules.push_back({.from = absl::StrCat(family.fused_layer, array),
+                     .to = {own + "q_proj" + array, own + "k_proj" + array, own + "v_proj" + array},
+                     .parts = {config.heads / groups, 1, 1},
+                     .groups = groups});
+  }
+  return rules;
+}
+
 // Returns the changes from the tensors of `family`'s files to those of Gpt, in the order in which they are made.
 std::vector<std::vector<Weights::Rule>> RulesOf(const DecoderFamily& family, const GptConfig& config) {
   std::vector<std::vector<Weights::Rule>> rules = {GptTensorsToDrop()};
   if (config.names == GptConfig::Names::kGpt2)
     rules.insert(rules.begin(), std::vector<Weights::Rule>{Weights::Rule{"transformer.#", {"#"}}});
-  if (family.rules != nullptr) rules.push_back(family.rules(config));
+  rules.push_back(LayersOf(family.model_type));
+  rules.push_back(OtherRules(family, config));
   return rules;
 }
 
@@ -179,24 +204,26 @@ absl::StatusOr<PublishedGpt> WithLlamaNames(const PublishedGpt& gpt) {
   const AttentionVariant head =
       WithWidths(gpt.config.attention, gpt.config.ablation, gpt.config.heads, gpt.config.width);
   if (head.query_width != head.key_width || head.key_width != head.value_width) return result;  // no family has it
-  std::vector<Weights::Rule> rules = {{"wte.weight", {"model.embed_tokens.weight"}}};
+  std::vector<Weights::Rule> ends, rules = {{"wte.weight", {"model.embed_tokens.weight"}}};
   for (const std::string array : {".weight", ".bias"}) {
-    const std::string in = "h.#.", out = "model.layers.#.", of = out + "self_attn.";
-    rules.push_back({.from = in + "attn.c_attn" + array,
-                     .to = {of + "q_proj" + array, of + "k_proj" + array, of + "v_proj" + array},
-                     .parts = {gpt.config.heads, head.key_value_heads, head.key_value_heads}});
     for (const auto& [from, to] :
          {std::pair("attn.c_proj", "self_attn.o_proj"), std::pair("attn.q_norm", "self_attn.q_norm"),
-          std::pair("attn.k_norm", "self_attn.k_norm"), std::pair("mlp.c_fc", "mlp.up_proj"),
-          std::pair("mlp.c_gate", "mlp.gate_proj"), std::pair("mlp.c_proj", "mlp.down_proj"),
-          std::pair("ln_1", "input_layernorm"),
+          std::pair("attn.k_norm", "self_attn.k_norm"), std::pair("c_fc", "up_proj"), std::pair("c_gate", "gate_proj"),
+          std::pair("c_proj", "down_proj"), std::pair("ln_1", "input_layernorm"),
           std::pair("ln_2", gpt.config.result_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm"),
           std::pair("ln_1_result", "post_attention_layernorm"),
           std::pair("ln_2_result", "post_feedforward_layernorm")}) {
-      rules.push_back({absl::StrCat(in, from, array), {absl::StrCat(out, to, array)}});
+      ends.push_back({absl::StrCat("#.", from, array), {absl::StrCat("#.", to, array)}});
     }
+    const std::string of = "model.layers.#.self_attn.";
+    rules.push_back({.from = "h.#.attn.c_attn" + array,
+                     .to = {of + "q_proj" + array, of + "k_proj" + array, of + "v_proj" + array},
+                     .parts = {gpt.config.heads, head.key_value_heads, head.key_value_heads}});
     rules.push_back({"ln_f" + array, {"model.norm" + array}});
+    rules.push_back({"ln_e" + array, {"model.embed_norm" + array}});
   }
+  rules.push_back({"h.#", {"model.layers.#"}});
+  WEFT_RETURN_IF_ERROR(result.weights.Apply(ends));
   WEFT_RETURN_IF_ERROR(result.weights.Apply(rules));
   return result;
 }
@@ -207,10 +234,15 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
     WEFT_ASSIGN_OR_RETURN(full, WithLlamaNames(gpt));
   }
   const bool llama = full.config.names == GptConfig::Names::kLlama;
-  WEFT_ASSIGN_OR_RETURN(full, llama ? WithRotary(full, RotaryLayout::kHalves) : WithBiases(full));
+  if (!llama) {
+    WEFT_ASSIGN_OR_RETURN(full, WithBiases(full));
+  } else if (!WriteAsAny(full.config, gpt.model_type).ok()) {  // most families have rotary positions in halves
+    WEFT_ASSIGN_OR_RETURN(full, WithRotary(full, RotaryLayout::kHalves));
+  }
   WEFT_ASSIGN_OR_RETURN(const Json json, WriteAsAny(full.config, gpt.model_type));
   const DecoderFamily& family = *FindDecoder(json["model_type"].get_ref<const std::string&>());
-  if (family.rules != nullptr) WEFT_RETURN_IF_ERROR(full.weights.Revert(family.rules(full.config)));
+  WEFT_RETURN_IF_ERROR(full.weights.Revert(OtherRules(family, full.config)));
+  WEFT_RETURN_IF_ERROR(full.weights.Revert(LayersOf(family.model_type)));
   if (!llama) WEFT_RETURN_IF_ERROR(full.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
   return WriteModelFolder(folder, json, full.weights);
 }
@@ -231,6 +263,12 @@ ModelSizes SizesOf(const PublishedGpt& model) {
                       .cache_bytes = CacheBytes(c.layers, head)};
   if (keys == values && keys != c.width) sizes.sizes.push_back({"K", "width of keys and values", keys});
   return sizes;
+}
+
+std::vector<std::vector<Weights::Rule>> NamesOf(const PublishedGpt& model) { return {LayersOf(model.model_type)}; }
+
+absl::Status PublishAdapter(absl::string_view model_type, Weights* adapter) {
+  return adapter->Revert(LayersOf(model_type));
 }
 
 std::vector<std::string> TiedLayers(const PublishedGpt& model) {
@@ -268,6 +306,8 @@ const ModelFamily PublishedGpt::kFamily = {
     .continues_texts = true,
     .tied = OfAnyModel<TiedLayers>::Call,
     .untie = OfAnyModel<Untie>::Call,
+    .own_names = OfAnyModel<NamesOf>::Call,
+    .publish_adapter = PublishAdapter,
 };
 
 }  // namespace weft

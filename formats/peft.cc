@@ -170,11 +170,11 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
   }
   const ModelFamily* const family = FamilyOfType(adapter.model_type);
   const bool renamed = family != nullptr && !family->prefix.empty() && adapter.model_type == family->model_types[0];
-  if (family != nullptr && family->publish_adapter != nullptr) {
-    WEFT_RETURN_IF_ERROR(family->publish_adapter(adapter.model_type, &weights));
-  } else if (renamed) {
+  if (renamed) {
     WEFT_RETURN_IF_ERROR(weights.Apply(TransposeRules(*family)));
     WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(*family)));
+  } else if (family != nullptr && family->publish_adapter != nullptr) {
+    WEFT_RETURN_IF_ERROR(family->publish_adapter(adapter.model_type, &weights));
   }
   std::set<std::string> targets, saved;
   for (const NamedTensor& named : weights.tensors()) {

@@ -9,12 +9,14 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/layers.h"
+#include "weft/models/lora.h"
 
 namespace weft {
 
@@ -146,6 +148,18 @@ void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
   KeyWriter keys;
   ListTokenNames(keys, *names);
   json->update(std::move(keys).Finish());
+}
+
+void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules) {
+  for (const auto& [published, own] : names) {
+    const std::vector<std::string> layers = absl::StrSplit(own, ',');
+    for (const char* const tensor : {".weight", ".bias", kLoraA, kLoraB}) {
+      // Adapters of several layers keep their names, because each has a matrix A of its own.
+      if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
+      Weights::Rule& rule = rules->emplace_back(Weights::Rule{.from = absl::StrCat(published, tensor)});
+      for (const std::string& each : layers) rule.to.push_back(absl::StrCat(each, tensor));
+    }
+  }
 }
 
 std::vector<Weights::Rule> TransposeRules(const ModelFamily& family) {

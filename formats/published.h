@@ -106,6 +106,14 @@ struct OfAnyModel<function> {
   static Result Call(PublishedModel* model, Args... args) { return function(&std::get<Model>(*model), args...); }
 };
 
+// The names of one layer in Hugging Face's files and in Weft's model. A # stands for the number of a block. If a layer
+// of Hugging Face has the rows of several layers here, `own` has their names, separated by commas.
+struct LayerName {
+  absl::string_view published, own;
+};
+// Appends a rule for each tensor that a layer may have: its weight, its bias and those of an adapter.
+void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules);
+
 // Returns rules that transpose the weights that the family's classes in Hugging Face store as [in, out]. The rules
 // convert from Hugging Face's layout to Weft's, and back.
 std::vector<Weights::Rule> TransposeRules(const ModelFamily& family);

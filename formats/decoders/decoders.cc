@@ -36,7 +36,7 @@ void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, doub
   own.Choice("type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
   own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
   own.Field("rope_theta", config.attention.rotary_base);
-  for (const char* const name : {"rope_theta", "original_max_position_embeddings"}) {
+  for (const char* const name : {"rope_theta", "original_max_position_embeddings", "partial_rotary_factor"}) {
     if (own.IsNull(name)) own.Refuse(name, "a number");
   }
   own.Field("partial_rotary_factor", *part);
@@ -96,6 +96,18 @@ GptConfig LlamaDefaults() {
           .gated = true,
           .attention = {.rotary = RotaryLayout::kHalves, .projection_bias = false, .output_bias = false},
           .names = GptConfig::Names::kLlama};
+}
+
+GptConfig LayerNormDefaults() {
+  GptConfig config = LlamaDefaults();
+  config.feed_forward = 0;
+  config.embedding_dropout = config.attention_dropout = 0;
+  config.activation = Activation::kGeluTanh;
+  config.bias = true;
+  config.norm = {.epsilon = 1e-5};
+  config.gated = false;
+  config.attention.projection_bias = config.attention.output_bias = std::nullopt;
+  return config;
 }
 
 void ListRotary(KeyReader& keys, GptConfig& config, const RotaryKeys& names) {

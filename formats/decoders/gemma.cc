@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr absl::string_view kClasses[] = {"GemmaForCausalLM"}, kClasses2[] = {"Gemma2ForCausalLM"};
-
 // Lists the keys of both.
 template <class Keys>
 void ListShared(Keys& keys, GptConfig& config, const char* activation) {
@@ -100,12 +98,12 @@ GptConfig Defaults2() {
 }  // namespace
 
 constexpr DecoderFamily kGemmaDecoder = {.model_type = "gemma",
-                                         .classes = kClasses,
+                                         .classes = {"GemmaForCausalLM"},
                                          .defaults = Defaults1,
                                          .read = List1<KeyReader>,
                                          .write = List1<KeyWriter>};
 constexpr DecoderFamily kGemma2Decoder = {.model_type = "gemma2",
-                                          .classes = kClasses2,
+                                          .classes = {"Gemma2ForCausalLM"},
                                           .defaults = Defaults2,
                                           .read = List2<KeyReader>,
                                           .write = List2<KeyWriter>};

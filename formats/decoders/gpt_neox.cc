@@ -6,15 +6,9 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"GPTNeoXForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
-  keys.Field("vocab_size", config.vocabulary);
-  keys.Field("max_position_embeddings", config.context);
-  keys.Field("hidden_size", config.width);
-  keys.Field("num_hidden_layers", config.layers);
-  keys.Field("num_attention_heads", config.heads);
+  ListSizes(keys, config);
   keys.Field("intermediate_size", config.feed_forward);
   keys.Choice("hidden_act", kActivations, config.activation);
   keys.Field("hidden_dropout", config.dropout);
@@ -33,53 +27,36 @@ void List(Keys& keys, GptConfig& config) {
 }
 
 GptConfig Defaults() {
-  GptConfig config = LlamaDefaults();
+  GptConfig config = LayerNormDefaults();
   config.vocabulary = 50432;
   config.layers = 44;
   config.heads = 64;
   config.width = 6144;
   config.feed_forward = 24576;
   config.activation = Activation::kGelu;
-  config.bias = true;
-  config.attention.projection_bias = config.attention.output_bias = true;
-  config.attention_dropout = 0;
-  config.norm = {.epsilon = 1e-5};
-  config.gated = false;
+  config.embedding_dropout = std::nullopt;
   config.residual = ResidualForm::kParallel;
   return config;
 }
 
-std::vector<Weights::Rule> Rules(const GptConfig& config) {
-  std::vector<Weights::Rule> rules = {{"gpt_neox.embed_in.weight", {"model.embed_tokens.weight"}},
-                                      {"embed_out.weight", {"lm_head.weight"}}};
-  for (const std::string array : {"weight", "bias"}) {
-    const std::string in = "gpt_neox.layers.#.", out = "model.layers.#.", attention = out + "self_attn.";
-    rules.push_back(
-        {.from = in + "attention.query_key_value." + array,
-         .to = {attention + "q_proj." + array, attention + "k_proj." + array, attention + "v_proj." + array},
-         .groups = config.heads});
-    for (const auto& [from, to] :
-         {std::pair("attention.dense.", "self_attn.o_proj."), std::pair("mlp.dense_h_to_4h.", "mlp.up_proj."),
-          std::pair("mlp.dense_4h_to_h.", "mlp.down_proj."), std::pair("input_layernorm.", "input_layernorm."),
-          std::pair("post_attention_layernorm.", "post_attention_layernorm.")}) {
-      rules.push_back({in + from + array, {out + to + array}});
-    }
-    rules.push_back({"gpt_neox.final_layer_norm." + array, {"model.norm." + array}});
-  }
-  // Older files have buffers beside the weights.
-  rules.push_back({"gpt_neox.layers.#.attention.bias", {}});
-  rules.push_back({"gpt_neox.layers.#.attention.masked_bias", {}});
-  rules.push_back({"gpt_neox.layers.#.attention.rotary_emb.inv_freq", {}});
-  return rules;
-}
+constexpr LayerName kLayers[] = {
+    {"gpt_neox.embed_in", "model.embed_tokens"},
+    {"gpt_neox.layers.#.input_layernorm", "model.layers.#.input_layernorm"},
+    {"gpt_neox.layers.#.attention.dense", "model.layers.#.self_attn.o_proj"},
+    {"gpt_neox.layers.#.post_attention_layernorm", "model.layers.#.post_attention_layernorm"},
+    {"gpt_neox.layers.#.mlp.dense_h_to_4h", "model.layers.#.mlp.up_proj"},
+    {"gpt_neox.layers.#.mlp.dense_4h_to_h", "model.layers.#.mlp.down_proj"},
+    {"gpt_neox.final_layer_norm", "model.norm"},
+    {"embed_out", "lm_head"}};
 
 }  // namespace
 
 constexpr DecoderFamily kGptNeoxDecoder = {.model_type = "gpt_neox",
-                                           .classes = kClasses,
+                                           .classes = {"GPTNeoXForCausalLM"},
                                            .defaults = Defaults,
                                            .read = List<KeyReader>,
                                            .write = List<KeyWriter>,
-                                           .rules = Rules};
+                                           .layers = kLayers,
+                                           .fused_layer = "gpt_neox.layers.#.attention.query_key_value"};
 
 }  // namespace weft

@@ -6,8 +6,6 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"GraniteForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
@@ -39,7 +37,7 @@ GptConfig Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kGraniteDecoder = {.model_type = "granite",
-                                           .classes = kClasses,
+                                           .classes = {"GraniteForCausalLM"},
                                            .defaults = Defaults,
                                            .read = List<KeyReader>,
                                            .write = List<KeyWriter>};

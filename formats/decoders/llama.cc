@@ -4,8 +4,6 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"LlamaForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
@@ -20,7 +18,7 @@ void List(Keys& keys, GptConfig& config) {
 }  // namespace
 
 constexpr DecoderFamily kLlamaDecoder = {.model_type = "llama",
-                                         .classes = kClasses,
+                                         .classes = {"LlamaForCausalLM"},
                                          .defaults = LlamaDefaults,
                                          .read = List<KeyReader>,
                                          .write = List<KeyWriter>};

@@ -4,17 +4,12 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"MistralForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
   keys.SizeOrNull("head_dim", config.attention.key_width);
   ListRotary(keys, config);
-  int64_t window = WindowOf(config);
-  if constexpr (std::is_same_v<Keys, KeyReader>) window = keys.IsNull("sliding_window") ? 0 : 4096;
-  keys.SizeOrNull("sliding_window", window);
-  if (window != 0 && config.attention.patterns.empty()) config.attention.patterns = {{.window = window}};
+  ListWindow(keys, config, 4096);
   keys.Only("position_embedding_type", "absolute");
   keys.Harmless({"pretraining_tp"});
 }
@@ -30,7 +25,7 @@ GptConfig Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kMistralDecoder = {.model_type = "mistral",
-                                           .classes = kClasses,
+                                           .classes = {"MistralForCausalLM"},
                                            .defaults = Defaults,
                                            .read = List<KeyReader>,
                                            .write = List<KeyWriter>};

@@ -4,8 +4,6 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"Olmo2ForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
@@ -26,7 +24,7 @@ GptConfig Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kOlmo2Decoder = {.model_type = "olmo2",
-                                         .classes = kClasses,
+                                         .classes = {"Olmo2ForCausalLM"},
                                          .defaults = Defaults,
                                          .read = List<KeyReader>,
                                          .write = List<KeyWriter>};

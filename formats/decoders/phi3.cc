@@ -4,16 +4,12 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"Phi3ForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
+  keys.Field("resid_pdrop", config.dropout);
   ListLlamaKeys(keys, config);
   ListRotary(keys, config, {.part = "partial_rotary_factor", .may_scale = false});
-  keys.Field("resid_pdrop", config.dropout);
-  int64_t window = WindowOf(config);
-  keys.SizeOrNull("sliding_window", window);
-  if (window != 0 && config.attention.patterns.empty()) config.attention.patterns = {{.window = window}};
+  ListWindow(keys, config);
   keys.Harmless({"original_max_position_embeddings", "embd_pdrop"});  // for scalings, which are refused; unused
 }
 
@@ -39,7 +35,7 @@ std::vector<Weights::Rule> Rules(const GptConfig& config) {
 }  // namespace
 
 constexpr DecoderFamily kPhi3Decoder = {.model_type = "phi3",
-                                        .classes = kClasses,
+                                        .classes = {"Phi3ForCausalLM"},
                                         .defaults = Defaults,
                                         .read = List<KeyReader>,
                                         .write = List<KeyWriter>,

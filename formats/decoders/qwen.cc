@@ -4,8 +4,6 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kQwen2Classes[] = {"Qwen2ForCausalLM"}, kQwen3Classes[] = {"Qwen3ForCausalLM"};
-
 template <class Keys>
 void ListQwen2(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
@@ -50,12 +48,12 @@ GptConfig Qwen3Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kQwen2Decoder = {.model_type = "qwen2",
-                                         .classes = kQwen2Classes,
+                                         .classes = {"Qwen2ForCausalLM"},
                                          .defaults = Qwen2Defaults,
                                          .read = ListQwen2<KeyReader>,
                                          .write = ListQwen2<KeyWriter>};
 constexpr DecoderFamily kQwen3Decoder = {.model_type = "qwen3",
-                                         .classes = kQwen3Classes,
+                                         .classes = {"Qwen3ForCausalLM"},
                                          .defaults = Qwen3Defaults,
                                          .read = ListQwen3<KeyReader>,
                                          .write = ListQwen3<KeyWriter>};

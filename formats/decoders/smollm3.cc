@@ -9,8 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr absl::string_view kClasses[] = {"SmolLM3ForCausalLM"};
-
 // Reads no_rope_layers, which has 1 for a layer with rotary positions and 0 for one without them.
 void ListRotaryLayers(KeyReader& keys, GptConfig& config) {
   int64_t interval = 4;
@@ -66,7 +64,7 @@ GptConfig Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kSmolLm3Decoder = {.model_type = "smollm3",
-                                           .classes = kClasses,
+                                           .classes = {"SmolLM3ForCausalLM"},
                                            .defaults = Defaults,
                                            .read = List<KeyReader>,
                                            .write = List<KeyWriter>};

@@ -4,8 +4,6 @@
 namespace weft {
 namespace {
 
-constexpr absl::string_view kClasses[] = {"StableLmForCausalLM"};
-
 template <class Keys>
 void List(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config, "hidden_act", "layer_norm_eps");
@@ -34,7 +32,7 @@ GptConfig Defaults() {
 }  // namespace
 
 constexpr DecoderFamily kStableLmDecoder = {.model_type = "stablelm",
-                                            .classes = kClasses,
+                                            .classes = {"StableLmForCausalLM"},
                                             .defaults = Defaults,
                                             .read = List<KeyReader>,
                                             .write = List<KeyWriter>};

@@ -58,6 +58,7 @@ VIT = dict(image_size=8, patch_size=4, num_channels=1, hidden_size=16, num_hidde
 SEQUENCES = dict(vocab_size=30, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
                  decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=16,
                  pad_token_id=0, eos_token_id=2, bos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=2)
+# A third element has changes of config.json that mean the same model: ABSENT removes a key.
 MODELS = {
     "gpt2": (t.GPT2LMHeadModel, GPT2),
     "llama": (t.LlamaForCausalLM, LLAMA),
@@ -285,7 +286,7 @@ def result(model_class, folder, config, base):
 
 
 def draw(name):
-    model_class, settings = MODELS[name]
+    model_class, settings, *same = MODELS[name]
     torch.manual_seed(len(name) + 7)
     config = model_class.config_class(**settings)
     config._attn_implementation = "eager"
@@ -305,6 +306,8 @@ def draw(name):
     full = {**model.config.to_dict(), "architectures": [model_class.__name__], "model_type": config.model_type}
     full = json.loads(json.dumps(full))
     full.pop("transformers_version", None)
+    for changes in same:
+        full = {key: value for key, value in {**full, **changes}.items() if value != ABSENT}
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(full, file)
     with tempfile.TemporaryDirectory() as scratch:
