@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Lists the keys of both.
+// Lists the keys of all three.
 template <class Keys>
 void ListShared(Keys& keys, GptConfig& config, const char* activation) {
   ListLlamaKeys(keys, config, activation);
@@ -36,11 +36,13 @@ void List1(Keys& keys, GptConfig& config) {
 // Lists a cap, for which null means none.
 void ListCap(KeyReader& keys, const char* key, double& cap) {
   if (keys.IsNull(key)) cap = 0;
+  const Json* const json = keys.Find(key);
+  if (json != nullptr && !json->is_number_float()) keys.Refuse(key, "null or a number with a decimal point");
   keys.Field(key, cap);
 }
 void ListCap(KeyWriter& keys, const char* key, double& cap) { keys.Field(key, cap != 0 ? Json(cap) : Json()); }
 
-// Lists the keys of Gemma 2. Layer i has a window unless i + 1 is a multiple of `period`.
+// Lists the keys of Gemma 2 and 3. Layer i has a window unless i + 1 is a multiple of `period`.
 template <class Keys>
 void ListWindows(Keys& keys, GptConfig& config, int64_t period) {
   ListShared(keys, config, "hidden_activation");
@@ -63,6 +65,62 @@ void List2(Keys& keys, GptConfig& config) {
   ListWindows(keys, config, 2);
   ListRotary(keys, config);
   ListCap(keys, "attn_logit_softcapping", config.attention.soft_cap);
+}
+
+// Reads the rotary positions of both kinds of layers. rope_parameters has an object for each kind; older files have
+// rope_theta, rope_scaling and rope_local_base_freq. Each kind is then read as if it were that of a whole model.
+void ListRotary3(KeyReader& keys, GptConfig& config) {
+  Json full = {{"rope_theta", config.attention.rotary_base}}, local = {{"rope_theta", 1e4}};
+  for (const auto& [key, kind] : {std::pair("rope_theta", &full), std::pair("rope_local_base_freq", &local)}) {
+    if (keys.IsNull(key)) return keys.Refuse(key, "a number");
+    if (const Json* const base = keys.Find(key); base != nullptr) (*kind)["rope_theta"] = *base;
+  }
+  const Json *const both = keys.Find("rope_parameters"), *const scaling = keys.Find("rope_scaling");
+  const Json none = Json::object(), &kinds = both != nullptr ? *both : none;
+  if (!kinds.is_object()) return keys.Refuse("rope_parameters", "an object");
+  if (both == nullptr) full["rope_type"] = "default";  // so that the key "type" of rope_scaling has no effect
+  for (const auto& [key, own] : kinds.items()) {
+    Json* const kind = key == "full_attention" ? &full : key == "sliding_attention" ? &local : nullptr;
+    if (kind == nullptr || (!own.is_object() && !own.is_null())) {
+      return keys.Refuse("rope_parameters", "objects full_attention and sliding_attention");
+    }
+    if (own.is_object()) kind->update(own);
+  }
+  if (scaling != nullptr && !scaling->is_object()) return keys.Refuse("rope_scaling", "an object");
+  if (scaling != nullptr) full.update(*scaling);
+  GptConfig sliding = config;
+  for (const auto& [kind, to] : {std::pair(&full, &config), std::pair(&local, &sliding)}) {
+    const Json json = {{"rope_parameters", *kind}};
+    KeyReader own(json);
+    ListRotary(own, *to, {.may_scale = to == &config});
+    const char* const last = scaling != nullptr && to == &config ? "rope_scaling" : "rope_parameters";
+    if (!own.Refused().ok()) return keys.Refuse(last, own.Refused().message());
+  }
+  for (AttentionPattern& each : config.attention.patterns) {
+    if (each.window != 0) each.rotary_base = sliding.attention.rotary_base;
+  }
+}
+
+void ListRotary3(KeyWriter& keys, GptConfig& config) {
+  ListRotary(keys, config);
+  for (const AttentionPattern& each : config.attention.patterns) {
+    if (each.window != 0) keys.Field("rope_local_base_freq", each.rotary_base);
+  }
+}
+
+template <class Keys>
+void List3(Keys& keys, GptConfig& config) {
+  int64_t period = 6;
+  if constexpr (std::is_same_v<Keys, KeyReader>) {
+    keys.Field("sliding_window_pattern", period);
+    if (period <= 0 || keys.IsNull("sliding_window_pattern")) {
+      return keys.Refuse("sliding_window_pattern", "a number above 0");
+    }
+  }
+  ListWindows(keys, config, period);
+  ListRotary3(keys, config);
+  // Gemma3ForCausalLM does not use the first key, and does not read the second, which it writes.
+  keys.Harmless({"attn_logit_softcapping", "_sliding_window_pattern"});
 }
 
 GptConfig Defaults1() {
@@ -95,6 +153,16 @@ GptConfig Defaults2() {
   return config;
 }
 
+GptConfig Defaults3() {
+  GptConfig config = Defaults2();
+  config.vocabulary = 262208;
+  config.context = 131072;
+  config.logits_cap = config.attention.soft_cap = 0;
+  config.attention.rotary_base = 1e6;
+  config.attention.query_key_norm = QueryKeyNorm::kHead;
+  return config;
+}
+
 }  // namespace
 
 constexpr DecoderFamily kGemmaDecoder = {.model_type = "gemma",
@@ -107,5 +175,10 @@ constexpr DecoderFamily kGemma2Decoder = {.model_type = "gemma2",
                                           .defaults = Defaults2,
                                           .read = List2<KeyReader>,
                                           .write = List2<KeyWriter>};
+constexpr DecoderFamily kGemma3Decoder = {.model_type = "gemma3_text",
+                                          .classes = {"Gemma3ForCausalLM"},
+                                          .defaults = Defaults3,
+                                          .read = List3<KeyReader>,
+                                          .write = List3<KeyWriter>};
 
 }  // namespace weft

@@ -87,6 +87,18 @@ MODELS = {
     "gemma": (t.GemmaForCausalLM, {**LLAMA, "head_dim": 6, **IDS}),
     "gemma2": (t.Gemma2ForCausalLM, {**LLAMA, "head_dim": 6, "query_pre_attn_scalar": 9, "sliding_window": 4,
                                      "final_logit_softcapping": 3.0, "attn_logit_softcapping": 2.0, **IDS}),
+    "gemma3": (t.Gemma3ForCausalLM, {**LLAMA, "head_dim": 6, "query_pre_attn_scalar": 9, "sliding_window": 4,
+                                     "layer_types": ["sliding_attention", "full_attention"], "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 50.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}}, **IDS}),
+    "gemma3_old": (t.Gemma3ForCausalLM, {**LLAMA, "head_dim": 4, "query_pre_attn_scalar": 4, "sliding_window": 4,
+                                         "final_logit_softcapping": 3.0, "layer_types": [
+        "sliding_attention", "full_attention"], "rope_parameters": {
+        "full_attention": {"rope_type": "linear", "factor": 4.0, "rope_theta": 50.0},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 20.0}}, **IDS}, {
+        "layer_types": ABSENT, "_sliding_window_pattern": ABSENT, "sliding_window_pattern": 2, "rope_theta": 50.0,
+        "rope_parameters": ABSENT, "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        "rope_local_base_freq": 20.0}),
     "phi3": (t.Phi3ForCausalLM, {**LLAMA, "sliding_window": 4, **IDS}),
     "stablelm": (t.StableLmForCausalLM, {**LLAMA, "use_qkv_bias": True, "rope_parameters": {
         "rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}}),
