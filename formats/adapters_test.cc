@@ -71,6 +71,38 @@ TEST(AdaptersTest, MergedAdaptersGivePeftsLogits) {
   }
 }
 
+// Layers of GPT-J have other names in Hugging Face than in Weft, and PEFT knows the former.
+TEST(AdaptersTest, AdaptersHaveTheNamesOfTheirBase) {
+  const std::string base = "tests/published/gptj", folder = absl::StrCat(testing::TempDir(), "/gptj_adapter");
+  const absl::StatusOr<PublishedGpt> before = ReadModelOf<PublishedGpt>(base);
+  ASSERT_TRUE(before.ok()) << before.status();
+  const LoraOptions lora = {.rank = 2, .targets = "*.o_proj,*.up_proj"};
+  Tape tape;
+  Var logits;
+  {
+    const LoraScope scope(&tape, lora);
+    logits = Gpt(before->config).Logits(tape.Input("tokens", {kI32, {1, 8}}, {.below = before->config.vocabulary}));
+  }
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  const Runner runner(*graph, &parameters);
+  for (const std::string& name : parameters.Names(Parameters::kTrained)) {
+    for (float& value : parameters.Find(name)->span<float>()) value = 0.25f;
+  }
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(WriteAdapter(folder, {.lora = lora, .base = base, .model_type = "gptj"}, parameters).ok());
+  const absl::StatusOr<Weights> written = Weights::Read(folder + "/adapter_model.safetensors");
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_NE(written->Find("base_model.model.transformer.h.1.attn.out_proj.lora_A.weight"), nullptr);
+  EXPECT_NE(written->Find("base_model.model.transformer.h.0.mlp.fc_in.lora_B.weight"), nullptr);
+  const absl::StatusOr<PublishedGpt> merged = ReadModelOf<PublishedGpt>(folder);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  // alpha / rank · B·A is 16 / 2 · 2 · 0.25 · 0.25 = 1 everywhere.
+  const std::string name = "model.layers.1.mlp.up_proj.weight";
+  EXPECT_FLOAT_EQ(merged->weights.Find(name)->as<float>()[5], before->weights.Find(name)->as<float>()[5] + 1);
+}
+
 // Returns the adapter's tensors with this project's names. `prefix`: of the layers' names in Hugging Face.
 std::vector<NamedTensor> Adapter(const Weights& file, absl::string_view prefix) {
   std::vector<NamedTensor> tensors;

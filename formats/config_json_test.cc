@@ -75,7 +75,7 @@ TEST(ConfigJsonTest, EveryKeyIsUsedHarmlessOrRefused) {
       {kGpt2, "quantization_config", R"({"bits": 4})", "'quantization_config' is {\"bits\":4}, but no key"},
       {kGpt2, "of_the_future", "false", nullptr},
       {kGpt2, "of_the_future", "7", "'of_the_future' is 7, but no key that is known here: it might change the model"},
-      {kGpt2, "model_type", "\"gptj\"", "model_type is \"gptj\", which is not supported; wanted gpt2"},
+      {kGpt2, "model_type", "\"gpt_neo\"", "model_type is \"gpt_neo\", which is not supported; wanted gpt2"},
       {kLlama, "rope_scaling", "null", nullptr},
       {kLlama, "rope_scaling", R"({"type": "linear", "factor": 2})", nullptr},
       {kLlama, "rope_scaling", R"({"type": "linear"})", "rope_scaling is {\"type\":\"linear\"}"},

@@ -42,6 +42,9 @@ LLAMA = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_lay
              num_key_value_heads=2, max_position_embeddings=16)
 NEOX = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
             max_position_embeddings=16)
+GPTJ = dict(vocab_size=30, n_positions=16, n_embd=16, n_layer=2, n_head=2, n_inner=24, rotary_dim=4)
+PHI = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
+           max_position_embeddings=16)
 IDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # if the class's own are not below vocab_size
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
@@ -106,6 +109,12 @@ MODELS = {
     "gpt_neox": (t.GPTNeoXForCausalLM, NEOX),
     "gpt_neox_one": (t.GPTNeoXForCausalLM, {**NEOX, "use_parallel_residual": False, "attention_bias": False,
                                             "tie_word_embeddings": True}),
+    "gptj": (t.GPTJForCausalLM, GPTJ),
+    "gptj_tied": (t.GPTJForCausalLM, {**GPTJ, "rotary_dim": 8, "tie_word_embeddings": True}),
+    "phi": (t.PhiForCausalLM, PHI),
+    "phi_norms": (t.PhiForCausalLM, {**PHI, "num_attention_heads": 4, "num_key_value_heads": 2, "qk_layernorm": True,
+                                     "rope_parameters": {"rope_type": "linear", "rope_theta": 100.0, "factor": 4.0,
+                                                         "partial_rotary_factor": 1.0}}),
     "bert": (t.BertModel, BERT),
     "bert_masked": (t.BertForMaskedLM, BERT),
     "bert_next": (t.BertForNextSentencePrediction, BERT),
