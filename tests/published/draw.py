@@ -45,6 +45,8 @@ NEOX = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_laye
 GPTJ = dict(vocab_size=30, n_positions=16, n_embd=16, n_layer=2, n_head=2, n_inner=24, rotary_dim=4)
 PHI = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
            max_position_embeddings=16)
+FALCON = dict(vocab_size=30, hidden_size=16, ffn_hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
+              max_position_embeddings=16)
 IDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # if the class's own are not below vocab_size
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
@@ -115,6 +117,13 @@ MODELS = {
     "phi_norms": (t.PhiForCausalLM, {**PHI, "num_attention_heads": 4, "num_key_value_heads": 2, "qk_layernorm": True,
                                      "rope_parameters": {"rope_type": "linear", "rope_theta": 100.0, "factor": 4.0,
                                                          "partial_rotary_factor": 1.0}}),
+    "falcon": (t.FalconForCausalLM, {**FALCON, **IDS}),
+    "falcon_groups": (t.FalconForCausalLM, {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2, "bias": True,
+                                            "tie_word_embeddings": False, **IDS}),
+    "falcon_one_norm": (t.FalconForCausalLM, {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2,
+                                              "num_ln_in_parallel_attn": 1, **IDS}),
+    "falcon_sequential": (t.FalconForCausalLM, {**FALCON, "parallel_attn": False, "multi_query": False, "bias": True,
+                                                **IDS}),
     "bert": (t.BertModel, BERT),
     "bert_masked": (t.BertForMaskedLM, BERT),
     "bert_next": (t.BertForNextSentencePrediction, BERT),
