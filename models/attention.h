@@ -167,8 +167,8 @@ PositionKind Resolve(PositionKind positions, const AttentionVariant& variant,
 struct PositionOptions {
   PositionKind kind = PositionKind::kLearned;  // not kAuto
   const char* name = "wpe";                    // of the table of learned positions
-  int64_t context = 0;                         // rows of this table
-  int64_t first = 0;                           // the first position of sinusoids
+  int64_t context = 0;                         // number of positions
+  int64_t first = 0;                           // the first position: a row of the table, or a position of sinusoids
 };
 // Returns x [B, T, C] plus the vectors of its positions: 0 .. T - 1 or, with a cache, cache->positions.
 Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* cache = nullptr);

@@ -14,6 +14,7 @@ absl::Status Validate(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(ValidateStack(config,
                                      {{"vocabulary", config.vocabulary, 1, kMaxTokens},
                                       {"context", config.context, 1, kMaxPositions},
+                                      {"first_position", config.first_position, 0, kMaxPositions},
                                       {"layers", config.layers, 1, kMaxLayers}},
                                      config.context, config.positions));
   WEFT_RETURN_IF_ERROR(CheckPositive("embedding_scale", config.embedding_scale));
@@ -95,8 +96,8 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
   *table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
                           {.dtype = config_.dtype});
   Var x = Scaled(Embedding(*table, tokens), config_.embedding_scale);  // [B, T, C]
-  x = AddPositions(
-      x, {.kind = Resolve(config_.positions, config_.attention), .name = "wpe", .context = config_.context}, cache);
+  const PositionKind positions = Resolve(config_.positions, config_.attention);
+  x = AddPositions(x, {positions, "wpe", config_.context, config_.first_position}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
   for (int64_t i = 0; i < config_.layers; ++i) {
     const AttentionCache own = cache != nullptr ? LayerOf(*cache, i) : AttentionCache();

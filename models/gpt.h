@@ -41,6 +41,7 @@ struct GptConfig {
   bool gated = false;  // true: feed-forward layers have a gate; with kSilu they are SwiGLU
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
+  int64_t first_position = 0;              // number of the first position of learned positions and sinusoids
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: GPT-2's
   Ablation ablation;                       // for study only: parts that are left out
   enum class Names : uint8_t { kGpt2, kLlama };

@@ -202,6 +202,8 @@ Hyperparameters ModelRows(GptConfig* config) {
                   &config->activation_dropout),
       {"tied-head", "use the token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
+      Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
+           kMost, 0),
       {"result-norm",
        "normalise each layer's result before it is added; with --pre-norm=false, these are the only norms of blocks",
        &config->result_norm},
@@ -268,7 +270,8 @@ Hyperparameters ModelRows(TransformerConfig* config) {
       {"scale-embeddings", "multiply embeddings by the root of width", &config->scale_embeddings},
       {"tied-head", "use the target's token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
-      Size("first-position", "number of the first position of sinusoids", &config->first_position, kMost, 0),
+      Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
+           kMost, 0),
   };
   AppendBlockRows(config, &table);
   return table;

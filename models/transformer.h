@@ -35,7 +35,7 @@ struct TransformerConfig {
 
   using Positions = PositionKind;
   Positions positions = Positions::kSinusoidal;  // kAuto: sinusoids, unless attention tells positions
-  int64_t first_position = 0;                    // the first position of sinusoids
+  int64_t first_position = 0;                    // number of the first position
   bool scale_embeddings = true;                  // by √C
   bool shared_embeddings = false;                // true: both sides have one token table, and equal vocabularies
   bool tied_head = true;                         // true: the output layer's weight is the target's token table

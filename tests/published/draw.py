@@ -47,6 +47,8 @@ PHI = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layer
            max_position_embeddings=16)
 FALCON = dict(vocab_size=30, hidden_size=16, ffn_hidden_size=24, num_hidden_layers=2, num_attention_heads=4,
               max_position_embeddings=16)
+OPT = dict(vocab_size=30, hidden_size=16, ffn_dim=24, num_hidden_layers=2, num_attention_heads=2,
+           max_position_embeddings=16)
 IDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # if the class's own are not below vocab_size
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
@@ -124,6 +126,9 @@ MODELS = {
                                               "num_ln_in_parallel_attn": 1, **IDS}),
     "falcon_sequential": (t.FalconForCausalLM, {**FALCON, "parallel_attn": False, "multi_query": False, "bias": True,
                                                 **IDS}),
+    "opt": (t.OPTForCausalLM, {**OPT, **IDS}),
+    "opt_post_norm": (t.OPTForCausalLM, {**OPT, "do_layer_norm_before": False, "enable_bias": False,
+                                         "tie_word_embeddings": False, **IDS}),
     "bert": (t.BertModel, BERT),
     "bert_masked": (t.BertForMaskedLM, BERT),
     "bert_next": (t.BertForNextSentencePrediction, BERT),
