@@ -128,6 +128,7 @@ Config Plain(Config config) {
   if constexpr (std::is_same_v<Config, GptConfig>) {
     config.names = usual.names;
     config.head_bias = usual.head_bias;
+    config.embedding_norm = usual.embedding_norm;
     config.first_position = usual.first_position;
     config.result_norm = usual.result_norm;
     config.residual = usual.residual;

@@ -96,6 +96,7 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
   *table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
                           {.dtype = config_.dtype});
   Var x = Scaled(Embedding(*table, tokens), config_.embedding_scale);  // [B, T, C]
+  if (config_.embedding_norm) x = Norm(llama ? "model.embed_norm" : "ln_e", x, config_.norm, config_.ablation);
   const PositionKind positions = Resolve(config_.positions, config_.attention);
   x = AddPositions(x, {positions, "wpe", config_.context, config_.first_position}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));

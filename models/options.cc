@@ -202,6 +202,7 @@ Hyperparameters ModelRows(GptConfig* config) {
                   &config->activation_dropout),
       {"tied-head", "use the token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
+      {"embedding-norm", "normalise the token embeddings", &config->embedding_norm},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
            kMost, 0),
       {"result-norm",

@@ -20,7 +20,7 @@ constexpr const DecoderFamily* kDecoders[] = {&kGpt2Decoder,    &kGptNanoDecoder
                                               &kQwen2Decoder,   &kQwen3Decoder,    &kSmolLm3Decoder, &kOlmo2Decoder,
                                               &kGraniteDecoder, &kGemmaDecoder,    &kGemma2Decoder,  &kGemma3Decoder,
                                               &kPhi3Decoder,    &kStableLmDecoder, &kGptNeoxDecoder, &kGptJDecoder,
-                                              &kPhiDecoder,     &kFalconDecoder,   &kOptDecoder};
+                                              &kPhiDecoder,     &kFalconDecoder,   &kOptDecoder,     &kBloomDecoder};
 
 constexpr std::pair<const char*, RotaryScalingKind> kRopeTypes[] = {{"default", RotaryScalingKind::kNone},
                                                                     {"linear", RotaryScalingKind::kLinear},

@@ -34,6 +34,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"label-smoothing", "0.3"},
       {"tied-head", "false"},
       {"head-bias", "true"},
+      {"embedding-norm", "true"},
       {"result-norm", "true"},
       {"result-norm", "true", "pre-norm=false"},
       {"residual", "parallel"},

@@ -48,7 +48,7 @@ std::map<std::string, Set> FieldsOfConfigurations() {
        WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout, attention_dropout,
                    embedding_dropout, activation_dropout, activation, pre_norm, tied_head, bias, head_bias, result_norm,
                    residual, embedding_scale, residual_scale, logits_scale, logits_cap, norm, gated, attention,
-                   positions, first_position, initializer, ablation, names, dtype)},
+                   positions, first_position, embedding_norm, initializer, ablation, names, dtype)},
       {"BertConfig",
        WEFT_FIELDS(BertConfig, vocabulary, context, segments, layers, heads, width, feed_forward, dropout,
                    attention_dropout, classifier_dropout, activation_dropout, norm, activation, pre_norm, bias, gated,

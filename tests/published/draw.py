@@ -49,6 +49,7 @@ FALCON = dict(vocab_size=30, hidden_size=16, ffn_hidden_size=24, num_hidden_laye
               max_position_embeddings=16)
 OPT = dict(vocab_size=30, hidden_size=16, ffn_dim=24, num_hidden_layers=2, num_attention_heads=2,
            max_position_embeddings=16)
+BLOOM = dict(vocab_size=30, hidden_size=16, n_layer=2, n_head=4)
 IDS = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2)  # if the class's own are not below vocab_size
 BERT = dict(vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
             max_position_embeddings=16)
@@ -129,6 +130,9 @@ MODELS = {
     "opt": (t.OPTForCausalLM, {**OPT, **IDS}),
     "opt_post_norm": (t.OPTForCausalLM, {**OPT, "do_layer_norm_before": False, "enable_bias": False,
                                          "tie_word_embeddings": False, **IDS}),
+    "bloom": (t.BloomForCausalLM, BLOOM),
+    "bloom_untied": (t.BloomForCausalLM, {**BLOOM, "n_head": 2, "tie_word_embeddings": False},
+                     {"hidden_size": ABSENT, "n_embed": 16, "n_head": ABSENT, "num_attention_heads": 2}),
     "bert": (t.BertModel, BERT),
     "bert_masked": (t.BertForMaskedLM, BERT),
     "bert_next": (t.BertForNextSentencePrediction, BERT),
