@@ -128,6 +128,8 @@ Config Plain(Config config) {
   if constexpr (std::is_same_v<Config, GptConfig>) {
     config.names = usual.names;
     config.head_bias = usual.head_bias;
+    config.mixture = usual.mixture;
+    config.balance_loss = usual.balance_loss;
     config.embedding_norm = usual.embedding_norm;
     config.first_position = usual.first_position;
     config.result_norm = usual.result_norm;

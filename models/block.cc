@@ -20,7 +20,9 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
   const auto attention = [&](Var h) {
     return MultiHeadAttention(options.attention_name, h, options.attention, inputs.attention);
   };
-  const auto feed_forward = [&](Var h) { return FeedForward(options.feed_forward_name, h, options.feed_forward); };
+  const auto feed_forward = [&](Var h) {
+    return MixtureOfExperts(options.feed_forward_name, h, options.feed_forward, options.mixture);
+  };
   if (options.residual != ResidualForm::kSequential && !ablation.feed_forward) {
     const Var h = normalized(options.attention_norm, x);
     const Var own = options.residual == ResidualForm::kParallel ? normalized(options.feed_forward_norm, x) : h;

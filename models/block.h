@@ -34,6 +34,7 @@ struct BlockOptions {
   AttentionOptions attention;  // its ablation also leaves parts of the block out; cross_attention has its own
   std::optional<AttentionOptions> cross_attention;
   FeedForwardOptions feed_forward;
+  MixtureOptions mixture;
   NormOptions norm;
   bool pre_norm = true, result_norm = false;
   ResidualForm residual = ResidualForm::kSequential;  // others need pre_norm, and exclude cross_attention
@@ -122,6 +123,7 @@ BlockOptions WithStack(BlockOptions block, const Config& config, int64_t layer, 
     block.result_norm = config.result_norm;
     block.residual = config.residual;
     block.residual_scale = config.residual_scale;
+    block.mixture = config.mixture;
   }
   return block;
 }

@@ -17,6 +17,10 @@ absl::Status Validate(const GptConfig& config) {
                                       {"first_position", config.first_position, 0, kMaxPositions},
                                       {"layers", config.layers, 1, kMaxLayers}},
                                      config.context, config.positions));
+  WEFT_RETURN_IF_ERROR(CheckSizes({{"experts", config.mixture.experts, 0, kMaxLayers},
+                                   {"experts_per_token", config.mixture.per_token, 1,
+                                    config.mixture.experts > 0 ? config.mixture.experts : kMaxLayers}}));
+  WEFT_RETURN_IF_ERROR(CheckAtLeast0("balance_loss", config.balance_loss));
   WEFT_RETURN_IF_ERROR(CheckPositive("embedding_scale", config.embedding_scale));
   WEFT_RETURN_IF_ERROR(CheckPositive("residual_scale", config.residual_scale));
   WEFT_RETURN_IF_ERROR(CheckPositive("logits_scale", config.logits_scale));
@@ -40,6 +44,7 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
              .attention_result_norm = "post_attention_layernorm",
              .feed_forward_result_norm = "post_feedforward_layernorm"};
   }
+  if (config.mixture.experts > 0) names.feed_forward_name = "block_sparse_moe";
   // The blocks add 2·layers results to the embeddings. Dividing the deviation by √(2·layers) keeps the variance of the
   // sum independent of their number (Radford et al., 2019, section 2.3).
   const Initializer output = Gaussian(0.02f / std::sqrt(2.0f * static_cast<float>(config.layers)));

@@ -39,7 +39,9 @@ struct GptConfig {
   double logits_cap = 0;                                             // c: logits become c · tanh(logit / c); 0: no cap
 
   NormOptions norm;
-  bool gated = false;  // true: feed-forward layers have a gate; with kSilu they are SwiGLU
+  MixtureOptions mixture;   // of feed-forward layers
+  double balance_loss = 0;  // factor with which training adds BalanceLoss to the loss
+  bool gated = false;       // true: feed-forward layers have a gate; with kSilu they are SwiGLU
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
   int64_t first_position = 0;              // number of the first position of learned positions and sinusoids

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/core/dtype.h"
@@ -138,6 +139,39 @@ Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options
   const Var y = Linear(options.down, Dropout(h, options.hidden_dropout), x.dim(-1),
                        {.bias = options.bias, .initializer = options.output_initializer});
   return Dropout(y, options.dropout);
+}
+
+constexpr char kChoices[] = "router_choices", kProbabilities[] = "router_probabilities";  // names of probes
+
+Var MixtureOfExperts(absl::string_view name, Var x, const FeedForwardOptions& options, const MixtureOptions& mixture) {
+  if (mixture.experts == 0) return FeedForward(name, x, options);
+  const Scope scope(x.tape, name);
+  const int64_t experts = mixture.experts, width = x.dim(-1), rows = x.shape().elements() / width;
+  const Var logits = Linear("gate", x, experts, {.bias = false, .initializer = options.initializer});
+  const Var p = Softmax(Reshape(logits, {rows, experts}));
+  const VarList top = TopK(p, mixture.per_token);                              // [rows, k]
+  const Var weights = Unsqueeze(top[0] / Sum(top[0], -1, /*keep=*/true), -1);  // [rows, k, 1]
+  const Var chosen = OneHot(top[1], experts, p.dtype());                       // [rows, k, E]
+  x.tape->Probe(kChoices, Scale(Sum(chosen, {0, 1}), 1 / static_cast<double>(rows)));
+  x.tape->Probe(kProbabilities, Mean(p, 0));
+  const Var by_expert = Reshape(Sum(chosen * weights, 1), logits.shape());  // [..., E]
+  Var y;
+  for (int64_t e = 0; e < experts; ++e) {
+    const Var part = FeedForward(absl::StrCat("experts.", e), x, options) * Slice(by_expert, -1, e, e + 1);
+    y = e == 0 ? part : y + part;
+  }
+  return y;
+}
+
+Var BalanceLoss(const Tape& tape) {
+  VarList choices, probabilities;
+  for (const Tape::NamedValue& probe : tape.probes()) {
+    if (absl::EndsWith(probe.name, kChoices)) choices.push_back(probe.value);
+    if (absl::EndsWith(probe.name, kProbabilities)) probabilities.push_back(probe.value);
+  }
+  if (choices.empty()) return {};
+  const Var f = Mean(Stack(choices, 0), 0), p = Mean(Stack(probabilities, 0), 0);
+  return Scale(Sum(f * p), static_cast<double>(f.dim(0)));
 }
 
 Var CountCorrect(Var logits, Var targets) { return Sum(Cast(Equal(ArgMax(logits), targets), kF32)); }

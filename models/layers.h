@@ -106,6 +106,20 @@ struct FeedForwardOptions {
 // Returns x [..., C] → up [..., F] → activation → hidden_dropout → down [..., C] → dropout (Vaswani et al., 2017).
 Var FeedForward(absl::string_view name, Var x, const FeedForwardOptions& options);
 
+// A mixture of experts in place of one feed-forward layer.
+struct MixtureOptions {
+  int64_t experts = 0;    // E; 0: there is no mixture, and MixtureOfExperts records FeedForward(name, x)
+  int64_t per_token = 2;  // k, the number of experts that a token uses
+};
+// Returns Σ w_e · FeedForward("experts.e", x) over the k experts with the greatest p_e for a row of x [..., C]. p is
+// the softmax of the layer "gate" [E, C], and w_e is p_e divided by the sum of these k (Jiang et al., "Mixtral of
+// experts", 2024). All experts are computed for all rows, and the weights of the others are 0. Records two probes [E]:
+// how often a row uses an expert, in the mean, and the mean of p.
+Var MixtureOfExperts(absl::string_view name, Var x, const FeedForwardOptions& options, const MixtureOptions& mixture);
+// Returns E · Σ_e f_e · p_e for the means f and p over all mixtures on the tape, which is least if all experts are used
+// equally often (Fedus et al., "Switch Transformers", 2021); null if the tape has none.
+Var BalanceLoss(const Tape& tape);
+
 // Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets` is
 // i32 [...]; a target of kIgnoredTarget never counts.
 Var CountCorrect(Var logits, Var targets);

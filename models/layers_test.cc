@@ -2,9 +2,14 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/core/parameters.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {
@@ -31,6 +36,36 @@ TEST(LayersTest, SaysWhatIsNoTable) {
   EXPECT_THAT(error(kF32, -1, 4), HasSubstr("constant table: wanted f32 or f64, of a shape; inputs f32[-1,4]"));
   EXPECT_THAT(error(kF32, -2, -2), HasSubstr("inputs f32[-2,-2]"));
   EXPECT_THAT(error(kI32, 2, 2), HasSubstr("inputs i32[2,2]"));
+}
+
+// The wanted values are those of load_balancing_loss_func in transformers.models.mixtral.modeling_mixtral.
+TEST(LayersTest, TheBalanceLossIsThatOfTransformers) {
+  const std::vector<std::vector<float>> logits = {{0.5f, -1, 2, 1, 0, -0.5f, 0.25f, 0.75f, -1},  // [row, expert]
+                                                  {-2, 1, 0, 0, 1.5f, 1, 3, -1, 0.5f}};
+  for (const auto& [layers, per_token, wanted] :
+       {std::tuple(size_t{1}, int64_t{2}, 2.0403535), std::tuple(size_t{2}, int64_t{1}, 1.0342979)}) {
+    Tape tape;
+    const Var x = tape.Input("x", {kF32, {3, 3}});  // the identity
+    EXPECT_FALSE(BalanceLoss(tape));
+    for (size_t i = 0; i < layers; ++i) {
+      MixtureOfExperts(std::string(1, static_cast<char>('a' + i)), x, {.width = 2},
+                       {.experts = 3, .per_token = per_token});
+    }
+    const Var loss = BalanceLoss(tape);
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss}, .mode = kEval});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters;
+    Runner runner(*graph, &parameters);
+    for (size_t i = 0; i < layers; ++i) {
+      const absl::StatusOr<Tensor> gate = parameters.Find(std::string(1, static_cast<char>('a' + i)) + ".gate.weight");
+      ASSERT_TRUE(gate.ok()) << gate.status();
+      for (size_t at = 0; at < 9; ++at) gate->as<float>()[at % 3 * 3 + at / 3] = logits[i][at];
+    }
+    const std::vector<float> identity = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const absl::StatusOr<Outputs> out = runner.Run({{x, identity}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    EXPECT_NEAR(out->Scalar(loss), wanted, 1e-6);
+  }
 }
 
 TEST(LayersTest, BatchNormOfNoRowsKeepsItsStatistics) {

@@ -16,11 +16,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const DecoderFamily* kDecoders[] = {&kGpt2Decoder,    &kGptNanoDecoder,  &kLlamaDecoder,   &kMistralDecoder,
-                                              &kQwen2Decoder,   &kQwen3Decoder,    &kSmolLm3Decoder, &kOlmo2Decoder,
-                                              &kGraniteDecoder, &kGemmaDecoder,    &kGemma2Decoder,  &kGemma3Decoder,
-                                              &kPhi3Decoder,    &kStableLmDecoder, &kGptNeoxDecoder, &kGptJDecoder,
-                                              &kPhiDecoder,     &kFalconDecoder,   &kOptDecoder,     &kBloomDecoder};
+constexpr const DecoderFamily* kDecoders[] = {
+    &kGpt2Decoder,    &kGptNanoDecoder,  &kLlamaDecoder,   &kMistralDecoder, &kQwen2Decoder,  &kQwen3Decoder,
+    &kSmolLm3Decoder, &kOlmo2Decoder,    &kGraniteDecoder, &kGemmaDecoder,   &kGemma2Decoder, &kGemma3Decoder,
+    &kPhi3Decoder,    &kStableLmDecoder, &kGptNeoxDecoder, &kGptJDecoder,    &kPhiDecoder,    &kFalconDecoder,
+    &kOptDecoder,     &kBloomDecoder,    &kMixtralDecoder};
 
 constexpr std::pair<const char*, RotaryScalingKind> kRopeTypes[] = {{"default", RotaryScalingKind::kNone},
                                                                     {"linear", RotaryScalingKind::kLinear},

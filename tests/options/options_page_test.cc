@@ -44,11 +44,11 @@ Set Names(const std::string& list) { return absl::StrSplit(list, absl::ByAnyChar
 
 std::map<std::string, Set> FieldsOfConfigurations() {
   return {
-      {"GptConfig",
-       WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout, attention_dropout,
-                   embedding_dropout, activation_dropout, activation, pre_norm, tied_head, bias, head_bias, result_norm,
-                   residual, embedding_scale, residual_scale, logits_scale, logits_cap, norm, gated, attention,
-                   positions, first_position, embedding_norm, initializer, ablation, names, dtype)},
+      {"GptConfig", WEFT_FIELDS(GptConfig, vocabulary, context, layers, heads, width, feed_forward, dropout,
+                                attention_dropout, embedding_dropout, activation_dropout, activation, pre_norm,
+                                tied_head, bias, head_bias, result_norm, residual, embedding_scale, residual_scale,
+                                logits_scale, logits_cap, norm, gated, attention, positions, first_position,
+                                embedding_norm, mixture, balance_loss, initializer, ablation, names, dtype)},
       {"BertConfig",
        WEFT_FIELDS(BertConfig, vocabulary, context, segments, layers, heads, width, feed_forward, dropout,
                    attention_dropout, classifier_dropout, activation_dropout, norm, activation, pre_norm, bias, gated,
@@ -69,6 +69,7 @@ std::map<std::string, Set> FieldsOfConfigurations() {
 std::map<std::string, Set> FieldsOfParts() {
   return {
       {"norm", WEFT_FIELDS(NormOptions, kind, epsilon, bias, plus_one)},
+      {"mixture", WEFT_FIELDS(MixtureOptions, experts, per_token)},
       {"attention",
        WEFT_FIELDS(AttentionVariant, key_value_heads, query_width, key_width, value_width, score, score_width, merge,
                    patterns, distance_bias, buckets, max_distance, soft_cap, score_scale, rotary, rotary_base,
@@ -86,8 +87,8 @@ std::map<std::string, Set> FieldsOfLayers() {
       {"FeedForwardOptions", WEFT_FIELDS(FeedForwardOptions, width, activation, dropout, hidden_dropout, bias,
                                          initializer, output_initializer, up, gate, down)},
       {"BlockOptions",
-       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, norm, pre_norm, result_norm, residual,
-                   residual_scale, attention_name, attention_norm, cross_name, cross_norm, cross_result_norm,
+       WEFT_FIELDS(BlockOptions, attention, cross_attention, feed_forward, mixture, norm, pre_norm, result_norm,
+                   residual, residual_scale, attention_name, attention_norm, cross_name, cross_norm, cross_result_norm,
                    feed_forward_name, feed_forward_norm, attention_result_norm, feed_forward_result_norm)},
       {"Ablation", WEFT_FIELDS(Ablation, residual, norm, feed_forward, value, query_is_key)},
       {"LinearOptions", WEFT_FIELDS(LinearOptions, bias, initializer)},

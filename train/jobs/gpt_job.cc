@@ -28,7 +28,11 @@ std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t ro
   if (options.documents == "separate") program->documents = tape.Input("documents", windows);
   const LoraScope lora(&tape, options.lora);
   const Var logits = Gpt(options.model).Logits(program->tokens, /*cache=*/nullptr, program->documents);
-  program->training = {.tape = &tape, .loss = CrossEntropy(logits, program->targets)};
+  Var loss = CrossEntropy(logits, program->targets);
+  if (options.model.balance_loss > 0 && tape.status().ok()) {
+    if (const Var balance = BalanceLoss(tape)) loss = loss + Scale(balance, options.model.balance_loss);
+  }
+  program->training = {.tape = &tape, .loss = loss};
   return program;
 }
 
