@@ -80,6 +80,27 @@ TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
   EXPECT_TRUE(Fails(Export("tanh", "out", "nanogpt"), 2, "the activation is another than the exact gelu"));
 }
 
+// Weft trains with GPT-2's names and one layer of queries, keys and values.
+TEST_F(ImportExportTest, AModernRunBecomesALlama) {
+  for (const std::string rotary : {"halves", "pairs"}) {
+    MakeRun("run_" + rotary, {"--norm=rms-norm", "--gated=true", "--activation=silu", "--bias=false", "--heads=4",
+                              "--key-value-heads=2", "--rotary=" + rotary});
+    ASSERT_TRUE(Works(Export("run_" + rotary, "llama_" + rotary, "huggingface")));
+    const Json config = Json::parse(Read("llama_" + rotary + "/config.json"));
+    EXPECT_EQ(config["architectures"], Json({"LlamaForCausalLM"}));
+    EXPECT_EQ(config["num_key_value_heads"], 2);
+    ASSERT_TRUE(Works(Import("llama_" + rotary, "again_" + rotary)));
+    EXPECT_EQ(Read("again_" + rotary + "/config.json"), Read("llama_" + rotary + "/config.json"));
+    EXPECT_TRUE(Tensors("again_" + rotary) == Tensors("llama_" + rotary));
+    const auto generated = [&](const std::string& model) {
+      const CommandResult result = Weft({"generate", "--model=" + model, "--length=6", "--seed=3", "--prompt=a"});
+      EXPECT_TRUE(Works(result));
+      return result.out;
+    };
+    EXPECT_EQ(generated("llama_" + rotary), generated("run_" + rotary));
+  }
+}
+
 TEST_F(ImportExportTest, RunsOfOtherTrainings) {
   std::string labelled, source, target;
   for (int i = 0; i < 60; ++i) {
