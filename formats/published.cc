@@ -153,7 +153,7 @@ void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
 void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules) {
   for (const auto& [published, own] : names) {
     const std::vector<std::string> layers = absl::StrSplit(own, ',');
-    for (const char* const tensor : {".weight", ".bias", kLoraA, kLoraB}) {
+    for (const absl::string_view tensor : {".weight", ".bias", kLoraA, kLoraB}) {
       // Adapters of several layers keep their names, because each has a matrix A of its own.
       if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
       Weights::Rule& rule = rules->emplace_back(Weights::Rule{.from = absl::StrCat(published, tensor)});
