@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/status.h"
@@ -33,6 +34,7 @@ absl::StatusOr<CaseFile> CaseFile::Open(const std::string& path) {
     if (!of.skip.empty()) continue;
     of.opset = json.at("opset");
     of.attributes = json.at("attributes");
+    WEFT_CHECK(absl::Base64Unescape(json.value("model", ""), &of.model));
     for (const auto& [key, side] : {std::pair{"inputs", &of.inputs}, {"outputs", &of.outputs}}) {
       for (const nlohmann::json& entry : json.at(key)) {
         side->push_back(entry.is_null() ? std::nullopt : std::optional(file.TensorAt(entry)));

@@ -1,5 +1,6 @@
 // These functions read test cases made by ONNX and PyTorch: a node's inputs, attributes and outputs, packed by
-// tests/onnx/convert.py and tests/pytorch/draw.py. CaseNode gives a case to the function that records it in Weft's ops.
+// tests/onnx/convert.py, tests/onnx/draw.py and tests/pytorch/draw.py. CaseNode gives a case of PyTorch to the function
+// that records it in Weft's ops.
 #ifndef WEFT_TESTS_CASES_CASE_FILE_H_
 #define WEFT_TESTS_CASES_CASE_FILE_H_
 
@@ -19,6 +20,7 @@ namespace weft {
 struct Case {
   std::string name, op, skip;  // skip: why the case can't be run, or ""
   int opset = 0;
+  std::string model;  // the bytes of a file with the case's node, or ""
   nlohmann::json attributes;
   std::vector<std::optional<Tensor>> inputs, outputs;  // empty if an optional one is left out
 };

@@ -2,7 +2,8 @@
 
 The file holds 8 bytes of length, a JSON object {"origin": ..., "cases": [...]} of that length, and the elements of all
 tensors, each at a multiple of 64 bytes. A case has name, op, opset, attributes, inputs and outputs, or the reason to skip
-it. Inputs and outputs are [dtype, shape, offset], or null if an optional one is left out.
+it, and perhaps a model, in base64. Inputs and outputs are [dtype, shape, offset], or null if an optional one is left
+out.
 """
 import gzip
 import json
@@ -10,9 +11,8 @@ import json
 import numpy
 
 DTYPES = {"float32": "f32", "float64": "f64", "bool": "bool"}
-REASONS = {"float16": "float16", "int8": "8-bit integers", "uint8": "8-bit integers", "int16": "16-bit integers",
-           "uint16": "16-bit integers", "object": "strings"}
-WIDE = ("int32", "int64", "uint32", "uint64")
+REASONS = {"float16": "float16", "object": "strings"}
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
 MAX_RANK = 6
 LINE = 64
 
@@ -34,7 +34,7 @@ class Data:
             raise Skip(REASONS[kind])
         if array.ndim > MAX_RANK:
             raise Skip(f"rank {array.ndim}")
-        if kind in WIDE:
+        if kind in INTEGERS:
             if array.size and not (-2**31 <= int(array.min()) and int(array.max()) < 2**31):
                 raise Skip("an integer does not fit 32 bits")
             dtype, array = "i32", array.astype(numpy.int32)

@@ -4,8 +4,10 @@
     pip install onnx==1.22.0
     tests/onnx/convert.py onnx-1.22.0-node-subset.tar.gz tests/onnx/cases.bin.gz
 
-The archive holds a folder for each case, as in onnx/backend/test/data/node. tests/cases/pack.py describes the file.
+The archive holds a folder for each case, as in onnx/backend/test/data/node. tests/cases/pack.py describes the file; a
+case also has the bytes of its model.onnx, whose inputs and outputs are those of the case.
 """
+import base64
 import pathlib
 import sys
 import tarfile
@@ -15,17 +17,6 @@ from onnx import numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases"))
 from pack import Data, Skip, write  # noqa: E402
-
-
-def attribute(a, data):
-    value = onnx.helper.get_attribute_value(a)
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, onnx.TensorProto):
-        return data.add(numpy_helper.to_array(value))
-    if isinstance(value, onnx.GraphProto):
-        raise Skip("a graph as attribute")
-    return list(value) if hasattr(value, "__len__") and not isinstance(value, str) else value
 
 
 def tensor(content, data):
@@ -38,22 +29,14 @@ def case(name, files, data):
     model = onnx.load_from_string(files["model.onnx"])
     graph = model.graph
     op = graph.node[0].op_type
-    result = {"name": name, "op": op, "opset": model.opset_import[0].version}
+    result = {"name": name, "op": op, "opset": model.opset_import[0].version, "attributes": {},
+              "model": base64.b64encode(files["model.onnx"]).decode()}
     try:
-        if len(graph.node) != 1:
-            raise Skip("more than one node")
-        for value in list(graph.input) + list(graph.output):
-            if not value.type.HasField("tensor_type"):
+        for side, values in (("inputs", graph.input), ("outputs", graph.output)):
+            if any(not value.type.HasField("tensor_type") for value in values):
                 raise Skip("sequences")
-        node = graph.node[0]
-        sides = {}
-        for side, names, values in (("inputs", node.input, graph.input), ("outputs", node.output, graph.output)):
-            indices = {value.name: i for i, value in enumerate(values)}
             kind = side[:-1]
-            sides[side] = [tensor(files[f"test_data_set_0/{kind}_{indices[n]}.pb"], data) if n in indices else None
-                           for n in names]
-        result["attributes"] = {a.name: attribute(a, data) for a in node.attribute}
-        result.update(sides)
+            result[side] = [tensor(files[f"test_data_set_0/{kind}_{i}.pb"], data) for i in range(len(values))]
     except Skip as reason:
         return {"name": name, "op": op, "skip": str(reason)}
     return result

@@ -1,8 +1,10 @@
 // Records ONNX's forms of attention, and rotary positions.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "weft/tests/onnx/tables.h"
+#include "absl/strings/match.h"
+#include "weft/formats/onnx/onnx_node.h"
 
 namespace weft {
 namespace {
@@ -12,6 +14,9 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 // [B, T, heads · D] → [B, heads, T, D].
 Var ByHead(Var x, int64_t heads) {
   if (x.shape().rank() == 4) return x;
+  if (heads < 1 || x.dim(2) % heads != 0) {
+    return x.tape->Fail(InvalidArgument(heads, " heads do not divide ", ToString(x.type())));
+  }
   return Permute(Reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
 Var ByRow(Var x) { return Reshape(Permute(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)}); }
@@ -39,7 +44,7 @@ Var AtLeastRank(Var x, int rank) {
   return x;
 }
 
-Problem ProblemOf(const CaseNode& node) {
+Problem ProblemOf(const OnnxNode& node) {
   Problem p = {.soft_cap = node.Float("softcap", 0)};
   const int64_t groups = node.Int("kv_num_heads", 1);
   p.query = ByHead(node.in(0), node.Int("q_num_heads", 1));
@@ -69,7 +74,7 @@ Problem ProblemOf(const CaseNode& node) {
 // Returns the scores that the node may output: with `mode` 0 or 1 before masks, with 2 after masks, with 3 after
 // softmax.
 Var Scores(const Problem& p, int64_t mode) {
-  const Var key = RepeatHeads(p.key, p.query.dim(1) / p.key.dim(1));
+  const Var key = RepeatHeads(p.key, p.query.dim(1) / std::max<int64_t>(p.key.dim(1), 1));
   Var scores = p.scale * MatMul(p.query, key, {.transpose_b = true});
   if (p.soft_cap > 0) scores = p.soft_cap * Tanh(scores / p.soft_cap);
   if (mode < 2) return scores;
@@ -79,20 +84,20 @@ Var Scores(const Problem& p, int64_t mode) {
   return mode == 2 ? scores : Softmax(scores);
 }
 
-CaseResult Attention(const CaseNode& node) {
+OnnxResult Attention(const OnnxNode& node) {
   const Problem p = ProblemOf(node);
-  const int64_t heads = p.query.dim(1);
+  const int64_t heads = p.query.dim(1), mode = node.Int("qk_matmul_output_mode", 0);
   const ScaledDotProductOptions options = {
       .heads = heads, .key_value_heads = p.key.dim(1), .scale = p.scale, .soft_cap = p.soft_cap};
   const Var y = ScaledDotProductAttention(p.query, p.key, p.value, options, p.masks);
   VarList outputs = {node.in(0).shape().rank() == 4 ? ByHead(y, heads) : y};
   if (node.output_count() > 1) outputs.push_back(p.key + 0);
   if (node.output_count() > 2) outputs.push_back(p.value + 0);
-  if (node.output_count() > 3) outputs.push_back(Scores(p, node.Int("qk_matmul_output_mode", 0)));
+  if (node.output_count() > 3) outputs.push_back(Scores(p, mode));
   return outputs;
 }
 
-CaseResult Rotation(const CaseNode& node) {
+OnnxResult Rotation(const OnnxNode& node) {
   const bool by_head = node.in(0).shape().rank() == 4;
   const Var x = ByHead(node.in(0), node.Int("num_heads", 1));
   int64_t width = node.Int("rotary_embedding_dim", 0);
@@ -111,10 +116,16 @@ CaseResult Rotation(const CaseNode& node) {
 
 // For each position: state ← exp(decay) · state; state ← state + k (β · (v - stateᵀ k))ᵀ; y = scale · stateᵀ q. A node
 // without decay skips the first assignment. Without β, the second one is state ← state + k vᵀ.
-CaseResult LinearAttention(const CaseNode& node) {
+OnnxResult LinearAttention(const OnnxNode& node) {
   const int64_t heads = node.Int("q_num_heads", 1), groups = node.Int("kv_num_heads", 1);
+  const std::string rule = node.String("update_rule", node.has(5) ? "gated_delta" : "gated");
+  const bool has_decay = absl::StrContains(rule, "gated"), has_beta = absl::StrContains(rule, "delta");
+  if (has_decay != node.has(4) || has_beta != node.has(5)) return InvalidArgument("its inputs are not those of ", rule);
   const Var query = ByHead(node.in(0), heads), key = ByHead(node.in(1), groups), value = ByHead(node.in(2), groups);
   const int64_t batch = query.dim(0), positions = query.dim(2), width = query.dim(3);
+  if (heads < 1 || groups < 1 || heads % groups != 0 || positions < 1)
+    return InvalidArgument(groups, " heads of keys do not divide ", heads);
+  WEFT_RETURN_IF_ERROR(CheckOnnxSteps(positions));
   const double scale = node.Float("scale", 0) != 0 ? node.Float("scale", 0) : 1 / std::sqrt(width);
   const auto at = [](Var x, int64_t t) { return Slice(x, 2, t, t + 1); };  // a row
   Var state = node.has(3) ? node.in(3) : Fill(query.tape, {query.dtype(), {batch, groups, width, value.dim(3)}}, 0);
@@ -130,15 +141,15 @@ CaseResult LinearAttention(const CaseNode& node) {
   return VarList{ByRow(Concat(rows, 2)), state};
 }
 
-constexpr CaseOp kOps[] = {
+constexpr OnnxOp kOps[] = {
     {"Attention", Attention},
-    {"FlexAttention", Attention},
+    {.name = "FlexAttention", .build = Attention, .domain = "ai.onnx.preview"},
     {"LinearAttention", LinearAttention},
     {"RotaryEmbedding", Rotation},
 };
 
 }  // namespace
 
-absl::Span<const CaseOp> OnnxAttention() { return kOps; }
+absl::Span<const OnnxOp> OnnxAttention() { return kOps; }
 
 }  // namespace weft
