@@ -1,5 +1,5 @@
-// Declares attributes and checks. The attributes are shared by several ops, or the compiler's passes read or record
-// them. The checks are shared by several ops.
+// Declares attributes and checks. The attributes are shared by several ops, or the compiler's passes or formats read or
+// record them. The checks are shared by several ops.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
@@ -50,6 +50,11 @@ struct SliceAttrs {
   int64_t begin = 0;
   int64_t end = 0;
   auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"begin", begin}, AttrField{"end", end}}; }
+};
+
+struct CumulativeSumAttrs {
+  bool reverse = false;
+  auto Fields() const { return std::tuple{AttrField{"reverse", reverse}}; }
 };
 
 struct MaskAttrs {  // `value` replaces masked elements

@@ -1,15 +1,11 @@
 // y[..., i] = Σ_{j ≤ i} x[..., j], added in the order of j; reversed, Σ_{j ≥ i}, added from the end.
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
 namespace {
-
-struct CumulativeSumAttrs {
-  bool reverse = false;
-  auto Fields() const { return std::tuple{AttrField{"reverse", reverse}}; }
-};
 
 template <class T>
 void Kernel(const KernelArgs& a, Rect tile) {
