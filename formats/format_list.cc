@@ -77,13 +77,14 @@ constexpr Format kHuggingFaceFormat = {
 namespace {
 
 // A model has the first of these formats that recognizes it.
-constexpr const Format* kFormats[] = {&kRunFormat,         &kWeftFormat,    &kPeftFormat,    &kGgufFormat,
-                                      &kHuggingFaceFormat, &kNanoGptFormat, &kLlama2cFormat, &kCTranslate2Format};
+constexpr const Format* kFormats[] = {&kRunFormat,  &kWeftFormat,        &kPeftFormat,
+                                      &kGgufFormat, &kHuggingFaceFormat, &kNanoGptFormat,
+                                      &kOnnxFormat, &kLlama2cFormat,     &kCTranslate2Format};
 
 absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& config) {
   std::string marks;
   for (const Format* const format : kFormats) {
-    if (format->recognizes(config)) return format;
+    if (format->recognizes != nullptr && format->recognizes(config)) return format;
     const bool last = format == *std::prev(std::end(kFormats));
     if (!format->mark.empty()) absl::StrAppend(&marks, marks.empty() ? "" : last ? " or " : ", ", format->mark);
   }

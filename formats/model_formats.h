@@ -85,7 +85,7 @@ struct Format {
   // Empty if errors do not mention the format.
   absl::string_view mark;
   // Reports whether a model has this format. Here and below, `config` has the contents of the folder's config.json. It
-  // is null for a file.
+  // is null for a file. A format that is only written has none of the functions that read.
   bool (*recognizes)(const nlohmann::ordered_json& config);
   const ModelFamily* only_family;  // the family of all models of this format; null: models are of any family
   // Returns the model's family without reading weights. Errors do not name the file. Null if there is only one family.

@@ -17,8 +17,9 @@ TEST(ModelFormatsTest, RowsAreCompleteAndTheirNamesUnique) {
   std::set<absl::string_view> names;
   for (const Format* const format : Formats()) {
     EXPECT_TRUE(names.insert(format->name).second) << format->name;
-    EXPECT_TRUE(format->recognizes != nullptr && format->read != nullptr) << format->name;
-    EXPECT_NE(format->family != nullptr, format->only_family != nullptr) << format->name;
+    EXPECT_EQ(format->recognizes != nullptr, format->read != nullptr) << format->name;
+    EXPECT_TRUE(format->read != nullptr || format->write != nullptr) << format->name;
+    EXPECT_EQ(format->family != nullptr, format->read != nullptr && format->only_family == nullptr) << format->name;
     EXPECT_EQ(format->write != nullptr, !format->files.empty()) << format->name;
   }
   std::set<absl::string_view> types;

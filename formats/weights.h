@@ -243,6 +243,8 @@ struct WriteModelOptions {
 // and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
 // llama2.c: a checkpoint of llama2.c as one file, model.bin.
 // gguf: model.gguf, with the tokenizer.json and the generation_config.json of `folder` in it. GPT-2 and Llama only.
+// onnx: graphs for onnxruntime, with the names of `optimum` (onnx_models.cc): model.onnx, or encoder_model.onnx and
+// decoder_model.onnx, and the config.json of huggingface if a class there has the model.
 // ctranslate2: the files that the program CTranslate2 opens: model.bin, config.json and, if `folder` has a tokenizer
 // whose file spells its tokens, a vocabulary. A model as OpenNMT trains them also gets a model.safetensors.
 absl::Status WriteModel(const std::string& folder, const PublishedModel& model,

@@ -383,6 +383,7 @@ int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, 
 }
 
 Var PaddingMask(Var lengths, int64_t sources) {
+  if (lengths.shape().rank() == 2) return Equal(Reshape(lengths, {lengths.dim(0), 1, 1, sources}), Number(lengths, 0));
   const Var positions = Iota(lengths.tape, kI32, sources);
   return Not(Less(positions, Reshape(lengths, {lengths.dim(0), 1, 1, 1})));
 }

@@ -199,6 +199,7 @@ Var AttendToStored(absl::string_view name, Var x, const AttentionOptions& option
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides);
 
 // Returns a mask for AttentionInputs, bool [B, 1, 1, S]: true at positions at or beyond each text's `lengths`, i32 [B].
+// `lengths` may also be i32 [B, S], 0 for each position that the mask hides, as transformers' attention_mask.
 Var PaddingMask(Var lengths, int64_t sources);
 
 // Returns a mask for AttentionInputs, bool [B, 1, T, T]: true where target and source have different `documents`, i32

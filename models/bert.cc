@@ -139,7 +139,8 @@ Var Bert::Mean(Var hidden, Var lengths) const {
   if (lengths.tape == nullptr) return weft::Mean(hidden, 1);
   const int64_t batch = hidden.dim(0), length = hidden.dim(1);
   const Var padding = Reshape(PaddingMask(lengths, length), {batch, length, 1});
-  const Var count = Reshape(Cast(lengths, hidden.dtype()), {batch, 1}) + 1e-12;  // a row without tokens gives zeros
+  const Var counts = Cast(lengths, hidden.dtype()), total = counts.shape().rank() == 2 ? Sum(counts, 1) : counts;
+  const Var count = Reshape(total, {batch, 1}) + 1e-12;  // a row without tokens gives zeros
   return Sum(MaskFill(hidden, padding, 0), 1) / count;
 }
 

@@ -67,7 +67,8 @@ absl::Status Validate(const BertConfig& config);
 
 struct BertInputs {
   Var segments;  // i32 [B, T]; null: all 0. Unused unless config.segment_inputs
-  Var lengths;   // i32 [B]: no token attends to tokens at or beyond it, which are padding; null: no padding
+  Var lengths;   // i32 [B]: no token attends to tokens at or beyond it, which are padding; null: no padding.
+                 // Or i32 [B, T]: 0 for each token that is padding, here and for the heads below
 };
 
 // Records a BERT. Parameters have the names of Hugging Face's BertModel and its heads:

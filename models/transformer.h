@@ -65,7 +65,7 @@ class Transformer {
 
   // Returns logits [B, T, V] of the token after each of `target`, for all targets at once, as in training. `source`:
   // i32 [B, S]. `target`: i32 [B, T], beginning with the begin token. `source_lengths`: i32 [B]; source tokens at or
-  // beyond this length are padding; null: no padding.
+  // beyond this length are padding; or i32 [B, S], 0 for each token that is padding; null: no padding.
   Var Logits(Var source, Var target, Var source_lengths = {}) const;
   // Returns the mean cross-entropy, with label smoothing, of the targets `next`, i32 [B, T]; targets -100 are ignored.
   Var Loss(Var logits, Var next) const;

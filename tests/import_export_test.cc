@@ -76,6 +76,13 @@ TEST_F(ImportExportTest, ARunBecomesAFolderAndNanoGpts) {
                     "a GPT can't be written as ctranslate2; possible: gguf, huggingface, nanogpt"));
   MakeRun("post", {"--pre-norm=false"});
   EXPECT_TRUE(Fails(Export("post", "out", "huggingface"), 2, "gpt2 cannot say that pre_norm is false"));
+  ASSERT_TRUE(Works(Export("post", "post_onnx", "onnx")));
+  EXPECT_TRUE(Exists("post_onnx/model.onnx"));
+  EXPECT_FALSE(Exists("post_onnx/config.json")) << "transformers does not have the model";
+  ASSERT_TRUE(Works(Export("gpt2", "onnx", "onnx")));
+  EXPECT_EQ(Read("onnx/config.json"), Read("gpt2/config.json"));
+  EXPECT_FALSE(Exists("onnx/model.safetensors"));
+  EXPECT_TRUE(Exists("onnx/model.onnx") && Exists("onnx/tokenizer.json"));
   MakeRun("tanh");
   EXPECT_TRUE(Fails(Export("tanh", "out", "nanogpt"), 2, "the activation is another than the exact gelu"));
 }
