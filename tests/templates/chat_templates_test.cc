@@ -51,8 +51,16 @@ TEST(ChatTemplates, RenderAsInTransformers) {
   std::cout << equal << " of " << drawn["cases"].size() << " templates are equal in " << texts << " texts\n";
   for (const Json& snippet : drawn["snippets"]) {
     SCOPED_TRACE(snippet[0]);
-    const Json variables = {{"tools", nullptr}, {"add_generation_prompt", false}};
-    Check(snippet[0], variables, conversations[0], snippet[1]);
+    Check(snippet[0], drawn["variables"], conversations[0], snippet[1]);
+  }
+}
+
+TEST(ChatTemplates, WhatNoPublishedTemplateUsesIsRefusedByName) {
+  const Json drawn = Json::parse(*ReadMaybeGzip("tests/templates/cases.json.gz"));
+  for (const Json& refused : drawn["refused"]) {
+    const absl::StatusOr<JinjaTemplate> parsed = JinjaTemplate::Parse(refused[0].get<std::string>());
+    const absl::StatusOr<std::string> text = parsed.ok() ? parsed->Render(drawn["variables"]) : parsed.status();
+    EXPECT_EQ(text.status().message(), absl::StrCat("line 1: ", refused[1].get<std::string>())) << refused[0];
   }
 }
 

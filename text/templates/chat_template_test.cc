@@ -55,7 +55,7 @@ TEST_F(ChatTemplateTest, FilesAreTakenInTheOrderOfTransformers) {
   Write("chat_template.jinja", "a{{ add_generation_prompt }}{{ tools }}");
   EXPECT_EQ(Text(), "aTrueNone");
   Write("chat_template.jinja", "\n{{ nothing.a }}");
-  EXPECT_EQ(Text(), "chat_template.jinja: line 2: 'nothing' is undefined, and has no attribute 'a'");
+  EXPECT_EQ(Text(), "chat_template.jinja: line 2: the undefined value 'nothing' has no attribute 'a'");
   fs::remove(folder_ + "/chat_template.jinja");
   fs::remove_all(folder_ + "/additional_chat_templates");
   Write("tokenizer_config.json", R"({"chat_template": 5})");

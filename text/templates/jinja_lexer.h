@@ -2,7 +2,7 @@
 // So a tag such as {% if x %} that stands alone on a line leaves no empty line.
 //
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<JinjaToken> tokens, JinjaTokens("Hi {{ name }}!"));
-//   // kText "Hi ", kOutput, kName "name", kClose, kText "!", kEnd
+//   // kText "Hi ", kOutput, kName "name", kOperator "}}", kText "!", kEnd
 #ifndef WEFT_TEXT_TEMPLATES_JINJA_LEXER_H_
 #define WEFT_TEXT_TEMPLATES_JINJA_LEXER_H_
 
@@ -16,18 +16,9 @@
 namespace weft {
 
 struct JinjaToken {
-  enum Kind : uint8_t {
-    kText,    // outside of tags
-    kOutput,  // {{
-    kTag,     // {%
-    kClose,   // }} or %}
-    kName,
-    kString,  // `text` is its value
-    kInteger,
-    kFloat,
-    kOperator,
-    kEnd  // of the template
-  } kind;
+  // The text outside of tags; "{{" and "{%"; names, strings without quotes, decimal numbers; operators, "}}" and "%}";
+  // the end of the template.
+  enum Kind { kText, kOutput, kTag, kName, kString, kInteger, kOperator, kEnd } kind;
   std::string text;
   int line;  // counted from 1
 };
@@ -36,13 +27,8 @@ struct JinjaToken {
 // not a template.
 absl::StatusOr<std::vector<JinjaToken>> JinjaTokens(absl::string_view source);
 
-// The white space of Python, which `-` in a tag removes.
-bool IsPythonSpace(int32_t code_point);
-// Returns `text` without leading or trailing characters: those of `characters`, or white space if it is null.
-absl::string_view PythonStrip(absl::string_view text, bool left, bool right,
-                              const absl::string_view* characters = nullptr);
-// Returns the lines of `text`, as str.splitlines does for ASCII's line ends.
-std::vector<std::string> PythonLines(absl::string_view text);
+// Returns `text` without leading or trailing characters: those of `characters`, or Python's white space if it is null.
+absl::string_view PythonStrip(absl::string_view text, bool left, bool right, const std::string* characters = nullptr);
 
 }  // namespace weft
 

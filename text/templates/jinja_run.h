@@ -1,10 +1,12 @@
-// A JinjaRun is one rendering of a template: its variables, its output, and bounds on its time and memory. The first
-// error sticks to the run; everything later does nothing. The filters, tests, methods and global functions of templates
-// are tables of jinja_functions.cc.
+// A JinjaRun is one rendering of a template: its variables, its output, and
+// bounds on its time and memory. The first error sticks to the run; everything
+// later does nothing. Every operation on values is a function of a run and a
+// call: the operators and the rows of one table, kBuiltins, of all filters,
+// tests, methods and global functions.
 //
 //   JinjaRun run;
-//   const JinjaValue upper = CallBuiltin(run, *FindFilter("upper"), JinjaValue::String("a"), {});
-//   run.status()                                                   // OK
+//   const JinjaValue upper = CallBuiltin(run, *FindBuiltin(kFilter, "upper"),
+//   {{JinjaValue::String("a")}}); run.status() // OK
 #ifndef WEFT_TEXT_TEMPLATES_JINJA_RUN_H_
 #define WEFT_TEXT_TEMPLATES_JINJA_RUN_H_
 
@@ -17,7 +19,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "weft/base/status.h"
 #include "weft/text/templates/jinja_value.h"
 
@@ -34,8 +35,7 @@ class JinjaRun {
   // Bytes that one rendering writes, copies and compares, with estimates for the work of elements and calls: about a
   // second, and thousands of pages of text.
   static constexpr size_t kMaxWork = 64'000'000;
-  static constexpr int kMaxDepth = 64;               // of lists and dicts, whose destruction recurses
-  static constexpr size_t kMaxStackBytes = 500'000;  // of calls inside calls
+  enum Flow { kNext, kContinue, kBreak };  // to the next statement, to the next round of the loop, out of the loop
 
   // Sets the error unless there is one.
   template <class... T>
@@ -50,17 +50,18 @@ class JinjaRun {
     if (work > kMaxWork || (work_ += work) > kMaxWork) Fail("the template does too much work, or writes too much text");
     return ok();
   }
-  bool ChargeItems(size_t items) { return Charge(items * kJinjaItemBytes); }
-  // Returns `value` unless it is nested too deeply or too large.
-  JinjaValue Checked(JinjaValue value) {
-    if (value.depth > kMaxDepth) return Fail("lists are nested more than ", kMaxDepth, " levels deep");
-    return value.bytes <= kMaxWork || !Charge(value.bytes) ? value : JinjaValue();
+  bool ChargeItems(size_t items) { return Charge(items * JinjaValue::kItemBytes); }
+  // Return values and texts, and charge for them.
+  JinjaValue String(absl::string_view text) {
+    return Charge(text.size() + 1) ? JinjaValue::String(text) : JinjaValue();
   }
-  // Return value.Text() and a == b, and charge for them.
+  JinjaValue List(JinjaList items, JinjaValue::Kind kind = JinjaValue::kList) {
+    return ChargeItems(items.size() + 1) ? Checked(JinjaValue::List(std::move(items), kind)) : JinjaValue();
+  }
   std::string Text(const JinjaValue& value) { return Charge(value.bytes) ? value.Text() : ""; }
   bool Equal(const JinjaValue& a, const JinjaValue& b) { return Charge(std::min(a.bytes, b.bytes)) && a == b; }
 
-  JinjaValue Call(const JinjaValue& function, const JinjaCall& call);
+  // Returns the variable or the global function `name`, or an undefined value.
   JinjaValue Lookup(const std::string& name) const;
   // Makes a new scope the current one.
   void Enter(JinjaScope* parent) { scope = &scopes_.emplace_back(JinjaScope{parent}); }
@@ -69,54 +70,70 @@ class JinjaRun {
     if (&scopes_.back() == scope && !scope->kept) scopes_.pop_back();
     scope = outer;
   }
-  JinjaValue NewNamespace(JinjaDict attributes) {
-    return {JinjaValue::kNamespace, &namespaces_.emplace_back(std::move(attributes))};
+  JinjaValue Namespace(JinjaList items) {
+    return {JinjaValue::kNamespace, &namespaces_.emplace_back(std::move(items))};
   }
+  // Fails if calls inside calls fill too much of the stack.
+  bool CheckStack();
 
   int line = 1;  // of the tag that runs
   JinjaScope* scope = nullptr;
-  JinjaValue caller;    // the function `caller` of the macro that is called next
-  JinjaValue captured;  // the text of the block of {% set %} that ended last
   std::string out;
+  Flow flow = kNext;
 
  private:
+  // Returns `value` unless it is nested too deeply or too large.
+  JinjaValue Checked(JinjaValue value);
+
   absl::Status status_;
   size_t work_ = 0;
   const char* const stack_ = static_cast<const char*>(__builtin_frame_address(0));
   std::deque<JinjaScope> scopes_;
-  std::deque<JinjaDict> namespaces_;
+  std::deque<JinjaList> namespaces_;
 };
 
-// A filter, a test or a method. `parameters` are their names, in order; "*" takes the arguments as they are.
+using JinjaOperation = JinjaValue(JinjaRun& run, const JinjaCall& call);
+
+enum JinjaUse { kFilter = 1, kTest = 2, kStringMethod = 4, kDictMethod = 8, kGlobal = 16 };
 struct JinjaBuiltin {
-  absl::string_view name, parameters;
-  // `x`: the value before | or the dot. `call` has a value for each parameter: an undefined one if it was not given.
-  JinjaValue (*function)(JinjaRun& run, const JinjaValue& x, const JinjaCall& call);
+  absl::string_view name;
+  int uses;                      // a sum of JinjaUse
+  absl::string_view parameters;  // of Bind
+  JinjaOperation* function;      // the first argument of a filter, test or method is the value before it
 };
-// Return null if there is none.
-const JinjaBuiltin* FindIn(absl::Span<const JinjaBuiltin> table, absl::string_view name);
-const JinjaBuiltin* FindFilter(absl::string_view name);
-const JinjaBuiltin* FindTest(absl::string_view name);
-// Returns the argument of parameter `i`.
-inline const JinjaValue& At(const JinjaCall& call, size_t i) { return call.arguments[i]; }
-JinjaValue CallBuiltin(JinjaRun& run, const JinjaBuiltin& builtin, const JinjaValue& x, const JinjaCall& call);
+// Returns null if there is none.
+const JinjaBuiltin* FindBuiltin(JinjaUse use, absl::string_view name);
+JinjaValue CallBuiltin(JinjaRun& run, const JinjaBuiltin& builtin, JinjaCall call);
+// Gives each of the names in `parameters` an argument: those of `call`, in order, then the named ones. An argument that
+// was not given is_missing(), which is an error unless its parameter ends with "?". "*" leaves the call as it is.
+void Bind(JinjaRun& run, absl::string_view function, absl::string_view parameters, JinjaCall* call);
 
-// Returns the function `name` that every template has, or an undefined value.
-JinjaValue GlobalFunction(const std::string& name);
-// Returns x.name: a method, or an element of a dict, or an attribute of a namespace. Undefined if there is none.
-JinjaValue Attribute(JinjaRun& run, const JinjaValue& x, const std::string& name);
-// Returns x[key].
-JinjaValue Item(JinjaRun& run, const JinjaValue& x, const JinjaValue& key);
+// A binary operator. Higher levels bind more tightly. "or", "and" and "not" have levels of their own.
+struct JinjaOperator {
+  absl::string_view symbol;
+  int level;
+  JinjaOperation* compute;  // null if it is not supported
+};
+inline constexpr int kOrLevel = 1, kNotLevel = 3, kCompareLevel = 4, kMaxLevel = 7;
+// Returns null if `symbol` is no operator of `level`.
+const JinjaOperator* FindOperator(int level, absl::string_view symbol);
+
+// Operations on the arguments a, b, c, ... of a call.
+JinjaOperation JinjaNegate;     // -a
+JinjaOperation JinjaNot;        // not a
+JinjaOperation JinjaMakeList;   // [a, b, c]
+JinjaOperation JinjaMakeTuple;  // (a, b, c)
+JinjaOperation JinjaMakeDict;   // {a: b, c: d}
+JinjaOperation JinjaAttribute;  // a.b: a method, an element or an attribute
+JinjaOperation JinjaItem;       // a[b], undefined if there is none
+JinjaOperation JinjaSlice;      // a[b:c:d], where none stands for no limit
+JinjaOperation JinjaCallValue;  // a(b, c)
 // Returns the elements of `x`, as a for loop sees them: the keys of a dict and the characters of a string.
 JinjaList Elements(JinjaRun& run, const JinjaValue& x);
-// Computes a `op` b: one of + - * / %, or _ for //.
-JinjaValue JinjaCompute(JinjaRun& run, char op, const JinjaValue& a, const JinjaValue& b);
-// Returns a `op` b: one of == != < <= > >=, "in" and "not in".
-bool JinjaCompare(JinjaRun& run, const std::string& op, const JinjaValue& a, const JinjaValue& b);
-// Returns x[a:b:c], where a limit that is not written is none.
-JinjaValue JinjaSlice(JinjaRun& run, const JinjaValue& x, const JinjaValue (&limits)[3]);
-// Returns whether `x` in `container`.
-bool Contains(JinjaRun& run, const JinjaValue& container, const JinjaValue& x);
+// Returns the texts of `items` with `separator` between them.
+JinjaValue Join(JinjaRun& run, const JinjaList& items, absl::string_view separator);
+// Returns x, or `otherwise` if x is missing; fails if x is no whole number.
+int64_t WholeNumber(JinjaRun& run, const JinjaValue& x, int64_t otherwise);
 
 }  // namespace weft
 

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/status.h"
 #include "weft/text/templates/jinja_expression.h"
-#include "weft/text/templates/jinja_lexer.h"
 
 namespace weft {
 namespace {
@@ -18,125 +19,97 @@ using Value = JinjaValue;
 using Run = JinjaRun;
 using View = absl::string_view;
 using Expression = JinjaExpression;
-
-enum class Flow : uint8_t { kNext, kBreak, kContinue };
-using Statement = std::function<Flow(Run&)>;
+using Statement = std::function<void(Run&)>;
 using Block = std::vector<Statement>;
 
-Flow Execute(const Block& block, Run& run) {
+void Execute(const Block& block, Run& run) {
   for (const Statement& statement : block) {
-    const Flow flow = run.ok() ? statement(run) : Flow::kBreak;
-    if (flow != Flow::kNext) return flow;
+    if (run.ok() && run.flow == Run::kNext) statement(run);
   }
-  return Flow::kNext;
 }
 
 // Executes `block` in a scope of its own below `parent`, which `prepare` fills.
-template <class Prepare>
-Flow ExecuteInside(const Block& block, JinjaScope* parent, Run& run, Prepare prepare) {
+void ExecuteInside(
+    const Block& block, JinjaScope* parent, Run& run, absl::FunctionRef<void()> prepare = [] {}) {
   JinjaScope* const outer = run.scope;
   run.Enter(parent);
-  prepare(run.scope->variables);
-  const Flow flow = Execute(block, run);
+  prepare();
+  Execute(block, run);
   run.Leave(outer);
-  return flow;
 }
 
 // Returns what `block` writes.
-std::string Capture(
-    const Block& block, JinjaScope* parent, Run& run,
-    const std::function<void(absl::flat_hash_map<std::string, Value>&)>& prepare = [](auto&) {}) {
+Value Capture(
+    const Block& block, JinjaScope* parent, Run& run, absl::FunctionRef<void()> prepare = [] {}) {
   std::string outer = std::exchange(run.out, "");
   ExecuteInside(block, parent, run, prepare);
-  return std::exchange(run.out, std::move(outer));
+  return Value::String(std::exchange(run.out, std::move(outer)));
 }
 
-// What is assigned to: names, or an attribute of a namespace.
+// What is assigned to: a name, several names, or an attribute of a namespace.
 struct Target {
   std::vector<std::string> names;
-  bool tuple = false;
   std::string attribute;
 
-  void Assign(const Value& value, absl::flat_hash_map<std::string, Value>* variables, Run& run) const {
+  void Assign(const Value& value, Run& run) const {
     if (!attribute.empty()) {
       const Value space = run.Lookup(names[0]);
-      if (!space.is(Value::kNamespace)) {
-        run.Fail("can't assign to '", names[0], ".", attribute, "', which is no attribute of a namespace");
-        return;
-      }
-      JinjaDict& items = *space.attributes();
-      const Value key = Value::String(attribute);
-      const auto old = absl::c_find_if(items, [&](const auto& item) { return item.first == key; });
-      (old == items.end() ? items.emplace_back(key, Value()) : *old).second = value;
-    } else if (!tuple) {
-      (*variables)[names[0]] = value;
+      if (space.is(Value::kNamespace)) return Set(space.attributes(), Value::String(attribute), value);
+      run.Fail("can't assign to '", names[0], ".", attribute, "', which is no attribute of a namespace");
+    } else if (names.size() == 1) {
+      run.scope->variables[names[0]] = value;
     } else {
       const JinjaList items = Elements(run, value);
       if (items.size() != names.size()) run.Fail("got ", items.size(), " values, wanted ", names.size());
-      for (size_t i = 0; run.ok() && i < names.size(); ++i) (*variables)[names[i]] = items[i];
+      for (size_t i = 0; run.ok() && i < names.size(); ++i) run.scope->variables[names[i]] = items[i];
     }
   }
 };
 
 struct Macro {
-  std::string name;
+  std::string name, names;                                     // its own, and those of its parameters for Bind
   std::vector<std::pair<std::string, Expression>> parameters;  // with their defaults, which may be null
   Block body;
 
   // Returns the macro as a value, which sees the variables of `defined`.
   static Value In(JinjaScope* defined, const std::shared_ptr<const Macro>& macro) {
     defined->kept = true;
-    return Value::Function(
-        [macro, defined](Run& run, const JinjaCall& call) { return macro->Call(run, defined, call); });
+    return Value::Function([=](Run& run, JinjaCall call) { return macro->Call(run, defined, std::move(call)); });
   }
 
-  Value Call(Run& run, JinjaScope* defined, const JinjaCall& call) const {
-    if (call.arguments.size() > parameters.size()) {
-      return run.Fail("the macro ", name, " has ", parameters.size(), " parameters, but got ", call.arguments.size());
-    }
-    for (const auto& [given, value] : call.named) {
-      if (absl::c_none_of(parameters, [&given = given](const auto& each) { return each.first == given; })) {
-        return run.Fail("the macro ", name, " has no parameter '", given, "'");
-      }
-    }
-    const Value caller = std::exchange(run.caller, Value::Undefined("caller"));
-    return Value::String(Capture(body, defined, run, [&](auto& variables) {
-      if (!caller.is(Value::kUndefined)) variables["caller"] = caller;
+  Value Call(Run& run, JinjaScope* defined, JinjaCall call) const {
+    const size_t given = call.arguments.size();  // the last parameter is `caller`, which has no place in the call
+    if (given >= parameters.size()) return run.Fail("the macro ", name, " has fewer than ", given, " parameters");
+    Bind(run, name, names, &call);
+    if (!run.ok()) return {};
+    return Capture(body, defined, run, [&] {
       for (size_t i = 0; i < parameters.size(); ++i) {
         const auto& [parameter, otherwise] = parameters[i];
-        Value value = i < call.arguments.size() ? call.arguments[i] : Value::Undefined(parameter);
-        const auto named =
-            absl::c_find_if(call.named, [&parameter = parameter](const auto& each) { return each.first == parameter; });
-        if (named != call.named.end()) {
-          value = named->second;
-        } else if (i >= call.arguments.size() && otherwise != nullptr) {
-          value = otherwise(run);
-        }
-        variables[parameter] = std::move(value);
+        Value& value = call.arguments[i];
+        if (value.is_missing()) value = otherwise != nullptr ? otherwise(run) : Value::Undefined(parameter);
+        run.scope->variables[parameter] = value;
       }
-    }));
+    });
   }
 };
 
 // Returns the variable `loop` at element `i` of `items`. `depth` counts recursive loops, which are not supported.
 Value LoopAt(const JinjaList& items, size_t i) {
   const auto size = static_cast<int64_t>(items.size()), at = static_cast<int64_t>(i);
-  const auto cycle = [at](Run& run, const JinjaCall& call) {
-    if (call.arguments.empty()) return run.Fail("loop.cycle: wanted values");
-    return call.arguments[static_cast<size_t>(at) % call.arguments.size()];
+  const auto number = [](int64_t n) { return Value::Integer(n); };
+  const auto item = [&](int64_t n) {
+    return n >= 0 && n < size ? items[n] : Value::Undefined("an item outside of the loop");
   };
-  return Value::Dict({{Value::String("index"), Value::Integer(at + 1)},
-                      {Value::String("index0"), Value::Integer(at)},
-                      {Value::String("revindex"), Value::Integer(size - at)},
-                      {Value::String("revindex0"), Value::Integer(size - at - 1)},
-                      {Value::String("first"), Value::Bool(i == 0)},
-                      {Value::String("last"), Value::Bool(at + 1 == size)},
-                      {Value::String("length"), Value::Integer(size)},
-                      {Value::String("depth"), Value::Integer(1)},
-                      {Value::String("depth0"), Value::Integer(0)},
-                      {Value::String("previtem"), i > 0 ? items[i - 1] : Value::Undefined("loop.previtem")},
-                      {Value::String("nextitem"), at + 1 < size ? items[i + 1] : Value::Undefined("loop.nextitem")},
-                      {Value::String("cycle"), Value::Function(cycle)}});
+  const std::pair<const char*, Value> variables[] = {
+      {"index", number(at + 1)},       {"index0", number(at)},
+      {"revindex", number(size - at)}, {"revindex0", number(size - at - 1)},
+      {"first", Value::Bool(at == 0)}, {"last", Value::Bool(at + 1 == size)},
+      {"length", number(size)},        {"depth", number(1)},
+      {"depth0", number(0)},           {"previtem", item(at - 1)},
+      {"nextitem", item(at + 1)}};
+  JinjaList loop;
+  for (const auto& [name, value] : variables) loop.insert(loop.end(), {Value::String(name), value});
+  return Value::List(std::move(loop), Value::kDict);
 }
 
 class Parser {
@@ -145,24 +118,20 @@ class Parser {
 
   // Parses up to a tag of `ends`, whose name is then the current token, or up to the end.
   Block ParseBlock(std::initializer_list<View> ends) {
-    const JinjaExpressions::Nested nested(&in_);
+    const auto nested = in_.Nest();
     Block block;
     while (in_.now().kind != JinjaToken::kEnd) {
       const JinjaToken token = in_.now();
       in_.BeginTag();
       in_.Skip();
-      if (token.kind == JinjaToken::kText) {
-        block.push_back([text = token.text](Run& run) {
-          if (run.Charge(text.size())) run.out += text;
-          return Flow::kNext;
-        });
-      } else if (token.kind == JinjaToken::kOutput) {
-        block.push_back(ParseOutput(token.line));
-      } else if (absl::c_linear_search(ends, in_.now().text)) {
-        return block;
-      } else {
-        block.push_back(ParseTag());
-      }
+      if (token.kind == JinjaToken::kTag && absl::c_linear_search(ends, in_.now().text)) return block;
+      Statement statement = token.kind == JinjaToken::kText     ? Print(JinjaConstant(Value::String(token.text)))
+                            : token.kind == JinjaToken::kOutput ? ParseOutput()
+                                                                : ParseTag();
+      block.push_back([statement = std::move(statement), line = token.line](Run& run) {
+        run.line = line;
+        statement(run);
+      });
     }
     if (ends.size() > 0) in_.Fail("the template ends, wanted ", absl::StrJoin(ends, " or "));
     return block;
@@ -170,29 +139,30 @@ class Parser {
   const absl::Status& status() const { return in_.status(); }
 
  private:
-  void Close() { in_.Expect(JinjaToken::kClose, ""); }
-
-  // Parses the rest of a tag, and a block that ends with the tag `end`.
-  Block ParseBody(View end) {
-    Close();
+  // Parses the rest of a tag, and a block that ends with the tag `end`. `loops`: of how many loops the block can leave.
+  Block ParseBody(View end, int loops = 0) {
+    in_.Expect("%}");
+    std::swap(loops_, loops);
     Block body = ParseBlock({end});
+    std::swap(loops_, loops);
     in_.Skip();
-    Close();
+    in_.Expect("%}");
     return body;
   }
 
-  Statement ParseOutput(int line) {
-    Expression value = in_.ParseTuple();
-    Close();
-    return [value = std::move(value), line](Run& run) {
-      run.line = line;
+  // Returns the statement that writes `value`.
+  static Statement Print(Expression value) {
+    return [value = std::move(value)](Run& run) {
       const Value result = value(run);
-      if (result.is(Value::kNamespace) || result.is(Value::kFunction)) {
-        run.Fail("a ", result.KindName(), " can't be printed");
-      }
+      const bool has_text = !result.is(Value::kNamespace) && !result.is(Value::kFunction);
+      if (!has_text) run.Fail(result.KindName(), " can't be printed");
       if (run.ok()) run.out += run.Text(result);
-      return Flow::kNext;
     };
+  }
+  Statement ParseOutput() {
+    Expression value = in_.ParseTuple();
+    in_.Expect("}}");
+    return Print(std::move(value));
   }
 
   Statement ParseTag() {
@@ -201,189 +171,146 @@ class Parser {
         {"for", &Parser::ParseFor},
         {"set", &Parser::ParseSet},
         {"macro", &Parser::ParseMacro},
-        {"break", &Parser::ParseBreak},
-        {"continue", &Parser::ParseContinue},
-        {"generation", &Parser::ParseGeneration},
+        {"break", &Parser::ParseLeave<Run::kBreak>},
+        {"continue", &Parser::ParseLeave<Run::kContinue>},
         {"call", &Parser::ParseCall},
+        {"generation", &Parser::ParseGeneration},
     };
-    const int line = in_.now().line;
-    const std::string name = in_.now().text;
-    const auto found = kTags->find(name);
-    if (found == kTags->end()) {
-      in_.Fail("the tag '", name, "' is not supported here");
-      return nullptr;
-    }
+    const auto found = kTags->find(in_.now().text);
+    if (found == kTags->end()) in_.Fail("the tag '", in_.now().text, "' is not supported here");
     in_.Skip();
-    return [statement = (this->*found->second)(), line](Run& run) {
-      run.line = line;
-      return statement(run);
-    };
+    return found == kTags->end() ? nullptr : (this->*found->second)();
   }
 
   Statement ParseIf() {
     std::vector<std::pair<Expression, Block>> branches;
     const auto parse = [&](Expression condition) {
-      Close();
+      in_.Expect("%}");
       branches.emplace_back(std::move(condition), ParseBlock({"elif", "else", "endif"}));
     };
-    parse(in_.ParseTuple(/*conditional=*/false));
-    while (in_.TakeName("elif")) parse(in_.ParseTuple(/*conditional=*/false));
-    if (in_.TakeName("else")) parse([](Run&) { return Value::Bool(true); });
-    in_.Expect(JinjaToken::kName, "endif");
-    Close();
+    do parse(in_.ParseTuple(/*conditional=*/false));
+    while (in_.Take("elif"));
+    if (in_.Take("else")) parse([](Run&) { return Value::Bool(true); });
+    in_.Expect("endif");
+    in_.Expect("%}");
     return [branches = std::move(branches)](Run& run) {
-      for (const auto& [condition, block] : branches) {
-        const bool holds = condition(run).Truthy();
-        if (!run.ok()) break;
-        if (holds) return Execute(block, run);
-      }
-      return Flow::kNext;
+      const auto holds = [&](const auto& branch) { return branch.first(run).Truthy(); };
+      const auto found = absl::c_find_if(branches, holds);
+      if (found != branches.end()) Execute(found->second, run);
     };
   }
 
   Target ParseTarget() {
     Target target = {.names = {in_.ExpectName()}};
-    if (in_.TakeOperator(".")) target.attribute = in_.ExpectName();
-    while (in_.TakeOperator(",")) {
-      target.tuple = true;
-      target.names.push_back(in_.ExpectName());
-    }
-    if (target.tuple && !target.attribute.empty()) in_.Fail("a list of names with a dot is not supported");
+    while (in_.Take(",")) target.names.push_back(in_.ExpectName());
+    if (target.names.size() == 1 && in_.Take(".")) target.attribute = in_.ExpectName();
     return target;
   }
 
   Statement ParseFor() {
-    const bool brackets = in_.TakeOperator("(");
+    const bool brackets = in_.Take("(");
     Target target = ParseTarget();
-    if (brackets) in_.Expect(JinjaToken::kOperator, ")");
-    in_.Expect(JinjaToken::kName, "in");
+    if (brackets) in_.Expect(")");
+    in_.Expect("in");
     Expression items = in_.ParseTuple(/*conditional=*/false);
-    Expression filter = in_.TakeName("if") ? in_.Parse() : nullptr;
-    if (in_.TakeName("recursive")) in_.Fail("recursive loops are not supported");
-    Close();
-    ++loops_;
-    Block body = ParseBlock({"else", "endfor"}), otherwise;
-    --loops_;
-    const bool has_else = in_.TakeName("else");
-    if (has_else) otherwise = ParseBody("endfor");
-    if (!has_else) in_.Skip(), Close();
-    return [=, body = std::move(body), otherwise = std::move(otherwise), target = std::move(target)](Run& run) {
-      JinjaList all = Elements(run, items(run)), kept;
-      JinjaScope* const outer = run.scope;
-      for (Value& item : all) {
-        bool keeps = filter == nullptr;
-        if (!keeps) {
-          ExecuteInside({}, outer, run, [&](auto& variables) {
-            target.Assign(item, &variables, run);
+    Expression filter = in_.Take("if") ? in_.Parse() : nullptr;
+    Block body = ParseBody("endfor", loops_ + 1);
+    return [=, body = std::move(body), target = std::move(target)](Run& run) {
+      JinjaList kept;
+      for (Value& item : Elements(run, items(run))) {
+        bool keeps = true;
+        if (filter != nullptr) {
+          ExecuteInside({}, run.scope, run, [&] {
+            target.Assign(item, run);
             keeps = filter(run).Truthy();
           });
         }
         if (keeps) kept.push_back(std::move(item));
       }
       for (size_t i = 0; i < kept.size() && run.Charge(100); ++i) {
-        const Flow flow = ExecuteInside(body, outer, run, [&](auto& variables) {
-          target.Assign(kept[i], &variables, run);
-          variables["loop"] = LoopAt(kept, i);
+        ExecuteInside(body, run.scope, run, [&] {
+          target.Assign(kept[i], run);
+          run.scope->variables["loop"] = LoopAt(kept, i);
         });
-        if (flow == Flow::kBreak) break;
+        if (std::exchange(run.flow, Run::kNext) == Run::kBreak) break;
       }
-      return kept.empty() ? Execute(otherwise, run) : Flow::kNext;
     };
   }
 
+  // Parses {% set a = b %} and {% set a %}text{% endset %}.
   Statement ParseSet() {
     Target target = ParseTarget();
-    if (in_.TakeOperator("=")) {
-      Expression value = in_.ParseTuple();
-      Close();
-      return [target = std::move(target), value = std::move(value)](Run& run) {
-        const Value result = value(run);
-        if (run.ok()) target.Assign(result, &run.scope->variables, run);
-        return Flow::kNext;
-      };
+    Expression value;
+    if (in_.Take("=")) {
+      value = in_.ParseTuple();
+      in_.Expect("%}");
+    } else {
+      value = [body = ParseBody("endset")](Run& run) { return Capture(body, run.scope, run); };
     }
-    Expression value = in_.ParseFilters([](Run& run) { return run.captured; });  // {% set x | trim %}
-    Block body = ParseBody("endset");
-    return [target = std::move(target), value = std::move(value), body = std::move(body)](Run& run) {
-      run.captured = Value::String(Capture(body, run.scope, run));
+    return [target = std::move(target), value = std::move(value)](Run& run) {
       const Value result = value(run);
-      if (run.ok()) target.Assign(result, &run.scope->variables, run);
-      return Flow::kNext;
+      if (run.ok()) target.Assign(result, run);
     };
   }
 
-  // Parses (a, b=1) and the body of a macro, which ends with the tag `end`.
-  void ParseParameters(Macro* macro) {
-    in_.Expect(JinjaToken::kOperator, "(");
-    while (in_.status().ok() && !in_.TakeOperator(")")) {
-      std::string parameter = in_.ExpectName();
-      Expression otherwise = in_.TakeOperator("=") ? in_.Parse() : nullptr;
-      macro->parameters.emplace_back(std::move(parameter), std::move(otherwise));
-      if (!in_.Is(JinjaToken::kOperator, ")")) in_.Expect(JinjaToken::kOperator, ",");
-    }
-  }
-  // Parses a body from which break and continue don't leave the loops around it.
-  Block ParseClosedBody(View end) {
-    const int loops = std::exchange(loops_, 0);
-    Block body = ParseBody(end);
-    loops_ = loops;
-    return body;
+  // Parses the body of `macro`, which ends with the tag `end`.
+  std::shared_ptr<const Macro> ParseMacroBody(Macro macro, View end) {
+    macro.parameters.emplace_back("caller", nullptr);
+    for (const auto& [parameter, otherwise] : macro.parameters) absl::StrAppend(&macro.names, parameter, "? ");
+    macro.body = ParseBody(end);
+    return std::make_shared<const Macro>(std::move(macro));
   }
 
   Statement ParseMacro() {
-    auto macro = std::make_shared<Macro>();
-    macro->name = in_.ExpectName();
-    ParseParameters(macro.get());
-    macro->body = ParseClosedBody("endmacro");
-    return [macro](Run& run) {
+    Macro macro = {.name = in_.ExpectName()};
+    in_.Expect("(");
+    in_.ParseList(")", [&] {
+      std::string parameter = in_.ExpectName();
+      macro.parameters.emplace_back(std::move(parameter), in_.Take("=") ? in_.Parse() : nullptr);
+    });
+    return [macro = ParseMacroBody(std::move(macro), "endmacro")](Run& run) {
       run.scope->variables[macro->name] = Macro::In(run.scope, macro);
-      return Flow::kNext;
     };
   }
 
-  // Parses {% call(a) macro(b) %}, whose body the macro calls as caller(a).
+  // Parses {% call macro(a) %}, whose body the macro calls as caller().
   Statement ParseCall() {
-    auto caller = std::make_shared<Macro>(Macro{.name = "caller"});
-    if (in_.Is(JinjaToken::kOperator, "(")) ParseParameters(caller.get());
-    Expression macro = in_.ParsePostfixed();
-    caller->body = ParseClosedBody("endcall");
-    return [caller, macro = std::move(macro)](Run& run) {
-      run.caller = Macro::In(run.scope, caller);
-      run.out += run.Text(macro(run));
-      return Flow::kNext;
-    };
+    JinjaArguments arguments = {{"", [name = in_.ExpectName()](Run& run) { return run.Lookup(name); }}};
+    absl::c_move(in_.ParseArguments(), std::back_inserter(arguments));
+    arguments.emplace_back("caller", [body = ParseMacroBody({.name = "caller"}, "endcall")](Run& run) {
+      return Macro::In(run.scope, body);
+    });
+    return Print(in_.Apply(JinjaCallValue, std::move(arguments)));
   }
 
-  Statement ParseLeave(const char* name, Flow flow) {
-    if (loops_ == 0) in_.Fail("'", name, "' is outside of a loop");
-    Close();
-    return [flow](Run&) { return flow; };
+  template <Run::Flow flow>
+  Statement ParseLeave() {
+    if (loops_ == 0) in_.Fail("break and continue are not supported outside of loops");
+    in_.Expect("%}");
+    return [](Run& run) { run.flow = flow; };
   }
-  Statement ParseBreak() { return ParseLeave("break", Flow::kBreak); }
-  Statement ParseContinue() { return ParseLeave("continue", Flow::kContinue); }
 
-  // Marks the text of the model, for training; it is rendered as any other.
+  // Parses a block that marks the text of the model, for training. It is rendered as any other.
   Statement ParseGeneration() {
-    Block body = ParseClosedBody("endgeneration");
-    return [body = std::move(body)](Run& run) { return ExecuteInside(body, run.scope, run, [](auto&) {}); };
+    return [body = ParseBody("endgeneration")](Run& run) { ExecuteInside(body, run.scope, run); };
   }
 
   JinjaExpressions in_;
-  int loops_ = 0;  // the number of loops around the current tag
+  int loops_ = 0;  // around the current tag, which break and continue can leave
 };
 
 }  // namespace
 
-absl::StatusOr<JinjaTemplate> JinjaTemplate::Parse(absl::string_view source) {
+absl::StatusOr<JinjaTemplate> JinjaTemplate::Parse(View source) {
   if (source.size() > kMaxBytes) {
     return InvalidArgument("the template has ", source.size(), " bytes, but at most ", kMaxBytes, " are supported");
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<JinjaToken> tokens, JinjaTokens(source));
   Parser parser(tokens);
-  auto block = std::make_shared<const Block>(parser.ParseBlock({}));
+  Block block = parser.ParseBlock({});
   WEFT_RETURN_IF_ERROR(parser.status());
   JinjaTemplate parsed;
-  parsed.run_ = std::make_shared<const std::function<void(Run&)>>([block](Run& run) { Execute(*block, run); });
+  parsed.run_ = [block = std::move(block)](Run& run) { Execute(block, run); };
   return parsed;
 }
 
@@ -392,7 +319,7 @@ absl::StatusOr<std::string> JinjaTemplate::Render(const nlohmann::ordered_json& 
   run.Enter(nullptr);
   for (const auto& [name, value] : variables.items()) run.scope->variables[name] = Value::FromJson(value);
   run.Enter(run.scope);  // the template's own variables
-  (*run_)(run);
+  run_(run);
   WEFT_RETURN_IF_ERROR(run.status());
   return std::move(run.out);
 }

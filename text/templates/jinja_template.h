@@ -5,23 +5,22 @@
 //   WEFT_ASSIGN_OR_RETURN(const JinjaTemplate hello, JinjaTemplate::Parse("Hello {{ name | upper }}!"));
 //   hello.Render({{"name", "you"}})                // "Hello YOU!"
 //
-// Tags, filters, tests and methods that are not supported are errors with their name and line: include, import,
-// extends, block, filter, with, raw, and formats with %. Rendering is bounded in time and memory (JinjaRun), so
-// templates of strangers are safe.
+// It has what published templates of models use. Other tags, filters, tests and methods are errors with their name and
+// line; docs/formats.md lists what is supported. Rendering is bounded in time and memory (JinjaRun), so templates of
+// strangers are safe.
 #ifndef WEFT_TEXT_TEMPLATES_JINJA_TEMPLATE_H_
 #define WEFT_TEXT_TEMPLATES_JINJA_TEMPLATE_H_
 
 #include <functional>
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/text/templates/jinja_run.h"
 
 namespace weft {
+
+class JinjaRun;
 
 class JinjaTemplate {
  public:
@@ -35,7 +34,7 @@ class JinjaTemplate {
   absl::StatusOr<std::string> Render(const nlohmann::ordered_json& variables) const;
 
  private:
-  std::shared_ptr<const std::function<void(JinjaRun&)>> run_;
+  std::function<void(JinjaRun&)> run_;
 };
 
 }  // namespace weft

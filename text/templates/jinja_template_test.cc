@@ -29,14 +29,14 @@ TEST(JinjaTemplate, ErrorsNameTheLineAndWhatIsNotSupported) {
   EXPECT_EQ(Result("a\n{% include 'x' %}"), "line 2: the tag 'include' is not supported here");
   EXPECT_EQ(Result("\n\n{{ x | batch(2) }}"), "line 3: the filter 'batch' is not supported");
   EXPECT_EQ(Result("{{ x is escaped }}"), "line 1: the test 'escaped' is not supported");
-  EXPECT_EQ(Result("{{ 'a'.zfill(3) }}"), "line 1: 'str.zfill' is undefined, and can't be called");
-  EXPECT_EQ(Result("{{ [1].append(2) }}"), "line 1: 'list.append' is undefined, and can't be called");
+  EXPECT_EQ(Result("{{ 'a'.zfill(3) }}"), "line 1: the function or method '.zfill' is not supported");
+  EXPECT_EQ(Result("{{ [1].append(2) }}"), "line 1: the function or method '.append' is not supported");
   EXPECT_EQ(Result("{{ 'a' | tojson(z=1) }}"), "line 1: tojson: the argument 'z' is not supported");
   EXPECT_EQ(Result("{{ 2 ** 3 }}"), "line 1: the operator ** is not supported");
   EXPECT_EQ(Result("a\n{% if x %}"), "line 2: the template ends, wanted elif or else or endif");
   EXPECT_EQ(Result("{{ raise_exception('roles must alternate') }}"), "line 1: the template says: roles must alternate");
   EXPECT_EQ(Result("{{ \xff }}"), "not UTF-8 at byte 3 (0xFF)");
-  EXPECT_EQ(Result("{{ 9223372036854775807 + x }}"), "line 1: a whole number of more than 64 bits is not supported");
+  EXPECT_EQ(Result("{{ 9223372036854775807 + x }}"), "line 1: an int of more than 64 bits is not supported");
   EXPECT_EQ(Result("{{ namespace(a=1) }}"), "line 1: a namespace can't be printed");
 }
 
@@ -44,11 +44,11 @@ TEST(JinjaTemplate, TimeMemoryAndRecursionAreBounded) {
   const std::string work = "the template does too much work, or writes too much text";
   const std::string loops = Repeat("{% for i in range(99999) %}", 3) + Repeat("{% endfor %}", 3);
   for (const std::string& source :
-       {loops, std::string("{{ 'abc' * 99999999999 }}"), std::string("{{ [0] * 99999999 }}"),
+       {loops, std::string("{{ 'abc' * 99999999999 }}"), std::string("{{ ('a' * 99999).replace('a', 'b' * 9999) }}"),
         std::string("{% set n = namespace(t='abc') %}{% for i in range(99) %}{% set n.t = n.t ~ n.t %}{% endfor %}"),
         std::string("{% set n = namespace(t=[1]) %}{% for i in range(99) %}{% set n.t = n.t + n.t %}{% endfor %}"),
         std::string("{% for i in range(99999) %}{{ 'abc' * 9999 }}{% endfor %}"),
-        std::string("{{ 'a' | indent(99999999) }}"), std::string("{{ ('a' * 99999).replace('', 'b' * 9999) }}"),
+        std::string("{{ 'a' | indent(99999999) }}"),
         std::string("{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(40) }}")}) {
     EXPECT_TRUE(absl::StrContains(Result(source), work)) << source.substr(0, 80) << "\n"
                                                          << Result(source).substr(0, 80);

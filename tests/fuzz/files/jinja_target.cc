@@ -14,16 +14,18 @@ std::vector<std::string> Seeds() {
       "{{ bos_token }}{% for m in messages %}{{ '<|' + m['role'] + '|>\n' + m.content | trim }}{% endfor %}",
       "{%- set ns = namespace(a=1, b='x') -%}\n{% for m in messages[::-1] if m.role != 'y' %}\n  {%- set ns.a = ns.a + "
       "1 %}"
-      "{{ loop.index0 ~ loop.last }}{% else %}none{% endfor %}{{ ns.a }}",
-      "{% macro f(a, b=[1, 2.5]) %}{{ a | tojson(indent=2) }}{{ b | join(', ') }}{% endmacro %}{{ f({'k': (1, none)}) "
+      "{{ loop.index0 ~ loop.last }}{% endfor %}{{ ns.a }}",
+      "{% macro f(a, b=[1, 2]) %}{{ a | tojson(indent=2) }}{{ b | join(', ') }}{% endmacro %}{{ f({'k': (1, none)}) "
       "}}"
       "{% call f(1) %}x{% endcall %}",
       "{% set x %}a{# c #}b{% endset %}{{ x.split('a', 1)[-1].replace('b', 'cc') | upper if x is string else x[1:-1] "
       "}}",
-      "{% for k, v in {'a': 1, 'b': -2 // 3}.items() %}{% if v is even and k in 'ab' %}{% break %}{% endif %}{% endfor "
+      "{% for k, v in {'a': 1, 'b': -2 % 3}.items() %}{% if v is number and k in 'ab' %}{% break %}{% endif %}{% "
+      "endfor "
       "%}",
       "{{ messages | selectattr('role', 'equalto', 'user') | map(attribute='content') | list | sort | unique | list }}"
-      "{{ 'a{}'.format(1) * 3 }}{{ '%s' | indent(2) | title }}{{ \"\\u00e9\\n\" ~ 1.5e3 }}",
+      "{{ 'a{}'.format(1) * 3 }}{{ '%s' | indent(2) | title }}{{ \"x\\n\" ~ 15 }}{{ [2, 1] | min ~ {'b': 1} | dictsort "
+      "}}",
   };
 }
 
