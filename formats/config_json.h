@@ -137,6 +137,7 @@ Config Plain(Config config) {
     config.embedding_scale = config.residual_scale = config.logits_scale = 1;
     config.logits_cap = usual.logits_cap;
   }
+  if constexpr (std::is_same_v<Config, TransformerConfig>) config.embedding_norm = usual.embedding_norm;
   if constexpr (std::is_same_v<Config, VitConfig>) config.attention_dropout = usual.attention_dropout;
   return config;
 }

@@ -119,6 +119,11 @@ absl::Status AddVocabulary(const std::string& folder, const PublishedTransformer
     WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
     const SpecialTokens& special = tokenizer->special_tokens();
     WEFT_ASSIGN_OR_RETURN(const TranslationTokens tokens, ReadTranslationTokens(folder, model.tokens));
+    std::vector<int32_t> format = tokenizer->Wrap({tokens.end}).ids;
+    if (tokens.source_begin && format.front() == special.begin) format.erase(format.begin());
+    const bool usual = !tokens.published || static_cast<size_t>(absl::c_count(format, tokens.end)) == format.size();
+    WEFT_RETURN_IF_ERROR(
+        CheckExpressible("CTranslate2's Transformer", {{!usual, "sources have other special tokens"}}));
     const auto text = [&](const std::optional<int32_t>& id, const std::string& otherwise) {
       return id.has_value() && static_cast<size_t>(*id) < texts.size() ? texts[static_cast<size_t>(*id)] : otherwise;
     };

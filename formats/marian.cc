@@ -1,6 +1,19 @@
-// Each class is a row of Layouts: its model_type, the options that it fixes, and what its missing keys mean.
-#include "weft/formats/marian.h"
-
+// Classes of Hugging Face's transformers that are built like Marian. Each is a row of Layouts: its model_type, the
+// options that it fixes, and what its missing keys mean.
+//
+//   marian      norms come after each layer, positions are sinusoids, the two sides may have token tables of their own
+//   pegasus     norms come first, positions are sinusoids, both sides and the output layer share one token table
+//   m2m_100     as pegasus, but positions are Tensor2Tensor's sinusoids from pad_token_id + 1 on, and the output layer
+//               has no bias; NLLB, too
+//   blenderbot  as pegasus, but positions are a table of weights, which can hold any embeddings of positions
+//   bart        as marian with one token table, but positions are a table whose first two rows are not used, and a norm
+//               follows the embeddings
+//   mbart       as bart, but norms come first
+//
+// The sinusoids of Marian and Pegasus have the frequencies of PositionKind::kSinusoidal: features i and C/2 + i are
+// sine and cosine of one frequency, where this project has features 2i and 2i + 1. A permutation of the model's
+// features in all weights makes both the same function. A table of positions that is not the class's sinusoids is read
+// as PositionKind::kLearned.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -15,9 +28,8 @@
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/generation.h"
 #include "weft/formats/published.h"
-#include "weft/formats/token_texts.h"
+#include "weft/formats/translators.h"
 #include "weft/models/layers.h"
 
 namespace weft {
@@ -27,58 +39,96 @@ using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 
 struct Layout {
-  const char *model_type, *architecture;
-  bool pre_norm;
-  bool separate_tables;     // whether the two sides may have token tables of their own
-  bool stores_positions;    // whether position embeddings are weights
-  TransformerConfig usual;  // what the class's missing keys mean
+  const char* model_type;
+  std::vector<absl::string_view> classes;  // allowed in the key architectures; the first one is written
+  TransformerConfig usual;                 // what the class fixes, and what its missing keys mean
+  bool separate_tables = false;            // whether the two sides may have token tables of their own
+  bool logits_bias = true;
+
+  bool stores_positions() const { return usual.positions == Positions::kLearned; }
+  bool counts_from_padding() const { return usual.positions == Positions::kSinusoidalHalves; }
 };
 
+TransformerConfig Usual(int64_t vocabulary, int64_t context, int64_t encoder, int64_t decoder, int64_t heads,
+                        int64_t width, bool pre_norm, Positions positions) {
+  return {.source_vocabulary = vocabulary,
+          .context = context,
+          .encoder_layers = encoder,
+          .decoder_layers = decoder,
+          .heads = heads,
+          .width = width,
+          .feed_forward = 4 * width,
+          .activation = Activation::kGelu,
+          .pre_norm = pre_norm,
+          .positions = positions,
+          .scale_embeddings = false,
+          .shared_embeddings = true};
+}
+
 const std::vector<Layout>& Layouts() {
-  const auto usual = [](int64_t vocabulary, int64_t context, int64_t encoder, int64_t decoder, int64_t heads,
-                        int64_t width) -> TransformerConfig {
-    return {.source_vocabulary = vocabulary,
-            .context = context,
-            .encoder_layers = encoder,
-            .decoder_layers = decoder,
-            .heads = heads,
-            .width = width,
-            .feed_forward = 4 * width};
-  };
-  static const auto* const layouts = new std::vector<Layout>{
-      {"marian", "MarianMTModel", /*pre_norm=*/false, /*separate_tables=*/true,
-       /*stores_positions=*/false, usual(58101, 1024, 12, 12, 16, 1024)},
-      {"pegasus", "PegasusForConditionalGeneration", true, false, false, usual(50265, 1024, 12, 12, 16, 1024)},
-      {"blenderbot", "BlenderbotForConditionalGeneration", true, false, true, usual(8008, 128, 2, 24, 32, 2560)}};
+  static const auto* const layouts = [] {
+    TransformerConfig bart = Usual(50265, 1024, 12, 12, 16, 1024, /*pre_norm=*/false, Positions::kLearned);
+    bart.first_position = 2;
+    bart.embedding_norm = true;
+    TransformerConfig mbart = bart;
+    mbart.pre_norm = true;
+    TransformerConfig m2m = Usual(128112, 1024, 12, 12, 16, 1024, true, Positions::kSinusoidalHalves);
+    m2m.activation = Activation::kRelu;
+    m2m.attention_dropout = 0.1;
+    m2m.scale_embeddings = true;
+    return new std::vector<Layout>{
+        {"marian",
+         {"MarianMTModel"},
+         Usual(58101, 1024, 12, 12, 16, 1024, false, Positions::kSinusoidal),
+         /*separate_tables=*/true},
+        {"pegasus",
+         {"PegasusForConditionalGeneration"},
+         Usual(50265, 1024, 12, 12, 16, 1024, true, Positions::kSinusoidal)},
+        {"m2m_100", {"M2M100ForConditionalGeneration", "M2M100Model"}, m2m, false, /*logits_bias=*/false},
+        {"blenderbot",
+         {"BlenderbotForConditionalGeneration"},
+         Usual(8008, 128, 2, 24, 32, 2560, true, Positions::kLearned)},
+        {"bart", {"BartForConditionalGeneration", "BartModel"}, bart},
+        {"mbart", {"MBartForConditionalGeneration", "MBartModel"}, mbart}};
+  }();
   return *layouts;
 }
+
+constexpr absl::string_view kModelTypes[] = {"marian", "pegasus", "m2m_100", "blenderbot", "bart", "mbart"};
 
 const Layout* FindLayout(const Json& model_type) {
   const auto found = absl::c_find_if(Layouts(), [&](const Layout& each) { return model_type == each.model_type; });
   return found != Layouts().end() ? &*found : nullptr;
 }
 
-const Layout* LayoutOf(const Json& config) {
-  const Json* const type = FindModelType(config);
-  return type != nullptr ? FindLayout(*type) : nullptr;
-}
-
 // Returns the first option of `config`, with its value, that the class lacks, or "" if the class has the model.
-std::string Lacking(const Layout& layout, const TransformerConfig& config) {
+std::string Lacking(const Layout& layout, const TransformerConfig& config, int32_t padding) {
   constexpr double kEpsilon = 1e-5;
-  if (std::string unusual = UnusualOption(config); !unusual.empty()) return unusual;
+  const TransformerConfig& usual = layout.usual;
+  const auto says = [](const char* option, bool value) {
+    return absl::StrCat(option, value ? " is true" : " is false");
+  };
+  TransformerConfig plain = config;
+  plain.embedding_norm = false;
+  plain.first_position = 0;
+  if (std::string unusual = UnusualOption(plain); !unusual.empty()) return unusual;
   if (config.norm.kind == NormKind::kRmsNorm) return "norm is rms_norm";
   if (config.norm.kind == NormKind::kBatchNorm) return "norm is batch_norm";
   if (config.norm.epsilon != kEpsilon) return absl::StrCat("the norm's epsilon is ", config.norm.epsilon);
   if (config.dtype != kF32) return "dtype is f64";
-  if (config.pre_norm != layout.pre_norm) return absl::StrCat("pre_norm is ", config.pre_norm ? "true" : "false");
+  if (config.pre_norm != usual.pre_norm) return says("pre_norm", config.pre_norm);
   if (!layout.separate_tables && !config.shared_embeddings) return "shared_embeddings is false";
   if (config.shared_embeddings && !config.tied_head) return "tied_head is false, but shared_embeddings is true";
-  if (layout.stores_positions) return "";
-  if (config.positions == Positions::kLearned) return "positions are learned";
-  if (config.positions == Positions::kSinusoidalHalves) return "positions are sinusoidal_halves";
-  if (config.first_position != 0) return absl::StrCat("first_position is ", config.first_position);
-  return "";
+  if (config.embedding_norm != usual.embedding_norm) return says("embedding_norm", config.embedding_norm);
+  if (config.head_bias && !layout.logits_bias) return "head_bias is true";
+  // A table without unused rows can hold sinusoids from any position.
+  const bool sinusoids = config.positions != Positions::kLearned;
+  if (layout.stores_positions() && usual.first_position == 0 && sinusoids) return "";
+  for (const auto& [name, kind] : kPositionNames) {
+    if (config.positions == kind && kind != usual.positions) return absl::StrCat("positions are ", name);
+  }
+  const int64_t first = layout.counts_from_padding() ? int64_t{padding} + 1 : usual.first_position;
+  return config.first_position == first ? "" : absl::StrCat("first_position is ", config.first_position);
 }
 
 template <class Keys, class Config>
@@ -90,17 +140,20 @@ void ListMarian(Keys& keys, Config& config) {
 }
 
 absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
-  const Layout* const layout = LayoutOf(json);
-  if (layout == nullptr) return InvalidArgument("model_type is not marian, pegasus or blenderbot");
+  const Json* const type = FindModelType(json);
+  const Layout* const layout = type != nullptr ? FindLayout(*type) : nullptr;
+  if (layout == nullptr) return InvalidArgument("model_type is none of ", absl::StrJoin(kModelTypes, ", "));
   KeyReader keys(json);
   keys.Only("model_type", layout->model_type);
   TransformerConfig config = layout->usual;
-  config.activation = Activation::kGelu;
-  config.scale_embeddings = false;
-  config.shared_embeddings = true;
-  config.pre_norm = layout->pre_norm;
-  config.positions = layout->stores_positions ? Positions::kLearned : Positions::kSinusoidal;
   ListMarian(keys, config);
+  if (layout->counts_from_padding()) {
+    int64_t padding = 1;
+    keys.Field("pad_token_id", padding);
+    const bool known = padding >= 0 && padding < config.source_vocabulary && !keys.IsNull("pad_token_id");
+    if (!known) keys.Refuse("pad_token_id", "a token of the vocabulary");
+    config.first_position = known ? padding + 1 : 1;
+  }
   if (keys.IsNull("scale_embedding")) keys.Refuse("scale_embedding", "true or false");
   config.target_vocabulary = config.source_vocabulary;
   if (layout->separate_tables) {
@@ -122,15 +175,17 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   same("decoder_ffn_dim", layout->usual.feed_forward, config.feed_forward);
   keys.Only("num_hidden_layers", config.encoder_layers);
   // Keys of older versions, which each class has with one value only.
-  keys.Only("normalize_before", layout->pre_norm);
-  keys.Only("normalize_embedding", false);
-  keys.Only("add_final_layer_norm", layout->pre_norm);
-  keys.Only("static_position_embeddings", !layout->stores_positions);
+  keys.Only("normalize_before", config.pre_norm);
+  keys.Only("normalize_embedding", config.embedding_norm);
+  keys.Only("add_final_layer_norm", config.pre_norm);
+  keys.Only("static_position_embeddings", !layout->stores_positions());
   keys.Only("add_bias_logits", false);
-  keys.Only("force_bos_token_to_be_generated", false);  // forces the begin token
+  // transformers 5 takes a forced begin token from other keys only, so the key force_bos_token_to_be_generated of
+  // DistilBART changes nothing. The last two are of DistilBART's training.
   keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
-                 "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache"});
-  ReadUsualKeys(keys, {layout->architecture}, /*encoder_decoder=*/true);
+                 "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache",
+                 "force_bos_token_to_be_generated", "replacing_rate", "save_step"});
+  ReadUsualKeys(keys, layout->classes, /*encoder_decoder=*/true);
   return Finished(keys, config);
 }
 
@@ -138,7 +193,7 @@ Json MarianToJson(const std::string& model_type, const TransformerConfig& config
   KeyWriter keys;
   keys.Field("model_type", model_type);
   const Layout* const layout = FindLayout(model_type);
-  keys.Field("architectures", std::vector<std::string>{layout->architecture});
+  keys.Field("architectures", std::vector<std::string>{std::string(layout->classes.front())});
   keys.Field("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
   ListMarian(keys, full);
@@ -236,35 +291,25 @@ bool PositionsAreSinusoids(const Weights& weights, int64_t width) {
   });
 }
 
-}  // namespace
-
-bool IsMarian(const Json& config) { return LayoutOf(config) != nullptr; }
-
-absl::StatusOr<std::string> MarianTypeFor(TransformerConfig config) {
-  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
-  WEFT_RETURN_IF_ERROR(Validate(config));
+absl::StatusOr<std::string> TypeFor(const TransformerConfig& config, int32_t padding) {
   std::vector<std::string> reasons;
   for (const Layout& layout : Layouts()) {
-    const std::string lacking = Lacking(layout, config);
+    const std::string lacking = Lacking(layout, config, padding);
     if (lacking.empty()) return std::string(layout.model_type);
     reasons.push_back(absl::StrCat("not ", layout.model_type, ", because ", lacking));
   }
-  return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
+  return InvalidArgument(absl::StrJoin(reasons, "; "));
 }
 
-absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json& json) {
+absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
-  const std::string table = config.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
-  for (const char* const copy : {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"}) {
-    if (config.shared_embeddings) WEFT_RETURN_IF_ERROR(Annotate(weights.Tie(table, copy), weights.path()));
-  }
-  // As in the package transformers, a head that differs from the token table stays.
-  config.tied_head = config.tied_head && weights.Tie(table, "lm_head.weight").ok();
-  std::vector<Weights::Rule> dropped;
+  WEFT_RETURN_IF_ERROR(Annotate(TieTables(&config, &weights), weights.path()));
+  std::vector<Weights::Rule> dropped = {{"encoder.version", {}}, {"decoder.version", {}}};  // of old files
   if (!config.shared_embeddings) dropped.push_back({"shared.weight", {}});
-  const bool sinusoids = config.positions == Positions::kSinusoidal;
-  if (sinusoids && PositionsAreSinusoids(weights, config.width)) {
+  if (config.positions == Positions::kSinusoidalHalves) {
+    dropped.push_back({"#.embed_positions.weights", {}});
+  } else if (config.positions == Positions::kSinusoidal && PositionsAreSinusoids(weights, config.width)) {
     for (const absl::string_view side : kSides) dropped.push_back({PositionsName(side), {}});
   } else {
     config.positions = Positions::kLearned;
@@ -286,37 +331,29 @@ absl::StatusOr<PublishedModel> ReadMarian(const std::string& folder, const Json&
   return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 
-absl::Status WriteMarian(const std::string& folder, const PublishedTransformer& model) {
-  TransformerConfig config = model.config;
-  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
-  WEFT_ASSIGN_OR_RETURN(const std::string model_type, MarianTypeFor(config));
-  Weights weights = model.weights;
-  if (model_type != "blenderbot") {
-    WEFT_ASSIGN_OR_RETURN(weights, Permute(weights, /*to_halves=*/true));
-  } else if (config.positions != Positions::kLearned) {
-    WEFT_RETURN_IF_ERROR(AddPositions(config, &weights));
+absl::StatusOr<Json> Publish(const std::string& model_type, const TransformerConfig& model,
+                             const TranslationTokens& tokens, Weights* weights) {
+  const Layout& layout = *FindLayout(model_type);
+  TransformerConfig config = model;
+  if (layout.usual.positions == Positions::kSinusoidal) {
+    WEFT_ASSIGN_OR_RETURN(*weights, Permute(*weights, /*to_halves=*/true));
+  } else if (layout.stores_positions() && config.positions != Positions::kLearned) {
+    WEFT_RETURN_IF_ERROR(AddPositions(config, weights));
   }
   config.bias = true;
-  WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(PublishedTransformer{config}), &weights));
-  if (!config.head_bias) WEFT_RETURN_IF_ERROR(weights.Add(kHeadBias, {kF32, {config.target_vocabulary}}).status());
-  WEFT_RETURN_IF_ERROR(Reshape(kHeadBias, kLogitsBias, {1, config.target_vocabulary}, &weights));
-  WEFT_RETURN_IF_ERROR(weights.Apply(
-      {{"encoder.#", {"model.encoder.#"}}, {"decoder.#", {"model.decoder.#"}}, {"shared.#", {"model.shared.#"}}}));
-  WEFT_ASSIGN_OR_RETURN(const TranslationTokens tokens, ReadTranslationTokens(folder, model.tokens));
-  if (!tokens.published) {
-    WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{tokens.source_begin, "sources have a begin token"},
-                                                       {!tokens.source_end, "sources have no end token"}}));
-    WEFT_RETURN_IF_ERROR(WriteTranslationTokenizer(folder, config.context, tokens));
-    WEFT_RETURN_IF_ERROR(WriteJson(folder + "/" + kGenerationConfig, {{"decoder_start_token_id", tokens.begin},
-                                                                      {"bos_token_id", tokens.begin},
-                                                                      {"eos_token_id", tokens.end},
-                                                                      {"pad_token_id", tokens.padding},
-                                                                      {"max_length", config.context},
-                                                                      // As weft translate searches by default.
-                                                                      {"num_beams", 4},
-                                                                      {"early_stopping", true}}));
+  WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(PublishedTransformer{config}), weights));
+  if (layout.logits_bias) {
+    if (!config.head_bias) WEFT_RETURN_IF_ERROR(weights->Add(kHeadBias, {kF32, {config.target_vocabulary}}).status());
+    WEFT_RETURN_IF_ERROR(Reshape(kHeadBias, kLogitsBias, {1, config.target_vocabulary}, weights));
   }
-  return WriteModelFolder(folder, MarianToJson(model_type, config, tokens), weights);
+  WEFT_RETURN_IF_ERROR(weights->Apply(
+      {{"encoder.#", {"model.encoder.#"}}, {"decoder.#", {"model.decoder.#"}}, {"shared.#", {"model.shared.#"}}}));
+  return MarianToJson(model_type, config, tokens);
 }
+
+}  // namespace
+
+const TranslatorFamily kMarianFamily = {
+    .model_types = kModelTypes, .read = Read, .type_for = TypeFor, .publish = Publish};
 
 }  // namespace weft

@@ -115,6 +115,8 @@ std::string UnusualOption(const TransformerConfig& config) {
   plain.norm = {.kind = config.norm.kind, .epsilon = config.norm.epsilon};
   plain.gated = false;
   plain.memory = TransformerConfig::Memory::kLast;
+  plain.embedding_norm = false;
+  if (config.positions == PositionKind::kLearned) plain.first_position = 0;
   plain.ablation = {};
   return Difference(ModelRows(&given), ModelRows(&plain));
 }

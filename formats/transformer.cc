@@ -1,16 +1,20 @@
 // This file defines PublishedTransformer::kFamily: encoder-decoder Transformers with this project's own model_type
-// "transformer". Keys and names are those of Hugging Face's Marian and BART where these have them. marian.cc reads and
-// writes the classes that Hugging Face has. FromRun describes the Transformer of a training run.
+// "transformer", and those of Hugging Face's classes (translators.h). The own model_type has the keys and names of
+// Marian and BART where these have them. FromRun describes the Transformer of a training run.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_join.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/marian.h"
+#include "weft/formats/generation.h"
 #include "weft/formats/published.h"
+#include "weft/formats/token_texts.h"
+#include "weft/formats/translators.h"
 
 namespace weft {
 namespace {
@@ -19,11 +23,6 @@ using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 using Memory = TransformerConfig::Memory;
 
-constexpr std::pair<const char*, Positions> kPositions[] = {{"sinusoidal", Positions::kSinusoidal},
-                                                            {"sinusoidal_halves", Positions::kSinusoidalHalves},
-                                                            {"learned", Positions::kLearned},
-                                                            {"auto", Positions::kAuto},
-                                                            {"none", Positions::kNone}};
 constexpr std::pair<const char*, Memory> kMemories[] = {{"last", Memory::kLast}, {"same_layer", Memory::kSameLayer}};
 constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer_norm", NormKind::kLayerNorm},
                                                        {"rms_norm", NormKind::kRmsNorm}};
@@ -38,7 +37,7 @@ void ListTransformer(Keys& keys, Config& config) {
   keys.Choice("norm_type", Choices<NormKind>(kNorms), config.norm.kind);
   keys.Field("layer_norm_eps", config.norm.epsilon);
   keys.Field("use_bias", config.bias);
-  keys.Choice("position_embedding_type", Choices<Positions>(kPositions), config.positions);
+  keys.Choice("position_embedding_type", Choices<Positions>(kPositionNames), config.positions);
   keys.Field("first_position", config.first_position);
   keys.Field("scale_embedding", config.scale_embeddings);
   keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
@@ -103,7 +102,28 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   return json;
 }
 
+absl::Status TieTables(TransformerConfig* config, Weights* weights) {
+  const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
+  for (const char* const copy : {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"}) {
+    if (config->shared_embeddings) WEFT_RETURN_IF_ERROR(weights->Tie(table, copy));
+  }
+  config->tied_head = config->tied_head && weights->Tie(table, "lm_head.weight").ok();
+  return absl::OkStatus();
+}
+
 namespace {
+
+constexpr const TranslatorFamily* kFamilies[] = {&kMarianFamily};
+
+const TranslatorFamily* FindTranslator(const Json& config) {
+  const Json* const type = FindModelType(config);
+  const auto has = [&](const TranslatorFamily* family) {
+    return type != nullptr &&
+           absl::c_any_of(family->model_types, [&](absl::string_view name) { return *type == std::string(name); });
+  };
+  const auto* const found = absl::c_find_if(kFamilies, has);
+  return found != std::end(kFamilies) ? *found : nullptr;
+}
 
 void RecordModel(const PublishedTransformer& model, int64_t tokens, bool, Tape* tape) {
   const TransformerConfig& config = model.config;
@@ -126,7 +146,7 @@ ModelSizes SizesOf(const PublishedTransformer& model) {
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  if (IsMarian(json)) return ReadMarian(folder, json);
+  if (const TranslatorFamily* const family = FindTranslator(json)) return family->read(folder, json);
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
@@ -136,17 +156,62 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
 }
 
+// Writes the model as `model_type`. If nothing in `folder` tells how to generate, also writes generation_config.json
+// and what the tokenizer lacks.
+absl::Status WritePublished(const TranslatorFamily& family, const std::string& model_type,
+                            const TransformerConfig& config, const TranslationTokens& tokens, Weights weights,
+                            const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, family.publish(model_type, config, tokens, &weights));
+  if (!tokens.published) {
+    WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{tokens.source_begin, "sources have a begin token"},
+                                                       {!tokens.source_end, "sources have no end token"}}));
+    WEFT_RETURN_IF_ERROR(WriteTranslationTokenizer(folder, config.context, tokens));
+    WEFT_RETURN_IF_ERROR(WriteJson(folder + "/" + kGenerationConfig, {{"decoder_start_token_id", tokens.begin},
+                                                                      {"bos_token_id", tokens.begin},
+                                                                      {"eos_token_id", tokens.end},
+                                                                      {"pad_token_id", tokens.padding},
+                                                                      {"max_length", config.context},
+                                                                      // As weft translate searches by default.
+                                                                      {"num_beams", 4},
+                                                                      {"early_stopping", true}}));
+  }
+  return WriteModelFolder(folder, json, weights);
+}
+
 absl::Status Write(const PublishedTransformer& transformer, const std::string& folder,
                    const WriteModelOptions& options) {
-  if (options.published_classes_only || MarianTypeFor(transformer.config).ok()) {
-    return WriteMarian(folder, transformer);
+  TransformerConfig config = transformer.config;
+  config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  const absl::StatusOr<TranslationTokens> tokens = ReadTranslationTokens(folder, transformer.tokens);
+  std::vector<absl::string_view> reasons;
+  std::vector<absl::StatusOr<std::string>> types;
+  for (const TranslatorFamily* const family : kFamilies) {
+    types.push_back(family->type_for(config, tokens.ok() ? tokens->padding : TranslationTokens().padding));
+    if (types.back().ok()) {
+      WEFT_RETURN_IF_ERROR(tokens.status());
+      return WritePublished(*family, *types.back(), config, *tokens, transformer.weights, folder);
+    }
+    reasons.push_back(types.back().status().message());
+  }
+  if (options.published_classes_only) {
+    return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
   }
   WEFT_ASSIGN_OR_RETURN(Json json, WriteModelConfig(transformer.config));
   WriteTokenNames(transformer.tokens, &json);
   return WriteModelFolder(folder, json, transformer.weights);
 }
 
-constexpr absl::string_view kModelTypes[] = {"transformer", "marian", "pegasus", "blenderbot"};
+const std::vector<absl::string_view>& ModelTypes() {
+  static const auto* const types = [] {
+    auto* const all = new std::vector<absl::string_view>{"transformer"};
+    for (const TranslatorFamily* const family : kFamilies) {
+      all->insert(all->end(), family->model_types.begin(), family->model_types.end());
+    }
+    return all;
+  }();
+  return *types;
+}
 
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   TransformerConfig config;
@@ -174,7 +239,7 @@ std::vector<std::string> TiedLayers(const PublishedTransformer& model) {
 
 const ModelFamily PublishedTransformer::kFamily = {
     .name = "an encoder-decoder Transformer",
-    .model_types = kModelTypes,
+    .model_types = ModelTypes(),
     .read = Read,
     .write = OfAnyModel<Write>::Call,
     .from_run = FromRun,

@@ -203,7 +203,7 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
 // of the family:
 //   PublishedGpt          the decoder families of decoders/decoder.h, such as gpt2 and llama
 //   PublishedBert         bert and the other types of formats/bert_type.cc, with or without heads
-//   PublishedTransformer  transformer, this project's own, with names like Marian's
+//   PublishedTransformer  transformer, this project's own, with names like Marian's, and those of translators.h
 //   PublishedVit          vit, with the head of ViTForImageClassification or ViTForMaskedImageModeling
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
 template <class Model>
@@ -232,7 +232,7 @@ struct WriteModelOptions {
 //                queries and keys are reordered for halves.
 //   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
 //                classifier of the mean (Pooling::kMean) is an error, because only ModernBERT has such a class.
-//   Transformer  the first of these classes that has it: MarianMTModel (norms after each layer),
+//   Transformer  the first class of marian.cc that has it, such as MarianMTModel (norms after each layer),
 //                PegasusForConditionalGeneration (norms first, one token table), BlenderbotForConditionalGeneration (as
 //                Pegasus, with a table of positions), with a generation_config.json. If `folder` has a tokenizer.json,
 //                adds the end token to its input format, and writes tokenizer_config.json: AutoTokenizer then gives the

@@ -354,16 +354,16 @@ Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* ca
   if (options.kind == PositionKind::kNone) return x;
   Tape* const tape = x.tape;
   const int64_t width = x.dim(-1), length = x.dim(1);
-  const Var table = options.kind == PositionKind::kLearned
-                        ? EmbeddingTable(options.name, tape, options.context + options.first, width,
-                                         {.dtype = x.dtype(), .least = kF32})
-                        : SinusoidalPositions(tape, x.dtype(), cache != nullptr ? cache->capacity() : length, width,
-                                              options.kind == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved
-                                                                                        : SinusoidLayout::kHalves,
-                                              options.first);
-  const int64_t first = options.kind == PositionKind::kLearned ? options.first : 0;  // sinusoids begin with it
-  if (cache == nullptr) return x + Slice(table, 0, first, first + length);
-  return x + Embedding(table, first == 0 ? cache->positions : cache->positions + static_cast<double>(first));
+  const int64_t row = options.kind == PositionKind::kLearned ? options.first : 0;  // of position 0 in the table
+  const Var table =
+      options.kind == PositionKind::kLearned
+          ? EmbeddingTable(options.name, tape, options.context + row, width, {.dtype = x.dtype(), .least = kF32})
+          : SinusoidalPositions(
+                tape, x.dtype(), cache != nullptr ? cache->capacity() : length, width,
+                options.kind == PositionKind::kSinusoidal ? SinusoidLayout::kInterleaved : SinusoidLayout::kHalves,
+                options.first);
+  if (cache == nullptr) return x + Slice(table, 0, row, row + length);
+  return x + Embedding(table, row == 0 ? cache->positions : cache->positions + static_cast<double>(row));
 }
 
 int64_t DistanceBucket(int64_t distance, int64_t buckets, int64_t max_distance, bool both_sides) {

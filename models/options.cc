@@ -279,6 +279,7 @@ Hyperparameters ModelRows(TransformerConfig* config) {
       {"scale-embeddings", "multiply embeddings by the root of width", &config->scale_embeddings},
       {"tied-head", "use the target's token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
+      {"embedding-norm", "normalise the sum of the embeddings of tokens and positions", &config->embedding_norm},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
            kMost, 0),
   };

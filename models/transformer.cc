@@ -91,6 +91,9 @@ Var Transformer::Embed(const char* side, Var tokens, int64_t vocabulary, const A
                     .context = config_.context,
                     .first = config_.first_position},
                    cache);
+  if (config_.embedding_norm) {
+    x = Norm(absl::StrCat(side, ".layernorm_embedding"), x, config_.norm, config_.ablation);
+  }
   return Dropout(x, config_.dropout);
 }
 

@@ -40,6 +40,7 @@ struct TransformerConfig {
   bool shared_embeddings = false;                // true: both sides have one token table, and equal vocabularies
   bool tied_head = true;                         // true: the output layer's weight is the target's token table
   bool head_bias = false;
+  bool embedding_norm = false;  // true: a norm follows the sum of embeddings of tokens and positions
 
   // The encoder layer whose output a decoder block attends to: the last one, or the one with the block's index.
   enum class Memory : uint8_t { kLast, kSameLayer };

@@ -32,8 +32,8 @@ struct TranslateFlags : ModelFlags {
 Hyperparameters Table(TranslateFlags* flags) {
   BeamSearchOptions& search = flags->options.search;
   return {
-      ModelRow("a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or a Marian, "
-               "Pegasus or Blenderbot of Hugging Face",
+      ModelRow("a run of weft train translate, a folder of weft quantize, a Transformer of CTranslate2, or an "
+               "encoder-decoder of Hugging Face",
                &flags->model),
       {"beam",
        "number of hypotheses of beam search; 1: greedy",

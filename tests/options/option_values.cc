@@ -49,6 +49,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"shared-embeddings", "false"},
       {"scale-embeddings", "false"},
       {"first-position", "2"},
+      {"embedding-norm", "true"},
       {"memory", "same-layer"},
       {"layer-names", "llama", "norm=rms-norm rotary=halves gated=true activation=silu bias=false"},
 

@@ -4,7 +4,7 @@ A folder holds the config.json and the model.safetensors of a model with random 
 the model's outputs; some gradients of a loss by each tensor, where the loss is the sum of cos(i) times output i; and a
 row for each variation of a key: [key, value, result]. The result is "same" if the outputs stay, "error" if the class
 can't be loaded or computed, or else the other outputs. The keys are those of config.to_dict(), and those of older
-versions. A value is changed by its type.
+versions. A value is changed by its type. Encoder-decoders also have the tokens that greedy search generates.
 
     python3 -m pip install torch transformers==5.24.0
     python3 tests/published/draw.py [NAME...]    without names: all models
@@ -36,6 +36,7 @@ OUTPUTS = 12  # numbers of a model's outputs that are kept, at equal distances
 TOKENS = [1, 5, 9, 2, 7, 11, 3, 8]
 SEGMENTS = [0, 0, 0, 0, 1, 1, 1, 1]
 TARGETS = [2, 6, 4, 10, 12]
+START, END = 3, 2  # the first token that a decoder reads, and the token that ends its text
 
 GPT2 = dict(vocab_size=30, n_positions=16, n_embd=16, n_layer=2, n_head=2)
 LLAMA = dict(vocab_size=30, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4,
@@ -185,6 +186,9 @@ MODELS = {
     "marian": (t.MarianMTModel, {**SEQUENCES, "scale_embedding": True}),
     "pegasus": (t.PegasusForConditionalGeneration, SEQUENCES),
     "blenderbot": (t.BlenderbotForConditionalGeneration, SEQUENCES),
+    "bart": (t.BartForConditionalGeneration, {**SEQUENCES, "scale_embedding": True}),
+    "mbart": (t.MBartForConditionalGeneration, SEQUENCES),
+    "m2m_100": (t.M2M100ForConditionalGeneration, SEQUENCES),
 }
 
 # Keys that older versions wrote, with the values that published files have.
@@ -249,8 +253,8 @@ def inputs(model):
     if kind == "vit":
         pixels = torch.sin(torch.arange(64, dtype=torch.float32)).reshape(1, 1, 8, 8)
         return {"pixel_values": pixels}
-    if kind == "mpnet":
-        ids = torch.where(ids == 1, 4, ids)  # its padding token gets no gradient
+    if kind in ("mpnet", "m2m_100"):
+        ids = torch.where(ids == 1, 4, ids)  # the padding token gets no gradient, and no text of M2M100 has it
     if type(model).__name__.endswith("ForMultipleChoice"):
         ids = ids[None]  # one choice
     if kind in ("bert", "electra", "albert"):
@@ -302,6 +306,20 @@ def gradients(model):
     sinusoids, buffers = model.config.model_type in ("marian", "pegasus"), dict(model.named_buffers())
     return {name: kept(gradient.flatten().tolist()) for name, gradient in saved.items()
             if name not in buffers and not (sinusoids and name.endswith("embed_positions.weight"))}
+
+
+def generated(model):
+    """Returns the tokens of greedy search, without the first one and the end token, and their log-probability."""
+    settings = t.GenerationConfig(decoder_start_token_id=START, eos_token_id=END, pad_token_id=0, num_beams=1,
+                                  do_sample=False, max_new_tokens=12)
+    given = {key: value for key, value in inputs(model).items() if key != "decoder_input_ids"}
+    model.generation_config = settings
+    with torch.no_grad():
+        tokens = model.eval().float().generate(**given)
+        logits = model(**given, decoder_input_ids=tokens[:, :-1]).logits
+    chosen = logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])
+    return {"tokens": [token for token in tokens[0, 1:].tolist() if token != END],
+            "log_probability": round(chosen.sum().item(), 5)}
 
 
 def kept(values):
@@ -371,6 +389,9 @@ def draw(name):
                 rows.append([key, ABSENT, result(model_class, scratch, without, base)])
     print(name, len(rows), {k: sum(r[2] == k for r in rows) for k in ("same", "error")}, flush=True)
     cases = {"outputs": kept(base), "count": len(base), "gradients": gradients(read), "rows": rows}
+    if read.config.is_encoder_decoder:
+        cases["generated"] = generated(model_class.from_pretrained(folder, attn_implementation="eager"))
+        print(name, "generates", cases["generated"])
     with open(os.path.join(folder, "cases.json.gz"), "wb") as file:
         with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed:
             packed.write(json.dumps(cases, separators=(",", ":")).encode())

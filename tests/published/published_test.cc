@@ -26,6 +26,7 @@
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/inference/encode/classifier.h"
+#include "weft/inference/generate/translate.h"
 #include "weft/text/data/gzip.h"
 
 namespace weft {
@@ -39,6 +40,7 @@ constexpr double kTolerance = 2e-4;
 // The inputs of draw.py.
 const std::vector<int32_t> kTokens = {1, 5, 9, 2, 7, 11, 3, 8}, kSegments = {0, 0, 0, 0, 1, 1, 1, 1},
                            kTargets = {2, 6, 4, 10, 12};
+constexpr int32_t kStart = 3, kEnd = 2, kLongest = 12;  // of the search of draw.py
 
 // Records a model on inputs of batch 1.
 struct Recorded {
@@ -102,9 +104,17 @@ void Record(const PublishedVit& vit, Recorded* to) {
   to->scores = vit.scores;
 }
 
+// Returns the sources of draw.py.
+std::vector<int32_t> SourceOf(const TransformerConfig& config) {
+  std::vector<int32_t> source = kTokens;
+  if (config.positions == PositionKind::kSinusoidalHalves) std::replace(source.begin(), source.end(), 1, 4);
+  return source;
+}
+
 void Record(const PublishedTransformer& transformer, Recorded* to) {
   const TransformerConfig& config = transformer.config;
-  to->outputs = {Transformer(config).Logits(to->Ids("source", kTokens, config.source_vocabulary),
+  to->ids = SourceOf(config);
+  to->outputs = {Transformer(config).Logits(to->Ids("source", to->ids, config.source_vocabulary),
                                             to->Ids("target", kTargets, config.target_vocabulary))};
 }
 
@@ -264,6 +274,29 @@ TEST(PublishedTest, GradientsAreThoseOfTransformers) {
   }
 }
 
+// Greedy search reads the keys and values of earlier tokens from a cache.
+TEST(PublishedTest, EncoderDecodersGenerateTheTokensOfTransformers) {
+  int models = 0;
+  for (const std::string& name : Models()) {
+    const Json cases = CasesOf(name);
+    if (!cases.contains("generated")) continue;
+    const absl::StatusOr<PublishedTransformer> model = ReadModelOf<PublishedTransformer>(absl::StrCat(kFolder, name));
+    ASSERT_TRUE(model.ok()) << name << ": " << model.status();
+    Parameters parameters({.draw = false});
+    ASSERT_TRUE(ProvideFiniteWeights(name, model->weights, &parameters).ok()) << name;
+    const auto translator = Translator::Create(model->config, &parameters);
+    ASSERT_TRUE(translator.ok()) << name << ": " << translator.status();
+    const auto found = (*translator)
+                           ->Translate({{SourceOf(model->config)}},
+                                       {.beam = 1, .max_length = kLongest, .begin = kStart, .end = {kEnd}});
+    ASSERT_TRUE(found.ok()) << name << ": " << found.status();
+    EXPECT_EQ((*found)[0][0].tokens, cases["generated"]["tokens"].get<std::vector<int32_t>>()) << name;
+    EXPECT_NEAR((*found)[0][0].log_probability, cases["generated"]["log_probability"].get<double>(), 2e-3) << name;
+    ++models;
+  }
+  EXPECT_GT(models, 0);
+}
+
 // The tables of docs/formats.md have exactly the types of decoders and encoders that are read.
 TEST(PublishedTest, ThePageListsEveryType) {
   const absl::StatusOr<std::string> page = ReadFile("docs/formats.md");
@@ -276,9 +309,11 @@ TEST(PublishedTest, ThePageListsEveryType) {
     const absl::string_view cell = line.substr(2, line.find(" |") - 2);
     for (const absl::string_view type : absl::StrSplit(cell, ", ")) listed.emplace(type.substr(1, type.size() - 2));
   }
-  for (const ModelFamily* const family : {&PublishedGpt::kFamily, &PublishedBert::kFamily}) {
+  for (const ModelFamily* const family :
+       {&PublishedGpt::kFamily, &PublishedBert::kFamily, &PublishedTransformer::kFamily}) {
     for (const absl::string_view type : family->model_types) known.emplace(type);
   }
+  known.erase("transformer");  // this project's own
   EXPECT_EQ(listed, known);
 }
 
