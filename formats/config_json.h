@@ -137,7 +137,11 @@ Config Plain(Config config) {
     config.embedding_scale = config.residual_scale = config.logits_scale = 1;
     config.logits_cap = usual.logits_cap;
   }
-  if constexpr (std::is_same_v<Config, TransformerConfig>) config.embedding_norm = usual.embedding_norm;
+  if constexpr (std::is_same_v<Config, TransformerConfig>) {
+    config.embedding_norm = usual.embedding_norm;
+    config.logits_scale = usual.logits_scale;
+    config.shared_distance_bias = usual.shared_distance_bias;
+  }
   if constexpr (std::is_same_v<Config, VitConfig>) config.attention_dropout = usual.attention_dropout;
   return config;
 }

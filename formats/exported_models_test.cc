@@ -216,7 +216,8 @@ TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
             "no class of Hugging Face has this Transformer: not marian, because pre_norm is true; not pegasus, because "
             "shared_embeddings is false; not m2m_100, because shared_embeddings is false; not blenderbot, because "
             "shared_embeddings is false; not bart, because pre_norm is true; not mbart, because shared_embeddings is "
-            "false");
+            "false; not t5, because shared_embeddings is false; not mt5, because shared_embeddings is false; not umt5, "
+            "because shared_embeddings is false");
   config = SmallPreNorm();
   config.norm.kind = NormKind::kRmsNorm;
   EXPECT_THAT(error(config), HasSubstr("not pegasus, because norm is rms_norm"));

@@ -116,6 +116,7 @@ std::string UnusualOption(const TransformerConfig& config) {
   plain.gated = false;
   plain.memory = TransformerConfig::Memory::kLast;
   plain.embedding_norm = false;
+  plain.logits_scale = 1;
   if (config.positions == PositionKind::kLearned) plain.first_position = 0;
   plain.ablation = {};
   return Difference(ModelRows(&given), ModelRows(&plain));

@@ -113,7 +113,7 @@ absl::Status TieTables(TransformerConfig* config, Weights* weights) {
 
 namespace {
 
-constexpr const TranslatorFamily* kFamilies[] = {&kMarianFamily};
+constexpr const TranslatorFamily* kFamilies[] = {&kMarianFamily, &kT5Family};
 
 const TranslatorFamily* FindTranslator(const Json& config) {
   const Json* const type = FindModelType(config);

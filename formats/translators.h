@@ -30,7 +30,7 @@ struct TranslatorFamily {
                                                     const TranslationTokens& tokens, Weights* weights);
 };
 
-extern const TranslatorFamily kMarianFamily;
+extern const TranslatorFamily kMarianFamily, kT5Family;
 
 // Makes one tensor of the token table's copies under the names that transformers gives them. As in transformers, a head
 // that differs from the table stays, and `config` then says so.

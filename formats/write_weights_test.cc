@@ -389,9 +389,9 @@ TEST(WriteWeightsTest, UnknownFoldersAreNamed) {
   std::ofstream(folder + "/config.json") << "{\"layers\": 3}";
   EXPECT_THAT(std::string(ReadModel(folder).status().message()),
               HasSubstr("config.json: it is of no model that is known"));
-  std::ofstream(folder + "/config.json") << "{\"model_type\": \"t5\"}";
+  std::ofstream(folder + "/config.json") << "{\"model_type\": \"led\"}";
   EXPECT_THAT(std::string(ReadModel(folder).status().message()),
-              HasSubstr("config.json: model_type is \"t5\", which is not supported"));
+              HasSubstr("config.json: model_type is \"led\", which is not supported"));
 }
 
 }  // namespace

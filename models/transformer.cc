@@ -27,6 +27,10 @@ BlockOptions BlockOf(const TransformerConfig& config, int64_t layer, bool decode
                               .feed_forward_name = "",
                               .feed_forward_norm = "final_layer_norm"};
   BlockOptions block = WithStack(names, config, layer, UsualInitializer(config));
+  if (config.shared_distance_bias && layer > 0) {
+    block.attention.shared_bias = decoder ? "decoder.layers.0.self_attn.relative_attention_bias.weight"
+                                          : "encoder.layers.0.self_attn.relative_attention_bias.weight";
+  }
   if (!decoder) return block;
   AttentionOptions cross = block.attention;  // without what depends on positions, which a memory does not have
   cross.causal = false;
@@ -62,6 +66,7 @@ absl::Status Validate(const TransformerConfig& config) {
     return InvalidArgument("encoder_layers ", config.encoder_layers, " and decoder_layers ", config.decoder_layers,
                            " differ, but each decoder layer attends to its own encoder layer");
   }
+  WEFT_RETURN_IF_ERROR(CheckPositive("logits_scale", config.logits_scale));
   return CheckDropout(config.label_smoothing, "label_smoothing");
 }
 
@@ -150,6 +155,7 @@ Var Transformer::RunDecoder(Var target, const AttentionCache* cache, Var candida
 Var Transformer::Head(Var x, Var candidates) const {
   Tape* const tape = x.tape;
   const int64_t vocabulary = config_.target_vocabulary;
+  x = Scaled(x, config_.logits_scale);
   if (!config_.tied_head) return Linear("lm_head", x, vocabulary, {.bias = config_.head_bias}, candidates);
   const bool all = candidates.tape == nullptr;
   const Var table = tape->FindParameter(config_.shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight");

@@ -41,6 +41,7 @@ struct TransformerConfig {
   bool tied_head = true;                         // true: the output layer's weight is the target's token table
   bool head_bias = false;
   bool embedding_norm = false;  // true: a norm follows the sum of embeddings of tokens and positions
+  double logits_scale = 1;      // factor of the logits, before a bias is added
 
   // The encoder layer whose output a decoder block attends to: the last one, or the one with the block's index.
   enum class Memory : uint8_t { kLast, kSameLayer };
@@ -48,6 +49,7 @@ struct TransformerConfig {
 
   // Of the self-attention on either side. Attention to the memory has no patterns, distance biases or rotary positions.
   AttentionVariant attention;
+  bool shared_distance_bias = false;       // all blocks of a side have the first block's table of distance biases
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(1 / √C)
   Ablation ablation;                       // for study only: parts that are left out
 

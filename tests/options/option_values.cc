@@ -50,6 +50,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"scale-embeddings", "false"},
       {"first-position", "2"},
       {"embedding-norm", "true"},
+      {"shared-distance-bias", "true", "distance-bias=buckets"},
       {"memory", "same-layer"},
       {"layer-names", "llama", "norm=rms-norm rotary=halves gated=true activation=silu bias=false"},
 

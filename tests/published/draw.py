@@ -67,6 +67,8 @@ VIT = dict(image_size=8, patch_size=4, num_channels=1, hidden_size=16, num_hidde
 SEQUENCES = dict(vocab_size=30, d_model=16, encoder_layers=2, decoder_layers=2, encoder_attention_heads=2,
                  decoder_attention_heads=2, encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=16,
                  pad_token_id=0, eos_token_id=2, bos_token_id=1, decoder_start_token_id=0, forced_eos_token_id=2)
+T5 = dict(vocab_size=30, d_model=16, d_kv=6, d_ff=24, num_layers=2, num_heads=2, relative_attention_num_buckets=8,
+          relative_attention_max_distance=9, pad_token_id=0, eos_token_id=2, decoder_start_token_id=0, n_positions=16)
 # A third element has changes of config.json that mean the same model: ABSENT removes a key.
 MODELS = {
     "gpt2": (t.GPT2LMHeadModel, GPT2),
@@ -189,6 +191,12 @@ MODELS = {
     "bart": (t.BartForConditionalGeneration, {**SEQUENCES, "scale_embedding": True}),
     "mbart": (t.MBartForConditionalGeneration, SEQUENCES),
     "m2m_100": (t.M2M100ForConditionalGeneration, SEQUENCES),
+    "t5": (t.T5ForConditionalGeneration, T5),
+    "t5_gated": (t.T5ForConditionalGeneration, {**T5, "feed_forward_proj": "gated-gelu", "num_decoder_layers": 1,
+                                                "tie_word_embeddings": False}),
+    "t5_untied": (t.T5ForConditionalGeneration, {**T5, "feed_forward_proj": "gated-silu", "tie_word_embeddings": False}),
+    "mt5": (t.MT5ForConditionalGeneration, T5),
+    "umt5": (t.UMT5ForConditionalGeneration, T5),
 }
 
 # Keys that older versions wrote, with the values that published files have.
@@ -223,6 +231,7 @@ NAMES = {
                       ["LlamaForSequenceClassification"], ["MarianForCausalLM"]],
     "torch_dtype": ["float16"],
 }
+NAMES["feed_forward_proj"] = ["relu", "gated-relu", "gated-gelu", "gelu", "gated-gelu_new", "gated", "a-b-c"]
 ACTIVATIONS = ["relu", "gelu_new", "silu", "gelu_pytorch_tanh", "quick_gelu", "tanh"]
 SKIPPED = {"model_type", "transformers_version"}  # the first names another family
 
@@ -357,6 +366,8 @@ def draw(name):
     if hasattr(model, "final_logits_bias"):
         model.final_logits_bias.normal_(0.0, 0.4)
     model.tie_weights()
+    if name.endswith("_untied"):
+        model.lm_head.weight = torch.nn.Parameter(0.4 * torch.randn_like(model.lm_head.weight))
     folder = os.path.join(HERE, name)
     shutil.rmtree(folder, ignore_errors=True)
     model.save_pretrained(folder)
