@@ -36,7 +36,7 @@ constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
                                             "config_sentence_transformers.json", "1_Pooling/config.json"};
 // Returns the names of files that belong to a tokenizer, beside the files that LoadTokenizer reads.
 std::set<std::string> TokenizerCompanions() {
-  std::set<std::string> names = {"added_tokens.json", "target.spm"};
+  std::set<std::string> names = {"added_tokens.json"};
   for (const char* const side : {"source", "target"}) {
     for (const std::string& name : TokenListNames(side)) names.insert(name);
   }

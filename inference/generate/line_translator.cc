@@ -146,7 +146,9 @@ absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, 
     return [&](absl::string_view line) { return tokenizer.Encode(line); };
   };
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenIds> sources, EncodeAll(text.source, encode(*model.source)));
-  WEFT_ASSIGN_OR_RETURN(std::vector<TokenIds> targets, EncodeAll(text.target, encode(*model.target)));
+  const std::unique_ptr<Tokenizer> own = model.target->ForTargets();
+  WEFT_ASSIGN_OR_RETURN(std::vector<TokenIds> targets,
+                        EncodeAll(text.target, encode(own != nullptr ? *own : *model.target)));
   const auto fits = [](const TokenIds& tokens) { return !tokens.empty() && tokens.size() <= kMaxLexiconTokens; };
   std::vector<SentencePair> pairs;
   for (size_t i = 0; i < sources.size(); ++i) {

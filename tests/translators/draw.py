@@ -1,5 +1,7 @@
 """Writes tiny translation models of transformers and CTranslate2, and translations.json: what these libraries translate.
 
+A training of translations.json has a pair of lines and their loss with the model.
+
   python3 tests/translators/draw.py      # transformers 5.24, tokenizers, sentencepiece and ctranslate2 4.8.5
 
 A case of translations.json names a model of this folder, changes of its generation_config.json or config.json, flags of
@@ -22,14 +24,17 @@ from ctranslate2.specs import common_spec, transformer_spec
 transformers.logging.set_verbosity_error()
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS = "the a dog cat house runs sees big small red tree in man woman walks eats an apple bread water and not".split()
+GERMAN = "der ein Hund Katze Haus rennt sieht groß klein rot Baum in Mann Frau geht isst Apfel Brot Wasser und".split()
+TARGET = "Der Hund sieht ein Haus."
 LINES = ["The dog sees a big house.", "A small cat eats bread and water!", "runs", "Not a man walks in the house 4 é"]
+MORE = ["opus", "bart", "m2m_100", "t5"]
 SIZES = dict(d_model=16, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
              encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=40, init_std=0.4)
 
 
-def texts():
+def texts(words=WORDS):
     draw = random.Random(0)
-    return [" ".join(draw.choice(WORDS) for _ in range(draw.randint(3, 9))).capitalize() + draw.choice([".", "!", ""])
+    return [" ".join(draw.choice(words) for _ in range(draw.randint(3, 9))).capitalize() + draw.choice([".", "!", ""])
             for _ in range(2000)]
 
 
@@ -39,9 +44,12 @@ def save(name, model, tokenizer, generation, unlikely=()):
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(0.2 * torch.randn(parameter.shape, generator=draw))
-        model.final_logits_bias.copy_(0.5 * torch.randn(model.final_logits_bias.shape, generator=draw))
-        model.final_logits_bias[0, model.config.eos_token_id] += 2.5
-        model.final_logits_bias[0, list(unlikely)] -= 30
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.copy_(0.5 * torch.randn(model.final_logits_bias.shape, generator=draw))
+            model.final_logits_bias[0, model.config.eos_token_id] += 2.5
+            model.final_logits_bias[0, list(unlikely)] -= 30
+        else:
+            generation = dict(generation, suppress_tokens=list(unlikely))
     folder = os.path.join(HERE, name)
     shutil.rmtree(folder, ignore_errors=True)
     model.generation_config = transformers.GenerationConfig(**generation)
@@ -69,14 +77,46 @@ def marian():
             decoder_start_token_id=padding, eos_token_id=0))
 
 
-def byte_level(special, end):
+def opus():
+    """Writes a model as OPUS-MT publishes them: a SentencePiece model for each side, and no generation_config.json."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = {}
+        for side, words in (("source", WORDS), ("target", GERMAN)):
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts(words)), model_prefix=folder + "/" + side, vocab_size=70, bos_id=-1, eos_id=0,
+                unk_id=1, pad_id=-1, character_coverage=1.0, normalization_rule_name="identity", minloglevel=2)
+            pieces = sentencepiece.SentencePieceProcessor(model_file=folder + "/%s.model" % side)
+            for i in range(pieces.get_piece_size()):
+                names.setdefault(pieces.id_to_piece(i), len(names))
+        padding = names["<pad>"] = len(names)
+        with open(folder + "/vocab.json", "w") as file:
+            json.dump(names, file)
+        tokenizer = transformers.MarianTokenizer(folder + "/source.model", folder + "/target.model",
+                                                 folder + "/vocab.json", source_lang="en", target_lang="de")
+        torch.manual_seed(6)
+        model = transformers.MarianMTModel(transformers.MarianConfig(
+            **SIZES, vocab_size=len(names), activation_function="swish", scale_embedding=True, eos_token_id=0,
+            pad_token_id=padding, decoder_start_token_id=padding))
+        settings = dict(bad_words_ids=[[padding]], num_beams=4, max_length=16, forced_eos_token_id=0,
+                        pad_token_id=padding, decoder_start_token_id=padding, eos_token_id=0, bos_token_id=0)
+        save("opus", model, tokenizer, settings)
+    path = os.path.join(HERE, "opus", "config.json")
+    with open(path) as file:
+        config = json.load(file)
+    with open(path, "w") as file:
+        json.dump({**config, **settings}, file, indent=2)
+    os.remove(os.path.join(HERE, "opus", "generation_config.json"))
+
+
+def byte_level(special, end, single="$A </s>"):
     core = tokenizers.Tokenizer(tokenizers.models.BPE())
     core.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
     core.decoder = tokenizers.decoders.ByteLevel()
     core.train_from_iterator(texts(), tokenizers.trainers.BpeTrainer(
         vocab_size=310, special_tokens=special, show_progress=False,
         initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet()))
-    core.post_processor = tokenizers.processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", end)])
+    core.post_processor = tokenizers.processors.TemplateProcessing(
+        single=single, special_tokens=[(token, i) for i, token in enumerate(special)])
     names = dict(bos_token="<s>") if "<s>" in special else {}
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=core, eos_token="</s>", pad_token="<pad>", unk_token="<unk>", **names)
@@ -105,6 +145,52 @@ def blenderbot():
         pad_token_id=0, decoder_start_token_id=1, encoder_no_repeat_ngram_size=0))
     save("blenderbot", model, tokenizer, dict(
         max_length=16, bos_token_id=1, eos_token_id=2, pad_token_id=0, decoder_start_token_id=1), unlikely)
+
+
+def bart():
+    tokenizer, unlikely = byte_level(["<s>", "<pad>", "</s>", "<unk>"], 2, "<s> $A </s>")
+    torch.manual_seed(8)
+    model = transformers.BartForConditionalGeneration(transformers.BartConfig(**SIZES, vocab_size=len(tokenizer)))
+    save("bart", model, tokenizer, dict(
+        num_beams=2, max_length=16, forced_bos_token_id=0, forced_eos_token_id=2, bos_token_id=0, eos_token_id=2,
+        pad_token_id=1, decoder_start_token_id=2), unlikely)
+
+
+def m2m_100():
+    """Writes a model of two languages: sources begin with their language, and targets with theirs."""
+    tokenizer, unlikely = byte_level(["<s>", "<pad>", "</s>", "<unk>", "__en__", "__de__"], 2, "__en__ $A </s>")
+    torch.manual_seed(9)
+    model = transformers.M2M100ForConditionalGeneration(transformers.M2M100Config(
+        **SIZES, vocab_size=len(tokenizer)))
+    save("m2m_100", model, tokenizer, dict(
+        num_beams=3, max_length=16, forced_bos_token_id=5, bos_token_id=0, eos_token_id=2, pad_token_id=1,
+        decoder_start_token_id=2), unlikely)
+
+
+def t5():
+    tokenizer, unlikely = byte_level(["<pad>", "</s>", "<unk>"], 1)
+    torch.manual_seed(12)
+    model = transformers.T5ForConditionalGeneration(transformers.T5Config(
+        vocab_size=len(tokenizer), d_model=16, d_kv=6, d_ff=24, num_layers=2, num_heads=2, decoder_start_token_id=0,
+        feed_forward_proj="gated-gelu", initializer_factor=1.5))
+    save("t5", model, tokenizer, dict(num_beams=3, max_length=16, eos_token_id=1, pad_token_id=0, decoder_start_token_id=0), unlikely)
+
+
+def training(name):
+    """Returns the loss of the first line and a translation of it."""
+    folder = os.path.join(HERE, name)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+    labels = tokenizer(text_target=TARGET, return_tensors="pt").input_ids
+    forced = model.generation_config.forced_bos_token_id
+    if forced is not None:
+        labels[0, 0] = forced
+    start = torch.tensor([[model.generation_config.decoder_start_token_id]])
+    with torch.no_grad():
+        logits = model(**tokenizer(LINES[0], return_tensors="pt", return_token_type_ids=False),
+                       decoder_input_ids=torch.cat([start, labels[:, :-1]], 1)).logits
+    loss = torch.nn.functional.cross_entropy(logits[0], labels[0])
+    return dict(model=name, source=LINES[0], target=TARGET, loss=round(loss.item(), 5))
 
 
 def translate(name, changes, flags, **options):
@@ -191,10 +277,22 @@ def ctranslate2_model(name, quantization, tokens, shared):
     return cases
 
 
+def more_cases():
+    cases = []
+    for name in MORE:
+        cases.append(translate(name, {}, []))
+        cases.append(translate(name, {}, ["--beam=1"], num_beams=1))
+    return cases
+
+
 def main():
     marian()
     pegasus()
     blenderbot()
+    opus()
+    bart()
+    m2m_100()
+    t5()
     cases = []
     for name in ("marian", "pegasus", "blenderbot"):
         cases.append(translate(name, {}, []))
@@ -209,8 +307,10 @@ def main():
     cases += ctranslate2_model("ctranslate2_int8", "int8", dict(
         add_source_bos=True, add_source_eos=True, decoder_start_token="</s>"), shared=True)
     cases += ctranslate2_model("ctranslate2_float16", "float16", dict(add_source_eos=True), shared=False)
+    cases += more_cases()
+    trainings = [training(name) for name in MORE]
     with open(os.path.join(HERE, "translations.json"), "w") as file:
-        json.dump(dict(lines=LINES, cases=cases), file, indent=1, ensure_ascii=False)
+        json.dump(dict(lines=LINES, cases=cases, trainings=trainings), file, indent=1, ensure_ascii=False)
         file.write("\n")
 
 

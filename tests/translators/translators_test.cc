@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -87,10 +88,40 @@ TEST_F(TranslatorsTest, ConversionsKeepSpecialTokensAndSettings) {
           Arguments{"quantize", "--model=" + model, "--out=quantized", "--weights=f32"},
           Arguments{"export", "--model=" + model, "--out=exported", "--layout=ctranslate2"}}) {
       SCOPED_TRACE(absl::StrJoin(conversion, " "));
-      EXPECT_TRUE(Works(Weft(conversion + Arguments{"--overwrite"})));
+      const CommandResult result = Weft(conversion + Arguments{"--overwrite"});
+      if (conversion[0] == "export" && (model == "bart" || model == "m2m_100" || model == "t5")) {
+        EXPECT_TRUE(Fails(result, 2, "a configuration of CTranslate2's Transformer cannot say that"));
+        continue;
+      }
+      EXPECT_TRUE(Works(result));
       // CTranslate2's files have no settings of the search.
       if (conversion[0] != "export") ExpectTranslations(conversion[2].substr(6), test);
     }
+  }
+}
+
+// A training has the model's own begin tokens, input format and tokenizer of targets, and its run keeps them.
+TEST_F(TranslatorsTest, TrainingBeginsWithTheLossOfTheLibrary) {
+  for (const Json& test : Data()["trainings"]) {
+    const std::string model = test["model"];
+    SCOPED_TRACE(model);
+    Copy(model, "", {});
+    Write("source.txt", test["source"].get<std::string>() + "\n");
+    Write("target.txt", test["target"].get<std::string>() + "\n");
+    const Arguments train = {"train", "translate", "--out=run-" + model, "--threads=1"};
+    ASSERT_TRUE(
+        Works(Weft(train + Arguments{"--init=" + model, "--source=source.txt", "--target=target.txt", "--steps=1",
+                                     "--learning-rate=0.01", "--warmup-steps=0", "--label-smoothing=0", "--dropout=0",
+                                     "--attention-dropout=0", "--activation-dropout=0"})));
+    const std::string metrics = Read("run-" + model + "/metrics.jsonl");
+    EXPECT_NEAR(Json::parse(metrics.substr(0, metrics.find('\n')))["train_loss"].get<double>(),
+                test["loss"].get<double>(), 1e-3);
+    fs::remove_all(Path(model));
+    ASSERT_TRUE(Works(Weft(train + Arguments{"--resume", "--steps=300"})));
+    const CommandResult translated = Weft({"translate", "--model=run-" + model, "--max-length=40", "source.txt"});
+    EXPECT_EQ(absl::StripAsciiWhitespace(translated.out), test["target"].get<std::string>()) << translated.err;
+    EXPECT_TRUE(Works(Weft({"export", "--model=run-" + model, "--out=exported-" + model, "--layout=huggingface"})));
+    EXPECT_EQ(Weft({"translate", "--model=exported-" + model, "--max-length=40", "source.txt"}).out, translated.out);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "weft/text/data/sentence_pairs.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "weft/base/status.h"
@@ -23,7 +24,7 @@ absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, 
                          ": each line needs its translation");
 }
 
-int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size()) + 1); }
+int64_t SentencePair::length() const { return static_cast<int64_t>(std::max(source.size(), target.size() + 1)); }
 
 absl::StatusOr<size_t> TokensThatFit(size_t count, size_t reserved, const EncodeLimits& limits) {
   const int64_t room = limits.context - static_cast<int64_t>(reserved);
@@ -50,11 +51,18 @@ absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t in
 }
 
 absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
-                                                      const EncodeLimits& limits) {
+                                                      const EncodeLimits& limits, const PairFormat& format) {
+  const std::unique_ptr<Tokenizer> own = tokenizer.ForTargets();
+  const Tokenizer& targets = own != nullptr ? *own : tokenizer;
+  const auto &before = format.before_source, &after = format.after_source, &first = format.before_target;
   std::vector<SentencePair> pairs(text.source.lines.size());
   for (size_t i = 0; i < pairs.size(); ++i) {
-    WEFT_ASSIGN_OR_RETURN(pairs[i].source, EncodeLine(text.source, i, tokenizer, limits, 1));
-    WEFT_ASSIGN_OR_RETURN(pairs[i].target, EncodeLine(text.target, i, tokenizer, limits, 1));
+    auto& [source, target] = pairs[i];
+    WEFT_ASSIGN_OR_RETURN(source, EncodeLine(text.source, i, tokenizer, limits, before.size() + after.size()));
+    source.insert(source.begin(), before.begin(), before.end());
+    source.insert(source.end(), after.begin(), after.end());
+    WEFT_ASSIGN_OR_RETURN(target, EncodeLine(text.target, i, targets, limits, first.size() + 1));
+    target.insert(target.begin(), first.begin(), first.end());
   }
   return pairs;
 }
@@ -78,14 +86,13 @@ void PairRows::Fill(absl::Span<const SentencePair> pairs, absl::Span<const int32
   for (size_t row = 0; row < examples.size(); ++row, at += static_cast<size_t>(length)) {
     const SentencePair& pair = pairs[static_cast<size_t>(examples[row])];
     std::copy(pair.source.begin(), pair.source.end(), &source[at]);
-    source[at + pair.source.size()] = tokens.end;
-    source_lengths[row] = static_cast<int32_t>(pair.source.size() + 1);
+    source_lengths[row] = static_cast<int32_t>(pair.source.size());
     input[at] = tokens.begin;
     std::copy(pair.target.begin(), pair.target.end(), &input[at] + 1);
     std::fill_n(is_text.begin() + static_cast<std::ptrdiff_t>(at) + 1, pair.target.size(), true);
     std::copy(pair.target.begin(), pair.target.end(), &target[at]);
     target[at + pair.target.size()] = tokens.end;
-    sources += static_cast<int64_t>(pair.source.size()) + 1;
+    sources += static_cast<int64_t>(pair.source.size());
     targets += static_cast<int64_t>(pair.target.size()) + 1;
   }
 }

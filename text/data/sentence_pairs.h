@@ -28,8 +28,13 @@ absl::StatusOr<ParallelText> ReadParallelText(const std::string& source, const s
 absl::StatusOr<std::vector<std::string>> ReadLinesLike(const TextLines& source, const std::string& target);
 
 struct SentencePair {
-  std::vector<int32_t> source, target;  // without begin and end tokens
-  int64_t length() const;               // minimum row length: the longer side and one special token
+  std::vector<int32_t> source, target;  // source: as the encoder reads it; target: without begin and end tokens
+  int64_t length() const;               // minimum row length: the source, or the target and one special token
+};
+// The special tokens of a model's format, beside the begin and end tokens of targets.
+struct PairFormat {
+  std::vector<int32_t> before_source, after_source;
+  std::vector<int32_t> before_target;  // follow the begin token, and are predicted as the target is
 };
 
 struct EncodeLimits {
@@ -45,8 +50,9 @@ absl::StatusOr<size_t> TokensThatFit(size_t count, size_t reserved, const Encode
 // cannot be encoded or is too long. Also returns InvalidArgument if the context has no room for text.
 absl::StatusOr<std::vector<int32_t>> EncodeLine(const TextLines& text, size_t index, const Tokenizer& tokenizer,
                                                 const EncodeLimits& limits, size_t reserved);
+// Targets are encoded by the tokenizer's ForTargets, if it has one.
 absl::StatusOr<std::vector<SentencePair>> EncodePairs(const ParallelText& text, const Tokenizer& tokenizer,
-                                                      const EncodeLimits& limits);
+                                                      const EncodeLimits& limits, const PairFormat& format);
 std::vector<int64_t> Lengths(absl::Span<const SentencePair> pairs);
 
 struct PairTokens {
@@ -56,7 +62,7 @@ struct PairTokens {
 // PairRows holds a batch of padded pairs, [B, L], row by row. Rows without a pair hold only padding, which is -100 in
 // `target`.
 struct PairRows {
-  std::vector<int32_t> source, source_lengths;  // [B, L] with the end token; [B]
+  std::vector<int32_t> source, source_lengths;  // [B, L]; [B]
   std::vector<int32_t> input;                   // [B, L]: the decoder's input: the begin token, then the translation
   std::vector<int32_t> target;                  // [B, L]: its target: the translation, then the end token, then -100
   std::vector<bool> is_text;                    // [B, L]: whether the input is a token of the translation

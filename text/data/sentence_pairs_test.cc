@@ -52,7 +52,7 @@ class PairRowsTest : public testing::Test {
  protected:
   PairRowsTest() { rows_.Fill(pairs_, {1, 0}, /*rows=*/3, /*length=*/4, kTokens); }
 
-  const std::vector<SentencePair> pairs_ = {{{1, 2, 3}, {4}}, {{5}, {6, 7, 8}}};
+  const std::vector<SentencePair> pairs_ = {{{1, 2, 3, 302}, {4}}, {{5, 302}, {6, 7, 8}}};
   PairRows rows_;
 };
 

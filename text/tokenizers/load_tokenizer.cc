@@ -78,7 +78,7 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
 // Files of transformers that say more of the tokenizer beside them, such as the roles of its tokens.
 constexpr const char* kSettings[] = {"tokenizer_config.json", "special_tokens_map.json"};
 // Those, and files with chat templates, whose names for other cases than the usual one are in a folder.
-constexpr const char* kBeside[] = {kSettings[0], kSettings[1], kChatTemplateFile, "chat_template.json"};
+constexpr const char* kBeside[] = {kSettings[0], kSettings[1], kChatTemplateFile, "chat_template.json", kMarianTargets};
 constexpr char kMoreChatTemplates[] = "additional_chat_templates";
 
 // Returns the files of the tokenizer at `path`: its own file, the companion if its kind has one, and those of

@@ -21,6 +21,8 @@
 
 namespace weft {
 
+inline constexpr char kMarianTargets[] = "target.spm";  // beside source.spm: the SentencePiece model of targets
+
 // Returns the usual names of all files from which tokenizers are read, including second files such as vocab.json, and
 // those with chat templates, which belong to the tokenizer.
 std::vector<std::string> TokenizerFileNames();

@@ -1,6 +1,6 @@
 // source.spm and vocab.json are the tokenizer of OPUS-MT's models (MarianTokenizer of transformers). SentencePiece cuts
-// a text into pieces, and vocab.json has the id of each piece of both languages. A text may begin with the code of the
-// target language, ">>fra<<", which is one token. target.spm is not read: pieces are joined without it. The
+// a text into pieces, and vocab.json has the id of each piece of both languages. target.spm cuts targets in training;
+// it may be missing. A text may begin with the code of the target language, ">>fra<<", which is one token. The
 // normalization of punctuation that transformers adds if the package sacremoses is there is not done.
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,10 +25,12 @@ constexpr std::pair<const char*, const char*> kSpecial[] = {
 
 class MarianTokenizer final : public Tokenizer {
  public:
-  MarianTokenizer(SentencePieceModel model, Vocabulary vocabulary)
-      : model_(std::move(model)), vocabulary_(std::move(vocabulary)) {}
+  using Model = std::shared_ptr<const SentencePieceModel>;
 
-  static Loaded Create(SentencePieceModel model, Vocabulary vocabulary) {
+  MarianTokenizer(Model model, Model target_model, Vocabulary vocabulary)
+      : model_(std::move(model)), target_model_(std::move(target_model)), vocabulary_(std::move(vocabulary)) {}
+
+  static Loaded Create(Model model, Model target_model, Vocabulary vocabulary) {
     std::vector<AddedToken> special;
     for (const auto& [key, text] : kSpecial) {
       const std::optional<int32_t> id = vocabulary.Find(text);
@@ -36,7 +38,8 @@ class MarianTokenizer final : public Tokenizer {
       special.push_back({text, *id});
     }
     const int32_t end = special.front().id;
-    auto tokenizer = std::make_unique<MarianTokenizer>(std::move(model), std::move(vocabulary));
+    auto tokenizer =
+        std::make_unique<MarianTokenizer>(std::move(model), std::move(target_model), std::move(vocabulary));
     tokenizer->SetAdded(std::move(special));
     tokenizer->AllowCleanUp();
     tokenizer->SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, end}}, {});
@@ -44,6 +47,11 @@ class MarianTokenizer final : public Tokenizer {
   }
 
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
+  std::unique_ptr<Tokenizer> ForTargets() const override {
+    auto tokenizer = std::make_unique<MarianTokenizer>(*this);
+    tokenizer->model_ = target_model_;
+    return tokenizer;
+  }
 
  protected:
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
@@ -56,14 +64,14 @@ class MarianTokenizer final : public Tokenizer {
       add(text.substr(0, code + 2));
       text.remove_prefix(code + 2);
     }
-    for (const std::string& piece : model_.EncodeAsPieces({text.data(), text.size()})) add(piece);
+    for (const std::string& piece : model_->EncodeAsPieces({text.data(), text.size()})) add(piece);
     return ids;
   }
   std::string Join(absl::Span<const int32_t> ids) const override {
     std::string text;
     std::vector<std::string> pieces;
     const auto flush = [&] {
-      absl::StrAppend(&text, model_.DecodePieces(pieces));
+      absl::StrAppend(&text, model_->DecodePieces(pieces));
       pieces.clear();
     };
     for (const int32_t id : ids) {
@@ -79,7 +87,7 @@ class MarianTokenizer final : public Tokenizer {
   }
 
  private:
-  SentencePieceModel model_;
+  Model model_, target_model_;
   Vocabulary vocabulary_;
 };
 
@@ -97,16 +105,24 @@ absl::Status CheckSettings(const nlohmann::json& json) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<MarianTokenizer::Model> ReadModel(const std::string& path) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+  auto model = std::make_shared<SentencePieceModel>();
+  if (const std::string problem = model->Load(file); !problem.empty()) return InvalidArgument(path, ": ", problem);
+  return model;
+}
+
 Loaded Load(const std::string& model_path, const std::string& vocabulary_path, const nlohmann::json& config) {
   const size_t folder = model_path.rfind('/') + 1;  // 0 without a '/'
   WEFT_RETURN_IF_ERROR(Annotate(CheckSettings(config), model_path.substr(0, folder) + "tokenizer_config.json"));
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyFile(vocabulary_path, /*as_bytes=*/false));
-  WEFT_ASSIGN_OR_RETURN(const std::string model_file, ReadFile(model_path));
-  SentencePieceModel model;
-  if (const std::string problem = model.Load(model_file); !problem.empty()) {
-    return InvalidArgument(model_path, ": ", problem);
+  WEFT_ASSIGN_OR_RETURN(const MarianTokenizer::Model model, ReadModel(model_path));
+  const std::string target_path = absl::StrCat(model_path.substr(0, folder), kMarianTargets);
+  MarianTokenizer::Model target = model;
+  if (Exists(target_path)) {
+    WEFT_ASSIGN_OR_RETURN(target, ReadModel(target_path));
   }
-  return Annotate(MarianTokenizer::Create(std::move(model), std::move(vocabulary)), vocabulary_path);
+  return Annotate(MarianTokenizer::Create(model, target, std::move(vocabulary)), vocabulary_path);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -137,6 +138,9 @@ class Tokenizer {
   absl::Span<const AddedToken> special_token_list() const { return special_list_; }
   // Reports whether `id` is in special_token_list().
   bool IsSpecial(int32_t id) const;
+
+  // Returns the tokenizer with which the model's targets are encoded, or null if it is this one. It has the same ids.
+  virtual std::unique_ptr<Tokenizer> ForTargets() const { return nullptr; }
 
   // Follows `settings`. Tokens and roles whose text is no token of the vocabulary are left out.
   void Configure(const TokenizerSettings& settings);

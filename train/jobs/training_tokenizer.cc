@@ -47,10 +47,10 @@ absl::Status TrainingTokenizer::Read(const std::string& path) {
 
 absl::Status TrainingTokenizer::Prepare(absl::string_view text, absl::string_view learnt_from) {
   // A run that was killed at its beginning may have no tokenizer yet.
-  if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(run_);
+  if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(owner_ = run_);
   if (!path_.empty() && !absl::c_linear_search(kinds_, path_)) return Read(path_);
   if (!path_.empty() || default_.empty()) return Learn(text, learnt_from);
-  const absl::Status read = Read(default_);
+  const absl::Status read = Read(owner_ = default_);
   if (!absl::IsNotFound(read)) return read;
   return InvalidArgument("tokenizer: none is given, and ", read.message(), "; give ", absl::StrJoin(kinds_, ", "),
                          " or the file of a tokenizer");

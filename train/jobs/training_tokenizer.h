@@ -61,6 +61,9 @@ class TrainingTokenizer {
   absl::Status Write(RunDirectory* run) const;
 
   const std::string& path() const { return path_; }  // the option's value
+  // After Prepare, returns the run or the default folder that the tokenizer was read from, or "". The settings of
+  // generation there are about this tokenizer's tokens.
+  const std::string& owner() const { return owner_; }
   bool is_resumed() const { return !run_.empty(); }  // whether set_run was called
   // Returns the tokenizer's files.
   absl::Span<const NamedContents> files() const { return files_; }
@@ -68,7 +71,7 @@ class TrainingTokenizer {
   const Tokenizer& operator*() const { return *tokenizer_; }
 
  private:
-  std::string path_, default_, run_;
+  std::string path_, default_, run_, owner_;
   int64_t vocabulary_;
   std::vector<std::string> special_;
   std::optional<bool> special_tokens_;  // Tokenizer::ReadSpecial

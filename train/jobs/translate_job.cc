@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,9 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "weft/base/status.h"
 #include "weft/core/random.h"
+#include "weft/formats/generation.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/inference/generate/translate.h"
+#include "weft/inference/runtime/open_model.h"
 #include "weft/models/lora.h"
 #include "weft/models/transformer.h"
 #include "weft/text/data/masking.h"
@@ -116,19 +121,28 @@ class TranslateJob final : public BucketJob {
     const std::string both =
         absl::StrCat(absl::StrJoin(text.source.lines, "\n"), "\n", absl::StrJoin(text.target.lines, "\n"), "\n");
     WEFT_RETURN_IF_ERROR(PrepareTokenizer(both));
-    const SpecialTokens& special = tokenizer_->special_tokens();
-    WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(special.begin, "begin"));
-    WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(special.end, "end"));
-    tokens_.padding = special.padding.value_or(tokens_.end);
+    WEFT_RETURN_IF_ERROR(SetTokens());
     const EncodeLimits limits = {model_.config().context, truncate_};
-    WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits));
-    WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits));
+    WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text, *tokenizer_, limits, format_));
+    WEFT_ASSIGN_OR_RETURN(validation_pairs_, EncodePairs(validation, *tokenizer_, limits, format_));
 
+    // Older runs have the fingerprint of sources without the end token.
+    const size_t ends = is_published_ ? 0 : format_.after_source.size();
     for (const SentencePair& pair : pairs_) {
-      fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(pair.source, fingerprint_));
+      const absl::Span<const int32_t> source(pair.source.data(), pair.source.size() - ends);
+      fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(source, fingerprint_));
     }
     SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.config().context);
     return absl::OkStatus();
+  }
+
+  // The run keeps the settings of generation of a published model.
+  absl::Status WriteFiles(RunDirectory* run) const override {
+    if (is_published_) {
+      WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json settings, GenerationConfigOf(tokenizer_.owner()));
+      WEFT_RETURN_IF_ERROR(run->WriteKept(kGenerationConfig, settings.dump(2) + "\n"));
+    }
+    return BucketJob::WriteFiles(run);
   }
 
   std::string Title(const Parameters& parameters) const override {
@@ -151,16 +165,14 @@ class TranslateJob final : public BucketJob {
     const size_t count = std::min(kSentences, validation_pairs_.size());
     if (count == 0 || lora_.rank > 0 || parameters->divided()) return "";
     std::vector<std::vector<int32_t>> sources;
-    for (size_t i = 0; i < count; ++i) {
-      sources.push_back(validation_pairs_[i].source);
-      sources.back().push_back(tokens_.end);
-    }
+    for (size_t i = 0; i < count; ++i) sources.push_back(validation_pairs_[i].source);
     WEFT_ASSIGN_OR_RETURN(const auto translator,
                           Translator::Create(model_.config(), parameters, {.threads = training_.trainer.threads}));
     WEFT_ASSIGN_OR_RETURN(const auto translations,
                           translator->Translate(sources, {.max_length = std::min(kMaxTokens, model_.config().context),
                                                           .begin = tokens_.begin,
-                                                          .end = {tokens_.end}}));
+                                                          .end = {tokens_.end},
+                                                          .forced_begin = forced_begin_}));
     std::string text;
     for (size_t i = 0; i < count; ++i) {
       const SentencePair& pair = validation_pairs_[i];
@@ -200,6 +212,30 @@ class TranslateJob final : public BucketJob {
   }
 
  private:
+  // Sets the special tokens. Those of a published model are the ones with which it generates, around texts as its
+  // tokenizer wraps them. Otherwise the tokenizer has them, and the end token follows sources.
+  absl::Status SetTokens() {
+    const SpecialTokens& special = tokenizer_->special_tokens();
+    GenerationSettings settings;
+    if (!tokenizer_.owner().empty()) {
+      WEFT_ASSIGN_OR_RETURN(settings,
+                            ReadGenerationSettings(tokenizer_.owner(), *tokenizer_, model_.config().target_vocabulary));
+    }
+    const std::optional<int32_t> begin = settings.decoder_start ? settings.decoder_start : settings.begin;
+    is_published_ = begin.has_value();
+    const bool ends = is_published_ && !settings.end.empty();
+    WEFT_ASSIGN_OR_RETURN(tokens_.begin, NeededToken(is_published_ ? begin : special.begin, "begin"));
+    WEFT_ASSIGN_OR_RETURN(tokens_.end, NeededToken(ends ? settings.end.front() : special.end, "end"));
+    tokens_.padding = is_published_ && settings.padding ? *settings.padding : special.padding.value_or(tokens_.end);
+    format_ = {.after_source = {tokens_.end}};
+    if (!is_published_) return absl::OkStatus();
+    std::tie(format_.before_source, format_.after_source) = TokensAround(*tokenizer_);
+    // A model of many languages begins a target with the language, and a BART with the token that begins sources, too.
+    forced_begin_ = settings.forced_begin;
+    format_.before_target = forced_begin_ ? std::vector<int32_t>{*forced_begin_} : format_.before_source;
+    return absl::OkStatus();
+  }
+
   // Predicts the tokens of a micro-batch [B, L], for scheduled sampling.
   struct Sampler {
     Tape tape;
@@ -261,6 +297,9 @@ class TranslateJob final : public BucketJob {
 
   Parameters* parameters_ = nullptr;
   PairTokens tokens_;
+  PairFormat format_;
+  std::optional<int32_t> forced_begin_;  // BeamSearchOptions::forced_begin
+  bool is_published_ = false;            // whether the special tokens are those of a published model's files
   std::vector<SentencePair> pairs_, validation_pairs_;
   std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
   PairRows rows_;
