@@ -241,6 +241,13 @@ std::string LayerNorm(N n) {
   return n.Write("LayerNormalization", n.inputs, {{"epsilon", n.attrs<NormAttrs>().epsilon}});
 }
 
+// ONNX's indices are i64.
+Names TopK(N n) {
+  Names outputs = n.writer.Nodes("TopK", {n.inputs[0], n.writer.Shape({n.Shape(n.node().output(0)).back()})}, 2);
+  outputs[1] = CastTo(n, outputs[1], kI32);
+  return outputs;
+}
+
 // Ops that are one node with the same inputs, and no attributes or the default ones.
 constexpr std::pair<const OpDef*, const char*> kSame[] = {
     {&kAdd, "Add"},     {&kSub, "Sub"},         {&kMul, "Mul"},
@@ -298,7 +305,7 @@ OnnxSizes ExportedNode::Shape(ValueId value) const {
 }
 
 bool HasOnnxOp(const OpDef& op) {
-  return &op == &kSplit || Find(kSame, op) != nullptr || Find(kWritten, op) != nullptr;
+  return &op == &kSplit || &op == &kTopK || Find(kSame, op) != nullptr || Find(kWritten, op) != nullptr;
 }
 
 bool AttrsMayDiffer(const OpDef& op) { return absl::c_linear_search(kSized, &op); }
@@ -307,6 +314,7 @@ Names WriteOnnxOp(const ExportedNode& n) {
   const OpDef& op = *n.node().op;
   if (const auto* const same = Find(kSame, op)) return {n.Write(same->second, n.inputs)};
   if (const auto* const written = Find(kWritten, op)) return {written->second(n)};
+  if (&op == &kTopK) return TopK(n);
   return n.writer.Nodes("Split", n.inputs, n.node().output_count, {{"axis", n.attrs<SplitAttrs>().axis}});
 }
 

@@ -1,6 +1,6 @@
 // Writes programs and published models as ONNX, reads the messages again and checks that they are whole: each input of
-// a node is defined before, and each tensor has the bytes of its shape. check_export.py compares results with
-// onnxruntime and transformers.
+// a node is defined before, and each tensor has the bytes of its shape. GPTs that are read from what was written give
+// the same logits. check_export.py compares results with onnxruntime and transformers.
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -16,7 +16,10 @@
 #include "weft/formats/model_formats.h"
 #include "weft/formats/onnx/export.h"
 #include "weft/formats/onnx/onnx.pb.h"
+#include "weft/formats/onnx/onnx_model.h"
 #include "weft/formats/weights.h"
+#include "weft/graph/compile/compile.h"
+#include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -141,6 +144,50 @@ TEST(OnnxExport, EachPublishedModelIsWritten) {
     ++models;
   }
   EXPECT_GE(models, 50);
+}
+
+// Returns the elements of `y` for these tokens.
+std::vector<float> Evaluate(const Tape& tape, Var tokens, absl::Span<const int32_t> ids, Var y,
+                            Parameters* parameters) {
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  if (!graph.ok()) return {};
+  Runner runner(*graph, parameters, {.threads = 1});
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, ids}});
+  EXPECT_TRUE(out.ok()) << out.status();
+  if (!out.ok()) return {};
+  const absl::Span<const float> values = (*out)[y].span<const float>();
+  return {values.begin(), values.end()};
+}
+
+TEST(OnnxExport, WhatIsReadAgainGivesTheSameLogits) {
+  const std::vector<int32_t> ids = {1, 5, 9, 2, 7, 11, 3, 8, 4, 6};
+  std::vector<int32_t> ones(ids.size(), 1);
+  const TensorType type = {kI32, {2, 5}};
+  for (const char* const name : {"gpt2", "llama", "gemma2", "gpt_neox", "bloom", "mixtral"}) {
+    SCOPED_TRACE(name);
+    const std::string folder = TestFolder(name);
+    const absl::StatusOr<PublishedGpt> gpt = ReadModelOf<PublishedGpt>(absl::StrCat(kPublished, name));
+    ASSERT_TRUE(gpt.ok()) << gpt.status();
+    const absl::Status written = WriteModel(folder, *gpt, "onnx");
+    ASSERT_TRUE(written.ok()) << written;
+    const absl::StatusOr<OnnxModel> read = OnnxModel::Open(folder + "/model.onnx");
+    ASSERT_TRUE(read.ok()) << read.status();
+    Tape imported, own;
+    const Var imported_ids = imported.Input("ids", type, {.below = 30}),
+              own_ids = own.Input("ids", type, {.below = 30});
+    const Tensor mask = {type, reinterpret_cast<std::byte*>(ones.data())};
+    const absl::StatusOr<VarList> logits =
+        read->Record(&imported, {{"input_ids", imported_ids}, {"attention_mask", mask}});
+    ASSERT_TRUE(logits.ok()) << logits.status();
+    Parameters parameters({.draw = false}), own_parameters({.draw = false});
+    read->Provide(&parameters);
+    ASSERT_TRUE(ProvideFiniteWeights(name, gpt->weights, &own_parameters).ok());
+    const std::vector<float> got = Evaluate(imported, imported_ids, ids, (*logits)[0], &parameters),
+                             wanted = Evaluate(own, own_ids, ids, Gpt(gpt->config).Logits(own_ids), &own_parameters);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 2e-5) << i;
+  }
 }
 
 TEST(OnnxExport, InputsAndOutputsHaveOptimumsNames) {
