@@ -116,7 +116,8 @@ const ModelFamily& FamilyOf(const PublishedModel& model) { return *ModelFamilies
 absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelFamily& family) {
   std::vector<absl::string_view> possible;
   for (const Format* const format : kFormats) {
-    const bool fits = format->only_family == nullptr || format->only_family == &family;
+    const bool fits = format->writes != nullptr ? format->writes(family)
+                                                : format->only_family == nullptr || format->only_family == &family;
     if (format->write == nullptr || !fits || (format->is_own && family.to_run == nullptr)) continue;
     if (format->name == name) return format;
     if (!format->is_own) possible.push_back(format->name);

@@ -203,8 +203,7 @@ absl::Status WriteBert(const PublishedBert& bert, const std::string& folder, con
 
 absl::Status Write(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options) {
   if (const auto* const gpt = std::get_if<PublishedGpt>(&model)) return WriteGpt(*gpt, folder, options);
-  if (const auto* const bert = std::get_if<PublishedBert>(&model)) return WriteBert(*bert, folder, options);
-  return InvalidArgument("a GGUF file has no place for ", FamilyOf(model).name, "; wanted a GPT or a BERT");
+  return WriteBert(std::get<PublishedBert>(model), folder, options);
 }
 
 }  // namespace
@@ -226,6 +225,10 @@ constexpr Format kGgufFormat = {
     .read = Read,
     .write = Write,
     .files = kFiles,
+    .writes =
+        [](const ModelFamily& family) {
+          return &family == &PublishedGpt::kFamily || &family == &PublishedBert::kFamily;
+        },
     .keeps_dtypes = true,
     .is_whole = true,
 };

@@ -95,7 +95,9 @@ struct Format {
   // Writes a model. Null if the format is only read.
   absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
-  bool is_own = false;                        // true: only Weft reads the format, so weft export does not offer it
+  // Reports whether `write` takes models of the family. Null: of only_family or, without it, of every family.
+  bool (*writes)(const ModelFamily& family) = nullptr;
+  bool is_own = false;        // true: only Weft reads the format, so weft export does not offer it
   bool keeps_dtypes = false;  // true: `write` takes weights of bf16 and of block formats; false: all must be f32
   bool is_whole = false;      // true: the files hold the tokenizer and the settings of generation, too
 };

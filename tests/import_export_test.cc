@@ -259,7 +259,8 @@ TEST_F(ImportExportTest, AVisionTransformersRunIsExported) {
   const CommandResult by_run = Weft({"classify", "--scores", "--model=run", "pictures.csv"});
   ASSERT_TRUE(Works(by_run));
   EXPECT_EQ(Weft({"classify", "--scores", "--model=again", "pictures.csv"}).out, by_run.out);
-  EXPECT_TRUE(Fails(Export("run", "out", "nanogpt"), 2, "a ViT can't be written as nanogpt; possible: huggingface"));
+  EXPECT_TRUE(
+      Fails(Export("run", "out", "nanogpt"), 2, "a ViT can't be written as nanogpt; possible: huggingface, onnx"));
 }
 
 TEST_F(ImportExportTest, AClassifierOfTheMeanIsRefused) {
@@ -288,7 +289,8 @@ TEST_F(ImportExportTest, SaysWhatIsWrong) {
   EXPECT_TRUE(Fails(Weft({"import", "--out=out"}), 2, "--model=MODEL is missing"));
   EXPECT_TRUE(Fails(Weft({"import", "--model=bert"}), 2, "--out=FOLDER is missing"));
   EXPECT_TRUE(Fails(Import("nowhere", "out"), 2, "nowhere"));
-  EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2, "a BERT can't be written as nanogpt; possible: huggingface"));
+  EXPECT_TRUE(Fails(Export("bert", "out", "nanogpt"), 2,
+                    "a BERT can't be written as nanogpt; possible: gguf, huggingface, onnx"));
   EXPECT_TRUE(Fails(Export("bert", "out", "pickle"), 2, "pickle"));
   Write("bert/config.json",
         "{\"model_type\":\"bert\",\"vocab_size\":6,\"max_position_embeddings\":20,"
