@@ -238,8 +238,8 @@ TEST_F(EvaluateTest, AMaskedModelsFiguresAreThoseOfItsTraining) {
 TEST_F(EvaluateTest, SaysWhatIsMissing) {
   MakeRun("gpt");
   WriteTransformer("transformer");
-  std::filesystem::create_directory(Path("opt"));
-  Write("opt/config.json", "{\"model_type\": \"opt\", \"ffn_dim\": 8}");
+  std::filesystem::create_directory(Path("mamba"));
+  Write("mamba/config.json", "{\"model_type\": \"mamba\", \"ffn_dim\": 8}");
   Write("latin1.txt", "line \xE9\n");
   Write("unknown.txt", "line \xC3\xA9\n");
   const struct {
@@ -250,7 +250,7 @@ TEST_F(EvaluateTest, SaysWhatIsMissing) {
       {{"--translations=text.txt"}, "--references=FILE is missing, to evaluate translations"},
       {{"--translations=text.txt", "--model=gpt"}, "--translations has no use in evaluating a GPT"},
       {{"--model=missing", "text.txt"}, "cannot find missing"},
-      {{"--model=opt", "text.txt"}, "opt/config.json: model_type is \"opt\""},
+      {{"--model=mamba", "text.txt"}, "mamba/config.json: model_type is \"mamba\""},
       {{"--model=gpt"}, "to evaluate a GPT, name a file of data"},
       {{"--model=gpt", "--source=text.txt"}, "--source has no use in evaluating a GPT"},
       {{"--model=gpt", "missing.txt"}, "missing.txt: No such file"},

@@ -49,7 +49,6 @@ const std::vector<OptionValue>& OptionValues() {
       {"shared-embeddings", "false"},
       {"scale-embeddings", "false"},
       {"first-position", "2"},
-      {"embedding-norm", "true"},
       {"shared-distance-bias", "true", "distance-bias=buckets"},
       {"memory", "same-layer"},
       {"layer-names", "llama", "norm=rms-norm rotary=halves gated=true activation=silu bias=false"},
