@@ -161,7 +161,18 @@ TEST_F(GgufTest, FilesBecomeFoldersOfHuggingFace) {
     ASSERT_TRUE(conversion->Write().ok());
     ExpectLogits(out, name, tolerance);
     ExpectTokens(out, name);
-    if (name == std::string("bert")) continue;  // has no chat template
+    // The package tokenizers refuses a file without these keys.
+    const absl::StatusOr<std::string> text = ReadFile(out + "/tokenizer.json");
+    ASSERT_TRUE(text.ok()) << text.status();
+    const Json tokenizer = Json::parse(*text);
+    for (const Json& token : tokenizer["added_tokens"]) {
+      for (const char* const key : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
+        EXPECT_TRUE(token.contains(key)) << name << ": " << token << " lacks " << key;
+      }
+    }
+    const bool bert = name == std::string("bert");
+    EXPECT_TRUE(bert ? tokenizer["normalizer"].contains("clean_text") : tokenizer["decoder"].contains("trim_offsets"));
+    if (bert) continue;  // has no chat template
     const absl::StatusOr<nlohmann::ordered_json> config = ReadJsonFile(out + "/tokenizer_config.json");
     ASSERT_TRUE(config.ok()) << config.status();
     EXPECT_TRUE(config->value("chat_template", "").starts_with("{% for m in messages %}"));

@@ -96,7 +96,7 @@ absl::Status ReadByteLevel(const Metadata& metadata, const GgufTokens& tokens, J
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(tokens.texts));
   (*json)["normalizer"] = Json::parse(found->normalizer);
   (*json)["pre_tokenizer"] = Json::parse(found->json);
-  (*json)["decoder"] = {{"type", "ByteLevel"}};
+  (*json)["decoder"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   (*json)["model"] = {
       {"type", "BPE"}, {"ignore_merges", found->whole_words}, {"vocab", std::move(vocabulary)}, {"merges", merges}};
   return absl::OkStatus();
@@ -158,7 +158,11 @@ absl::Status ReadWordPiece(const Metadata& metadata, const GgufTokens& tokens, J
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(pieces));
   WEFT_ASSIGN_OR_RETURN(const bool lowercase, GetFlag(metadata, kLowercase, true));
   WEFT_ASSIGN_OR_RETURN(const bool accents, GetFlag(metadata, kStripAccents, lowercase));
-  (*json)["normalizer"] = {{"type", "BertNormalizer"}, {"lowercase", lowercase}, {"strip_accents", accents}};
+  (*json)["normalizer"] = {{"type", "BertNormalizer"},
+                           {"clean_text", true},
+                           {"handle_chinese_chars", true},
+                           {"lowercase", lowercase},
+                           {"strip_accents", accents}};
   (*json)["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
   (*json)["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   (*json)["model"] = {{"type", "WordPiece"},
@@ -213,7 +217,13 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
   for (size_t id = 0; id < tokens.size(); ++id) {
     const int32_t type = tokens.types[id];
     if (type != kControlToken && type != kUserDefinedToken && type != kUnknownToken) continue;
-    json["added_tokens"].push_back({{"id", id}, {"content", tokens.texts[id]}, {"special", type != kUserDefinedToken}});
+    json["added_tokens"].push_back({{"id", id},
+                                    {"content", tokens.texts[id]},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", type != kUserDefinedToken}});
   }
   WEFT_RETURN_IF_ERROR(model->read(metadata, tokens, &json));
   const bool begins = model->adds_begin || json["model"].value("ignore_merges", false);
