@@ -170,6 +170,8 @@ absl::Status Write(const PublishedTransformer& given, const std::string& folder,
 
 constexpr absl::string_view kFiles[] = {kConfigFile, kWeightsFile, "model.bin"};
 
+constexpr const ModelFamily* kFamilies[] = {&PublishedTransformer::kFamily};
+
 }  // namespace
 
 absl::StatusOr<TransformerConfig> CTranslate2ConfigFromJson(const Json& json) {
@@ -205,7 +207,7 @@ constexpr Format kCTranslate2Format = {
     .name = "ctranslate2",
     .mark = "ffn_dim or add_source_eos (CTranslate2)",
     .recognizes = [](const Json& config) { return config.contains("ffn_dim") || config.contains("add_source_eos"); },
-    .only_family = &PublishedTransformer::kFamily,
+    .families = kFamilies,
     .read = Read,
     .write = OfAnyModel<Write>::Call,
     .files = kFiles,

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/file.h"
@@ -92,7 +93,7 @@ absl::StatusOr<const Format*> Recognize(const std::string& path, const Json& con
 }
 
 absl::StatusOr<const ModelFamily*> FamilyIn(const std::string& path, const Format& format, const Json& config) {
-  if (format.only_family != nullptr) return format.only_family;
+  if (format.families.size() == 1) return format.families[0];
   return Annotate(format.family(config), IsAdapter(path) ? absl::StrCat(path, "/", kAdapterConfig) : ConfigPath(path));
 }
 
@@ -116,8 +117,7 @@ const ModelFamily& FamilyOf(const PublishedModel& model) { return *ModelFamilies
 absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelFamily& family) {
   std::vector<absl::string_view> possible;
   for (const Format* const format : kFormats) {
-    const bool fits = format->writes != nullptr ? format->writes(family)
-                                                : format->only_family == nullptr || format->only_family == &family;
+    const bool fits = format->families.empty() || absl::c_linear_search(format->families, &family);
     if (format->write == nullptr || !fits || (format->is_own && family.to_run == nullptr)) continue;
     if (format->name == name) return format;
     if (!format->is_own) possible.push_back(format->name);

@@ -76,6 +76,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& config)
 }
 
 constexpr absl::string_view kFiles[] = {"model.gguf"};
+constexpr const ModelFamily* kFamilies[] = {&PublishedGpt::kFamily, &PublishedBert::kFamily};
 
 // Adds the tokenizer of `folder` and the end tokens of its generation_config.json.
 absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* metadata) {
@@ -220,15 +221,11 @@ constexpr Format kGgufFormat = {
     .name = "gguf",
     .mark = "",
     .recognizes = [](const Json& config) { return config.contains(kGgufMark); },
-    .only_family = nullptr,
+    .families = kFamilies,
     .family = Family,
     .read = Read,
     .write = Write,
     .files = kFiles,
-    .writes =
-        [](const ModelFamily& family) {
-          return &family == &PublishedGpt::kFamily || &family == &PublishedBert::kFamily;
-        },
     .keeps_dtypes = true,
     .is_whole = true,
 };

@@ -87,7 +87,7 @@ struct Format {
   // Reports whether a model has this format. Here and below, `config` has the contents of the folder's config.json. It
   // is null for a file. A format that is only written has none of the functions that read.
   bool (*recognizes)(const nlohmann::ordered_json& config);
-  const ModelFamily* only_family;  // the family of all models of this format; null: models are of any family
+  absl::Span<const ModelFamily* const> families;  // the families whose models the format holds; empty: all families
   // Returns the model's family without reading weights. Errors do not name the file. Null if there is only one family.
   absl::StatusOr<const ModelFamily*> (*family)(const nlohmann::ordered_json& config);
   absl::StatusOr<PublishedModel> (*read)(const std::string& path, const nlohmann::ordered_json& config);
@@ -95,9 +95,7 @@ struct Format {
   // Writes a model. Null if the format is only read.
   absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
   absl::Span<const absl::string_view> files;  // the names of the files that `write` makes
-  // Reports whether `write` takes models of the family. Null: of only_family or, without it, of every family.
-  bool (*writes)(const ModelFamily& family) = nullptr;
-  bool is_own = false;        // true: only Weft reads the format, so weft export does not offer it
+  bool is_own = false;                        // true: only Weft reads the format, so weft export does not offer it
   bool keeps_dtypes = false;  // true: `write` takes weights of bf16 and of block formats; false: all must be f32
   bool is_whole = false;      // true: the files hold the tokenizer and the settings of generation, too
 };

@@ -19,7 +19,7 @@ TEST(ModelFormatsTest, RowsAreCompleteAndTheirNamesUnique) {
     EXPECT_TRUE(names.insert(format->name).second) << format->name;
     EXPECT_EQ(format->recognizes != nullptr, format->read != nullptr) << format->name;
     EXPECT_TRUE(format->read != nullptr || format->write != nullptr) << format->name;
-    EXPECT_EQ(format->family != nullptr, format->read != nullptr && format->only_family == nullptr) << format->name;
+    EXPECT_EQ(format->family != nullptr, format->read != nullptr && format->families.size() != 1) << format->name;
     EXPECT_EQ(format->write != nullptr, !format->files.empty()) << format->name;
   }
   std::set<absl::string_view> types;

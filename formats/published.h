@@ -28,6 +28,8 @@ namespace weft {
 // The files that most formats have.
 inline constexpr char kConfigFile[] = "config.json";
 inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, kWeightsFile};
+// Format::families of the formats that hold only GPTs.
+inline constexpr const ModelFamily* kOnlyGpt[] = {&PublishedGpt::kFamily};
 std::string ConfigPath(const std::string& folder);
 absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
