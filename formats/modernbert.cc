@@ -55,11 +55,7 @@ void ListPatterns(KeyWriter& keys, BertConfig& config) {
 
 template <class Keys>
 void ListModernBert(Keys& keys, BertConfig& config) {
-  keys.Field("vocab_size", config.vocabulary);
-  keys.Field("max_position_embeddings", config.context);
-  keys.Field("hidden_size", config.width);
-  keys.Field("num_hidden_layers", config.layers);
-  keys.Field("num_attention_heads", config.heads);
+  ListSizes(keys, config);
   keys.Field("intermediate_size", config.feed_forward);
   keys.Choice("hidden_activation", kActivations, config.activation);
   keys.Field("norm_eps", config.norm.epsilon);

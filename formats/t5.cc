@@ -160,26 +160,22 @@ absl::StatusOr<Json> ToJson(const Type& type, const TransformerConfig& config, c
   return json;
 }
 
-// The names of a block's layers in T5 and here. F stands for the number of the feed-forward layer.
-struct LayerNames {
-  const char *published, *own;
-};
-constexpr LayerNames kLayers[] = {
-    {"layer.0.SelfAttention.relative_attention_bias", "self_attn.relative_attention_bias"},
-    {"layer.0.SelfAttention.q", "self_attn.q_proj"},
-    {"layer.0.SelfAttention.k", "self_attn.k_proj"},
-    {"layer.0.SelfAttention.v", "self_attn.v_proj"},
-    {"layer.0.SelfAttention.o", "self_attn.out_proj"},
-    {"layer.0.layer_norm", "self_attn_layer_norm"},
-    {"layer.F.DenseReluDense.wo", "fc2"},
-    {"layer.F.layer_norm", "final_layer_norm"}};
-constexpr LayerNames kGated[] = {{"layer.F.DenseReluDense.wi_0", "fc_gate"}, {"layer.F.DenseReluDense.wi_1", "fc1"}};
-constexpr LayerNames kNotGated[] = {{"layer.F.DenseReluDense.wi", "fc1"}};
-constexpr LayerNames kCross[] = {{"layer.1.EncDecAttention.q", "encoder_attn.q_proj"},
-                                 {"layer.1.EncDecAttention.k", "encoder_attn.k_proj"},
-                                 {"layer.1.EncDecAttention.v", "encoder_attn.v_proj"},
-                                 {"layer.1.EncDecAttention.o", "encoder_attn.out_proj"},
-                                 {"layer.1.layer_norm", "encoder_attn_layer_norm"}};
+// The names of a block's layers. F stands for the number of the feed-forward layer.
+constexpr LayerName kLayers[] = {{"layer.0.SelfAttention.relative_attention_bias", "self_attn.relative_attention_bias"},
+                                 {"layer.0.SelfAttention.q", "self_attn.q_proj"},
+                                 {"layer.0.SelfAttention.k", "self_attn.k_proj"},
+                                 {"layer.0.SelfAttention.v", "self_attn.v_proj"},
+                                 {"layer.0.SelfAttention.o", "self_attn.out_proj"},
+                                 {"layer.0.layer_norm", "self_attn_layer_norm"},
+                                 {"layer.F.DenseReluDense.wo", "fc2"},
+                                 {"layer.F.layer_norm", "final_layer_norm"}};
+constexpr LayerName kGated[] = {{"layer.F.DenseReluDense.wi_0", "fc_gate"}, {"layer.F.DenseReluDense.wi_1", "fc1"}};
+constexpr LayerName kNotGated[] = {{"layer.F.DenseReluDense.wi", "fc1"}};
+constexpr LayerName kCross[] = {{"layer.1.EncDecAttention.q", "encoder_attn.q_proj"},
+                                {"layer.1.EncDecAttention.k", "encoder_attn.k_proj"},
+                                {"layer.1.EncDecAttention.v", "encoder_attn.v_proj"},
+                                {"layer.1.EncDecAttention.o", "encoder_attn.out_proj"},
+                                {"layer.1.layer_norm", "encoder_attn_layer_norm"}};
 
 // Returns the rules from T5's names to those of Transformer.
 std::vector<Weights::Rule> Rules(bool gated) {
@@ -187,7 +183,7 @@ std::vector<Weights::Rule> Rules(bool gated) {
   std::vector<Weights::Rule> rules = {{"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", {}}};
   for (const char* const side : {"encoder", "decoder"}) {
     const bool decoder = absl::string_view(side) == "decoder";
-    const auto add = [&](absl::Span<const LayerNames> names) {
+    const auto add = [&](absl::Span<const LayerName> names) {
       for (const auto& [published, own] : names) {
         const std::string from = absl::StrReplaceAll(published, {{"layer.F", decoder ? "layer.2" : "layer.1"}});
         rules.push_back(

@@ -60,8 +60,8 @@ GptConfig LayerNormDefaults();
 int64_t WindowOf(const GptConfig& config);
 
 // Lists the keys of sizes that most families have.
-template <class Keys>
-void ListSizes(Keys& keys, GptConfig& config) {
+template <class Keys, class Config>
+void ListSizes(Keys& keys, Config& config) {
   keys.Field("vocab_size", config.vocabulary);
   keys.Field("max_position_embeddings", config.context);
   keys.Field("hidden_size", config.width);

@@ -241,6 +241,10 @@ std::string LayerNorm(N n) {
   return n.Write("LayerNormalization", n.inputs, {{"epsilon", n.attrs<NormAttrs>().epsilon}});
 }
 
+Names Split(N n) {
+  return n.writer.Nodes("Split", n.inputs, n.node().output_count, {{"axis", n.attrs<SplitAttrs>().axis}});
+}
+
 // ONNX's indices are i64.
 Names TopK(N n) {
   Names outputs = n.writer.Nodes("TopK", {n.inputs[0], n.writer.Shape({n.Shape(n.node().output(0)).back()})}, 2);
@@ -284,6 +288,9 @@ constexpr std::pair<const OpDef*, Writer> kWritten[] = {{&kInputOp, Input},
                                                         {&kSoftmax, Softmax},
                                                         {&kLayerNorm, LayerNorm}};
 
+// Ops with several outputs that a function writes.
+constexpr std::pair<const OpDef*, Names (*)(N)> kSeveral[] = {{&kSplit, Split}, {&kTopK, TopK}};
+
 // Ops whose functions take attributes that differ between recordings.
 constexpr const OpDef* kSized[] = {&kInputOp, &kConstantOp, &kReshape, &kBroadcastTo, &kFill,
                                    &kIota,    &kScale,      &kSlice,   &kSumBlocks};
@@ -305,7 +312,7 @@ OnnxSizes ExportedNode::Shape(ValueId value) const {
 }
 
 bool HasOnnxOp(const OpDef& op) {
-  return &op == &kSplit || &op == &kTopK || Find(kSame, op) != nullptr || Find(kWritten, op) != nullptr;
+  return Find(kSame, op) != nullptr || Find(kWritten, op) != nullptr || Find(kSeveral, op) != nullptr;
 }
 
 bool AttrsMayDiffer(const OpDef& op) { return absl::c_linear_search(kSized, &op); }
@@ -314,8 +321,7 @@ Names WriteOnnxOp(const ExportedNode& n) {
   const OpDef& op = *n.node().op;
   if (const auto* const same = Find(kSame, op)) return {n.Write(same->second, n.inputs)};
   if (const auto* const written = Find(kWritten, op)) return {written->second(n)};
-  if (&op == &kTopK) return TopK(n);
-  return n.writer.Nodes("Split", n.inputs, n.node().output_count, {{"axis", n.attrs<SplitAttrs>().axis}});
+  return Find(kSeveral, op)->second(n);
 }
 
 }  // namespace weft
