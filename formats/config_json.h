@@ -38,8 +38,8 @@ namespace weft {
 template <class Config>
 absl::StatusOr<Config> ConfigFromJson(const nlohmann::ordered_json& json);
 
-// Read and write the model_types gpt2, llama and mistral; minGPT's gpt-nano is only read. A config with Names::kGpt2 is
-// written as gpt2. A config with Names::kLlama is written as llama or, if it has a window, as mistral.
+// Read and write the model_types of DecoderFamilies (decoders/decoder.h); minGPT's gpt-nano is only read. A config is
+// written as the first of these types that can express it.
 template <>
 absl::StatusOr<GptConfig> ConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const GptConfig& config);

@@ -1,5 +1,5 @@
-// The metadata of a GGUF file says of a model what config.json says of a published one, in other words. This file has
-// the table of the architectures of llama.cpp that Weft has, and translates in both directions:
+// Translates between the metadata of GGUF files and config.json, which describe the same models by different keys. The
+// table of this file has the architectures of llama.cpp that Weft supports:
 //
 //   absl::StatusOr<nlohmann::ordered_json> config = ConfigOfGguf(file.metadata(), file.tensors());
 //   // {"gguf": "llama", "model_type": "llama", "hidden_size": 576, ...}

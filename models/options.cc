@@ -202,7 +202,9 @@ Hyperparameters ModelRows(GptConfig* config) {
                   &config->activation_dropout),
       {"tied-head", "use the token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
-      Size("experts", "number of feed-forward layers of a block, of which a token uses some; 0: one that all use",
+      Size("experts",
+           "number of experts: feed-forward layers of a block, among which each token uses a few; 0: one layer for all "
+           "tokens",
            &config->mixture.experts, 4096, 0),
       Size("experts-per-token", "number of experts that a token uses, those with the greatest weights",
            &config->mixture.per_token, 4096, 1, "experts"),

@@ -68,7 +68,8 @@ void List2(Keys& keys, GptConfig& config) {
 }
 
 // Reads the rotary positions of both kinds of layers. rope_parameters has an object for each kind; older files have
-// rope_theta, rope_scaling and rope_local_base_freq. Each kind is then read as if it were that of a whole model.
+// rope_theta, rope_scaling and rope_local_base_freq. The keys of each kind are then read as those of a model whose
+// layers are all of this kind.
 void ListRotary3(KeyReader& keys, GptConfig& config) {
   Json full = {{"rope_theta", config.attention.rotary_base}}, local = {{"rope_theta", 1e4}};
   for (const auto& [key, kind] : {std::pair("rope_theta", &full), std::pair("rope_local_base_freq", &local)}) {

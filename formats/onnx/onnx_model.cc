@@ -128,7 +128,7 @@ absl::Status CheckInput(const OnnxPort& port, const TensorType& type,
 
 absl::StatusOr<OnnxModel> OnnxModel::Parse(absl::string_view bytes, const std::string& folder) {
   const auto file = std::make_shared<OnnxFile>();
-  const google::protobuf::LogSilencer silencer;  // it would print what is wrong with damaged files
+  const google::protobuf::LogSilencer silencer;  // protobuf prints an error for a damaged file
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !file->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument("it is no ONNX model, or it is damaged");

@@ -1,5 +1,5 @@
 // Trains a classifier, adapters and a guesser of masked tokens from each of the tiny encoders that draw.py wrote, as a
-// user does. What is exported must be of the class that Hugging Face has for the encoder's type.
+// user does. The exported config.json must name the class that Hugging Face has for the encoder's type.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,6 +1,7 @@
-// Imports ONNX's own node cases (onnx==1.22.0), each of which is a model of one node or a few. Every case that Weft's
-// types can hold is recorded, compiled, run on two threads and compared with the tolerances of ONNX's runner. It is
-// then recorded again with all inputs as constants, so that it is computed while recording, which must give the same.
+// Imports ONNX's own node cases (onnx==1.22.0). Each case is a model with one or a few nodes. The test records each
+// case whose types Weft has, compiles it, runs it on two threads and compares the outputs with the tolerances of ONNX's
+// runner. It then records the case again with constants in place of the inputs. The importer computes such a model
+// while it records, and the outputs must be the same.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,6 @@
-// Writes programs and published models as ONNX, reads the messages again and checks that they are whole: each input of
-// a node is defined before, and each tensor has the bytes of its shape. GPTs that are read from what was written give
-// the same logits. check_export.py compares results with onnxruntime and transformers.
+// Writes programs and published models as ONNX files, and checks the files: a node defines each input before another
+// node reads it, and each tensor has the bytes of its shape. GPTs that are imported from these files compute the same
+// logits as the models that were written. check_export.py compares results with onnxruntime and transformers.
 #include <filesystem>
 #include <map>
 #include <numeric>

@@ -1,6 +1,6 @@
-// The filters, tests, methods and global functions of templates: those that published templates of models use. Every
-// function charges the run for the size of what it makes. `safe` returns an ordinary string; what Jinja adds to its
-// result with + would be escaped.
+// The filters, tests, methods and global functions of templates: those that published templates of models use. Each
+// function counts the size of its result towards the limit of the rendering. `safe` returns an ordinary string: unlike
+// Jinja, Weft does not escape a text that a template adds to it with +.
 #include <utf8proc.h>
 
 #include <algorithm>

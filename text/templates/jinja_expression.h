@@ -64,7 +64,8 @@ class JinjaExpressions {
   }
   const absl::Status& status() const { return status_; }
 
-  // Bounds the recursion of the parser and of what it returns. A level ends with the value.
+  // Enters a level of nested expressions, which ends with the returned object. Fails beyond kMaxNesting levels, so that
+  // neither the parser nor the functions that it returns overflow the stack.
   auto Nest() {
     constexpr int kMaxNesting = 100;
     if (++nesting_ > kMaxNesting) Fail("more than ", kMaxNesting, " levels are nested");

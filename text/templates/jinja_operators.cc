@@ -24,8 +24,7 @@ using Run = JinjaRun;
 using Args = const JinjaCall&;
 using View = absl::string_view;
 
-// + - * % of whole numbers, + of texts and of lists, and * of a text and a
-// number.
+// Computes + - * % of whole numbers, + of two texts or two lists, and * of a text and a number.
 template <char op>
 Value Compute(Run& run, Args a) {
   if (a[0].is_whole() && a[1].is_whole()) {

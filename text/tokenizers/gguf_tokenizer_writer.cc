@@ -1,4 +1,4 @@
-// Writes the tokenizer of a tokenizer.json in the words of GGUF.
+// Converts a tokenizer.json to the metadata of a GGUF file.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>

@@ -1,4 +1,5 @@
-// The words that GGUF has for tokenizers, which its reader and its writer share. No other folder includes this header.
+// The keys and values by which the metadata of a GGUF file describes a tokenizer. The reader and the writer share them.
+// No other folder includes this header.
 #ifndef WEFT_TEXT_TOKENIZERS_GGUF_VOCABULARY_H_
 #define WEFT_TEXT_TOKENIZERS_GGUF_VOCABULARY_H_
 

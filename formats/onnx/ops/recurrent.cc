@@ -7,10 +7,11 @@
 namespace weft {
 namespace {
 
-// What a step reads of its direction. `gates`: of the input, [B, G·H].
+// The operands of one time step of one direction.
 struct Step {
-  Var gates, recurrent, bias;  // recurrent [G·H, H], bias [G·H]
-  Var hidden, cell;            // [B, H]
+  Var gates;            // the products of the step's input with the weights of all gates, [B, G·H]
+  Var recurrent, bias;  // the weights of the hidden state, [G·H, H], and the bias of their product, [G·H]
+  Var hidden, cell;     // the states before the step, [B, H]
 };
 using StepFunction = std::function<void(Step*)>;  // computes the next `hidden` and `cell`
 

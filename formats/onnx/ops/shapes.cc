@@ -80,7 +80,7 @@ OnnxResult ConcatOf(const OnnxNode& node) {
   return VarList{Concat(parts, static_cast<int>(std::clamp<int64_t>(node.Int("axis", 0), -9, 9)))};
 }
 
-// Splits x into parts of the given sizes. Without sizes, splits it into equal parts, of which the last may be smaller.
+// Splits x into parts of the given sizes. Without sizes, the parts are equal, except that the last may be smaller.
 OnnxResult SplitOf(const OnnxNode& node) {
   const Var x = node.in(0);
   WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(x, 0));
