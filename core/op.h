@@ -78,6 +78,9 @@ struct AttrField {
     return H::combine(std::move(h), field.value);
   }
 };
+// Clang 14 deduces no template argument of an aggregate by itself.
+template <class T>
+AttrField(const char*, const T&, bool = true) -> AttrField<T>;
 
 // A copy of an op's own struct of attributes, kept inline. Equality, hash and print follow from the struct's Fields():
 //
