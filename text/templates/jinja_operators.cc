@@ -42,8 +42,10 @@ Value Compute(Run& run, Args a) {
     return run.List(std::move(all), a[0].kind);
   }
   if (op == '*' && a[0].is(Value::kString) && a[1].is_whole()) {
+    const auto times = static_cast<size_t>(std::clamp<int64_t>(a[1].integer(), 0, Run::kMaxWork));
+    if (!run.Charge(times * a[0].bytes)) return {};
     std::string text;
-    for (int64_t i = 0; i < a[1].integer() && run.Charge(a[0].bytes); ++i) text += a[0].text();
+    for (size_t i = 0; i < times; ++i) text += a[0].text();
     return Value::String(text);
   }
   return run.Fail("can't compute ", a[0].KindName(), " ", std::string(1, op), " ", a[1].KindName());
