@@ -17,6 +17,8 @@ namespace weft {
 namespace {
 
 constexpr char kWeight[] = ".weight", kBias[] = ".bias";
+// What kQueriesAndValues stands for: the names of GPT-2, of BERT, and of Llama and the translators.
+constexpr char kQueryAndValueNames[] = "*.c_attn,*.query,*.value,*.q_proj,*.v_proj";
 
 std::vector<std::string> Split(absl::string_view patterns) {
   std::vector<std::string> list;
@@ -28,7 +30,7 @@ std::vector<std::string> Split(absl::string_view patterns) {
 
 // Reports whether one of the comma-separated `patterns` matches `name`.
 bool MatchesAny(absl::string_view patterns, absl::string_view name) {
-  const std::vector<std::string> list = Split(patterns);
+  const std::vector<std::string> list = Split(patterns == kQueriesAndValues ? kQueryAndValueNames : patterns);
   return std::any_of(list.begin(), list.end(),
                      [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
 }
@@ -55,7 +57,7 @@ LoraScope::~LoraScope() {
   if (options_.rank == 0) return;
   tape_->SetAdaptation(outer_);
   for (const std::string& pattern : Split(options_.targets)) {
-    const auto matches = [&](const std::string& layer) { return MatchesPattern(pattern, layer); };
+    const auto matches = [&](const std::string& layer) { return MatchesAny(pattern, layer); };
     if (std::any_of(layers_.begin(), layers_.end(), matches)) continue;
     constexpr size_t kMaxListed = 8;  // names of layers in an error
     if (layers_.size() > kMaxListed) layers_.resize(kMaxListed);

@@ -4,7 +4,7 @@
 //   Tape tape;
 //   Var logits;
 //   {
-//     const LoraScope lora(&tape, {.rank = 8, .targets = "*.query,*.value", .also_train = "classifier"});
+//     const LoraScope lora(&tape, {.rank = 8, .also_train = "classifier"});
 //     logits = bert.Classify(bert.Pool(bert.Encode(tokens)), /*classes=*/2);
 //   }
 //
@@ -27,6 +27,9 @@ namespace weft {
 // The ends of the adapters' names, after the name of the layer.
 inline constexpr char kLoraA[] = ".lora_A.weight", kLoraB[] = ".lora_B.weight";
 
+// As `targets`: the products that give queries and values, which the package PEFT adapts if it is told nothing.
+inline constexpr char kQueriesAndValues[] = "queries-and-values";
+
 struct LoraOptions {
   int64_t rank = 0;    // rows of A and columns of B; 0: no adapters, and all weights are trained
   double alpha = 16;   // the adapter's result is multiplied by alpha / rank
@@ -34,7 +37,7 @@ struct LoraOptions {
   // Patterns of layers' names, separated by commas. * matches any text, and ? one character. A layer's name is that of
   // its weight without ".weight". `targets`: the layers that get adapters. `also_train`: layers whose own weights are
   // trained, such as a new classifier's.
-  std::string targets, also_train;
+  std::string targets = kQueriesAndValues, also_train;
 
   double scale() const { return alpha / static_cast<double>(rank); }
 };

@@ -13,6 +13,7 @@
 #include "weft/graph/compile/print.h"
 #include "weft/graph/run/runner.h"
 #include "weft/models/bert.h"
+#include "weft/models/gpt.h"
 
 namespace weft {
 namespace {
@@ -52,6 +53,25 @@ TEST(LoraTest, TrainsAdaptersAndTheNamedLayersOnly) {
   EXPECT_THAT(Trained(tape),
               ElementsAre(at + "query.lora_A.weight", at + "query.lora_B.weight", at + "value.lora_A.weight",
                           at + "value.lora_B.weight", "classifier.weight", "classifier.bias"));
+}
+
+TEST(LoraTest, AdaptsQueriesAndValuesOfEachFamilyByDefault) {
+  const auto adapted = [](const GptConfig& config) {
+    Tape tape;
+    const LoraScope lora(&tape, {.rank = 2});
+    Gpt(config).Logits(tape.Input("tokens", {kI32, {2, 5}}, {.below = config.vocabulary}));
+    EXPECT_TRUE(tape.status().ok()) << tape.status();
+    return Trained(tape);
+  };
+  GptConfig config = {.vocabulary = 11, .context = 6, .layers = 1, .heads = 2, .width = 4};
+  EXPECT_THAT(adapted(config), ElementsAre("h.0.attn.c_attn.lora_A.weight", "h.0.attn.c_attn.lora_B.weight"));
+  config.names = GptConfig::Names::kLlama;
+  const std::string at = "model.layers.0.self_attn.";
+  EXPECT_THAT(adapted(config), ElementsAre(at + "q_proj.lora_A.weight", at + "q_proj.lora_B.weight",
+                                           at + "v_proj.lora_A.weight", at + "v_proj.lora_B.weight"));
+  Tape tape;
+  Record(&tape, {.rank = 2});
+  EXPECT_THAT(Trained(tape), testing::SizeIs(4));
 }
 
 TEST(LoraTest, RankZeroRecordsTheModelUnchanged) {
@@ -125,7 +145,7 @@ TEST(LoraTest, NamesAPatternWithoutALayer) {
   EXPECT_THAT(Error({.rank = 2, .targets = "*.query,*.c_attn"}),
               HasSubstr("lora: no layer matches '*.c_attn'; the first layers are encoder.layer.0.attention.self.query, "
                         "encoder.layer.0.attention.self.key, "));
-  EXPECT_THAT(Error({.rank = 2}), HasSubstr("lora targets is '', but must name at least one layer"));
+  EXPECT_THAT(Error({.rank = 2, .targets = ""}), HasSubstr("lora targets is '', but must name at least one layer"));
   EXPECT_THAT(Error({.rank = -1, .targets = "*"}), HasSubstr("lora rank is -1, but must be at least 0"));
   EXPECT_THAT(Error({.rank = 1, .alpha = 0, .targets = "*"}), HasSubstr("lora alpha is 0, but must be above 0"));
   EXPECT_THAT(Error({.rank = 1, .dropout = 1, .targets = "*"}), HasSubstr("lora dropout is 1, but must be in [0, 1)"));

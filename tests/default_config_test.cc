@@ -86,7 +86,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "lora_rank": 0,
   "lora_alpha": 16.0,
   "lora_dropout": 0.0,
-  "lora_targets": "*.c_attn",
+  "lora_targets": "queries-and-values",
   "epochs": 0,
   "steps": 0,
   "schedule": "cosine",

@@ -47,7 +47,7 @@ class BertJob final : public TrainingJob {
  public:
   BertJob()
       : TrainingJob(
-            &tokenizer_, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "cls.*,pooler.dense,head.*"},
+            &tokenizer_, /*batch=*/32, {.also_train = "cls.*,pooler.dense,head.*"},
             {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-6, .weight_decay = 0.01, .clip = 1.0}),
              .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 200}}) {
     set_source(&model_);

@@ -38,8 +38,7 @@ int32_t Highest(absl::Span<const float> logits) {
 class ClassifyJob final : public BucketJob {
  public:
   ClassifyJob()
-      : BucketJob(&tokenizer_, /*batch=*/32,
-                  {.targets = "*.query,*.value", .also_train = "classifier,pooler.dense,head.*"},
+      : BucketJob(&tokenizer_, /*batch=*/32, {.also_train = "classifier,pooler.dense,head.*"},
                   {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.999, .weight_decay = 0.01, .clip = 1.0}),
                    .schedule = {.peak = 5e-4, .floor = 0, .warmup = 100},
                    .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},

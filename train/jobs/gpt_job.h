@@ -34,7 +34,7 @@ namespace weft {
 struct GptOptions {
   GptConfig model = CharacterGpt();
   int64_t batch = 12;
-  LoraOptions lora = {.targets = "*.c_attn"};
+  LoraOptions lora;
   TrainingOptions training = {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.1, .clip = 1.0})};
   std::string documents = "across";  // attention "across" documents or within "separate" ones, which needs token files
 };

@@ -42,7 +42,8 @@ Hyperparameters TrainingJob::AdapterRows() {
            &lora_.dropout,
            {.low = 0, .high = 0.99, .needs = "lora-rank"}},
           {"lora-targets",
-           "names of the layers that get adapters, separated by commas; * matches any text, and ? one character",
+           "names of the layers that get adapters, separated by commas; * matches any text, and ? one character; "
+           "queries-and-values: the products of attention that give these",
            &lora_.targets,
            {.needs = "lora-rank"}},
       });

@@ -52,7 +52,7 @@ class TranslateJob final : public BucketJob {
  public:
   TranslateJob()
       : BucketJob(
-            &tokenizer_, /*batch=*/64, {.targets = "*.q_proj,*.v_proj"},
+            &tokenizer_, /*batch=*/64, LoraOptions(),
             {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9, .weight_decay = 0.01, .clip = 1.0}),
              .schedule = {.peak = 1e-3, .floor = 1e-5, .warmup = 400},
              .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = -1},

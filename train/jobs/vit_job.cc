@@ -37,7 +37,7 @@ constexpr char kClassifier[] = "classifier", kSampleFile[] = "puzzles.png";
 class VitJob final : public BucketJob {
  public:
   VitJob()
-      : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.targets = "*.query,*.value", .also_train = "classifier"},
+      : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.also_train = "classifier"},
                   {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0}),
                    .schedule = {.peak = 2e-3, .floor = 1e-5, .warmup = 50},
                    .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
