@@ -176,6 +176,18 @@ TEST_F(WeftProgramTest, AClassifierBeginsWithPublishedWeights) {
 }
 
 // The key "model" sets options of the model, and no key of it is ignored.
+TEST_F(WeftProgramTest, ShorterWindowsLeaveAModelWithoutATableOfPositionsItsContext) {
+  const std::pair<std::string, std::string> kept[] = {{"halves", "\"n_positions\": 16,"},
+                                                      {"none", "\"n_positions\": 8,"}};
+  for (const auto& [rotary, positions] : kept) {
+    MakeRun("base", {"--context=16", "--rotary=" + rotary, "--overwrite"});
+    MakeRun("tuned", {"--init=base", "--context=8", "--overwrite"});
+    ASSERT_TRUE(Works(Weft({"train", "gpt", "--resume", "--out=tuned", "--steps=22"})));
+    EXPECT_NE(Read("tuned/config.json").find("\n  \"context\": 8,"), std::string::npos);
+    EXPECT_NE(Read("tuned/config.json").find(positions), std::string::npos) << rotary;
+  }
+}
+
 TEST_F(WeftProgramTest, AConfigurationsModelIsRead) {
   Write("text.txt", std::string(400, 'a') + std::string(400, 'b'));
   const Arguments flags = Arguments{"train",     "gpt",         "--data=text.txt", "--steps=0", "--sample-length=0",

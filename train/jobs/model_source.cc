@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -108,7 +109,12 @@ absl::Status SourceOf<Published>::CheckExtra() const {
 
 template <class Published>
 nlohmann::ordered_json SourceOf<Published>::Model() const {
-  return WriteModelConfig(config_).value_or(nlohmann::ordered_json());
+  Config written = config_;
+  if constexpr (std::is_same_v<Config, GptConfig>) {
+    const bool has_table = Resolve(config_.positions, config_.attention) != PositionKind::kNone;
+    if (has_weights() && !has_table) written.context = std::max(written.context, base_.context);
+  }
+  return WriteModelConfig(written).value_or(nlohmann::ordered_json());
 }
 
 template <class Published>
