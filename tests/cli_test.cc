@@ -129,25 +129,26 @@ TEST_F(CliTest, ReadmesPublishedModel) {
   const char* const smollm = std::getenv("WEFT_SMOLLM");
   if (smollm == nullptr) GTEST_SKIP() << "WEFT_SMOLLM is not set";
   fs::create_directories(Path("docs/tour"));
+  fs::copy_file(fs::absolute("README.md"), Path("docs/design.md"));
   std::ofstream(Path("docs/tour/README.md")) << "A Transformer reads a text token by token.\n";
   std::ifstream readme(fs::absolute("README.md"));
   std::map<std::string, std::string> answers;
   for (std::string line; std::getline(readme, line);) {
     std::smatch match;
-    if (!std::regex_match(line, match, std::regex("bazel run .* -- (\\S+) --model=\\$WEFT_SMOLLM(.*)"))) continue;
-    Arguments arguments = Arguments{match.str(1)} + Arguments{std::string("--model=") + smollm};
-    const std::string rest = match.str(2);
-    const size_t quote = rest.find('"');
-    const std::string quoted = quote == rest.npos ? "" : rest.substr(quote + 1, rest.size() - quote - 2);
-    for (const std::string& word : Words(rest.substr(0, quote))) arguments.push_back(word);
-    if (!quoted.empty()) arguments.back() += quoted;
+    if (!std::regex_match(line, match, std::regex("bazel run .* -- (\\S+ .*(=\\$WEFT_SMOLLM|=tuned).*)"))) continue;
+    const std::string command = std::regex_replace(match.str(1), std::regex("\\$WEFT_SMOLLM"), smollm);
+    const size_t quote = command.find('"');
+    Arguments arguments = Words(command.substr(0, quote));
+    if (quote != command.npos) arguments.back() += command.substr(quote + 1, command.size() - quote - 2);
+    if (arguments[0] == "train") arguments = arguments + Arguments{"--steps=1", "--context=16", "--sample-length=0"};
     const CommandResult result = Weft(arguments);
     EXPECT_TRUE(Works(result)) << line;
-    answers[match.str(1)] = result.out;
+    answers[arguments[0]] = result.out;
   }
   EXPECT_TRUE(Contains(answers["generate"], "The capital of France is Paris.")) << answers["generate"];
   EXPECT_TRUE(Contains(answers["evaluate"], "perplexity")) << answers["evaluate"];
   EXPECT_TRUE(answers.contains("chat"));
+  EXPECT_TRUE(Contains(Weft({"summary", "--model=tuned-gguf/model.gguf"}).out, "8192"));  // the context is SmolLM2's
 }
 
 // Each command that a heading names has every flag that is named below the heading.
