@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/base/status.h"
 #include "weft/core/tensor.h"
 #include "weft/formats/config_json.h"
@@ -21,14 +22,27 @@
 #include "weft/models/layers.h"
 #include "weft/models/lora.h"
 #include "weft/text/data/buckets.h"
+#include "weft/text/data/classifier_input.h"
+#include "weft/text/data/corpus.h"
+#include "weft/text/data/labelled_examples.h"
 #include "weft/train/jobs/bucket_job.h"
-#include "weft/train/jobs/classify_data.h"
 #include "weft/train/jobs/job_list.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
 namespace {
+
+// Encoded examples. Element i of each member belongs to example i.
+struct ClassifyExamples {
+  std::vector<std::vector<int32_t>> tokens;    // with special tokens
+  std::vector<std::vector<int32_t>> segments;  // of the tokens; only for pairs
+  // Indices of the labels: one for the text, or one for each word of a sentence. Empty for regression.
+  std::vector<std::vector<int32_t>> labels;
+  // The index in `tokens` of the first token of each word, or -1 if the word has no token. Only for the task tokens.
+  std::vector<std::vector<int32_t>> first_tokens;
+  std::vector<float> numbers;  // only for regression
+};
 
 // Returns the index of the largest logit.
 int32_t Highest(absl::Span<const float> logits) {
@@ -47,7 +61,24 @@ class ClassifyJob final : public BucketJob {
   }
 
   Hyperparameters Table() override {
-    Hyperparameters table = InGroup("Data", data_.Table());
+    Hyperparameters table = {
+        ChoiceRow<TextTask>("task",
+                            "what to learn: a label for a text or for a pair of texts, a label for each word, or a "
+                            "number for a text or pair",
+                            kTextTaskNames, &data_.task),
+        {"data",
+         "labelled texts, one a line: a text, a tab and its label; or files of the other formats; commas separate "
+         "paths",
+         &data_path_,
+         {.may_change = true, .is_path_list = true, .required = true}},
+        {"validation",
+         "labelled texts for validation; without them, every tenth text of the data",
+         &validation_path_,
+         {.may_change = true, .is_path_list = true}},
+    };
+    Append(LabelledDataTable(&data_), &table);
+    table.push_back({"truncate", "cut texts that are longer than the context, instead of failing", &truncate_});
+    table = InGroup("Data", std::move(table));
     table.push_back({"pooling",
                      "input of the classifier: the encoder's output for the first token, through one more layer as in "
                      "BERT, or the mean of the outputs for all tokens",
@@ -59,53 +90,64 @@ class ClassifyJob final : public BucketJob {
   }
 
   absl::Status Check(const RunDirectory* resumed) override {
-    WEFT_RETURN_IF_ERROR(data_.Check());
-    if (data_.task() == TextTask::kTokens && pooling_ == "mean") {
+    WEFT_RETURN_IF_ERROR(weft::Validate(data_));
+    if (labels_words() && pooling_ == "mean") {
       return InvalidArgument("pooling: mean has no use in the task tokens, which labels each word");
     }
     return BucketJob::Check(resumed);
   }
 
   absl::Status Prepare(Parameters* /*parameters*/) override {
-    WEFT_RETURN_IF_ERROR(data_.Read());
-    WEFT_RETURN_IF_ERROR(PrepareTokenizer(data_.text()));
+    WEFT_ASSIGN_OR_RETURN(LabelledExamples text, ReadLabelledExamples(data_path_, data_));
+    WEFT_ASSIGN_OR_RETURN(const LabelledExamples validation_text, validation_path_.empty()
+                                                                      ? TakeEveryTenth(&text)
+                                                                      : ReadLabelledExamples(validation_path_, data_));
+    labels_ = is_regression() ? std::vector<std::string>{"LABEL_0"} : LabelNames(text);  // as Hugging Face names it
+    const char* const between = labels_words() ? " " : "\n";
+    WEFT_RETURN_IF_ERROR(
+        PrepareTokenizer(absl::StrJoin(text.examples, "\n", [&](std::string* all, const LabelledExample& example) {
+          absl::StrAppend(all, absl::StrJoin(example.texts, between));
+        })));
     const BertConfig& config = model_.config();
     if (reads_segments() && config.segments < 2) {
       return InvalidArgument("segments: the model has 1, but a pair of texts needs 2");
     }
     base_pooling_ = config.classifier_pooling;
     model_.mutable_config()->classifier_pooling = pooling_ == "mean" ? Pooling::kMean : Pooling::kFirst;
-    WEFT_RETURN_IF_ERROR(data_.Encode(*tokenizer_, config.context));
-    fingerprint_ = data_.Fingerprint();
-    SetLengths(LengthsOf(data_.examples(DataSplit::kTrain).tokens),
-               LengthsOf(data_.examples(DataSplit::kValidation).tokens), config.context);
+    WEFT_ASSIGN_OR_RETURN(train_, Encode(text));
+    WEFT_ASSIGN_OR_RETURN(validation_, Encode(validation_text));
+    // The fingerprint of labelled texts is that of earlier versions, so that their runs can be resumed.
+    std::vector<int32_t> labels;
+    for (const std::vector<int32_t>& each : train_.labels) labels.insert(labels.end(), each.begin(), each.end());
+    fingerprint_ = Fingerprint<int32_t>(labels, absl::StrJoin(labels_, "\t"));
+    for (const auto* rows : {&train_.tokens, &train_.segments, &train_.first_tokens}) {
+      for (const std::vector<int32_t>& row : *rows) fingerprint_ = Fingerprint<int32_t>(row, fingerprint_);
+    }
+    if (!train_.numbers.empty()) fingerprint_ = Fingerprint<float>(train_.numbers, fingerprint_);
+    SetLengths(LengthsOf(train_.tokens), LengthsOf(validation_.tokens), config.context);
     return absl::OkStatus();
   }
 
   nlohmann::ordered_json Model() const override {
     nlohmann::ordered_json json = BucketJob::Model();
-    AddLabels(data_.labels(), &json);
+    AddLabels(labels_, &json);
     if (model_.config().classifier_pooling == Pooling::kMean) return json;  // Hugging Face has no such model
-    json["architectures"] = {ClassName(
-        model_.config(), data_.task() == TextTask::kTokens ? "ForTokenClassification" : "ForSequenceClassification")};
-    if (data_.task() == TextTask::kRegression) json["problem_type"] = "regression";
+    json["architectures"] = {
+        ClassName(model_.config(), labels_words() ? "ForTokenClassification" : "ForSequenceClassification")};
+    if (is_regression()) json["problem_type"] = "regression";
     return json;
   }
 
   std::string Title(const Parameters& parameters) const override {
-    const bool regression = data_.task() == TextTask::kRegression, tokens = data_.task() == TextTask::kTokens;
-    return absl::StrCat(regression ? "a regression" : "a classifier", tokens ? " of words, " : " of ",
-                        CountParameters(parameters), " on ", data_.size(),
-                        tokens          ? " sentences"
-                        : data_.pairs() ? " pairs of texts"
-                                        : " texts",
-                        " (", tokenizer_->vocabulary_size(), " tokens, ",
-                        regression ? "" : absl::StrCat(data_.labels().size(), " labels, "), batches_per_epoch(),
-                        " batches an epoch)");
+    const char* const unit = labels_words() ? " sentences (" : data_.pairs() ? " pairs of texts (" : " texts (";
+    return absl::StrCat(is_regression() ? "a regression" : "a classifier", labels_words() ? " of words, " : " of ",
+                        CountParameters(parameters), " on ", train_.tokens.size(), unit, tokenizer_->vocabulary_size(),
+                        " tokens, ", is_regression() ? "" : absl::StrCat(labels_.size(), " labels, "),
+                        batches_per_epoch(), " batches an epoch)");
   }
 
   absl::Status Initialize(Parameters* parameters) override {
-    return model_.Initialize({"classifier.", "pooler.", "head."}, data_.labels(), parameters);
+    return model_.Initialize({"classifier.", "pooler.", "head."}, labels_, parameters);
   }
   // Writes no adapter for a pooling that the base model lacks, because the files of adapters can't express it.
   absl::Status SaveMore(const Parameters& parameters, const std::string& folder) const override {
@@ -116,26 +158,24 @@ class ClassifyJob final : public BucketJob {
   }
 
   void Predicted(const Tensor& values) override {
-    const ClassifyExamples& examples = data_.examples(DataSplit::kValidation);
     const absl::Span<const float> all = values.span<const float>();
-    if (data_.task() == TextTask::kRegression) {
+    if (is_regression()) {
       for (size_t row = 0; row < filled_.size(); ++row) {
-        right_.push_back(static_cast<double>(examples.numbers[static_cast<size_t>(filled_[row])]));
+        right_.push_back(static_cast<double>(validation_.numbers[static_cast<size_t>(filled_[row])]));
         predicted_.push_back(static_cast<double>(all[row]));
       }
       return;
     }
-    const std::vector<std::string>& names = data_.labels();
     const auto length = static_cast<size_t>(values.type.shape.dim(1));
     for (size_t row = 0; row < filled_.size(); ++row) {
       const auto example = static_cast<size_t>(filled_[row]);
       std::vector<std::string> right, predicted;
-      for (size_t word = 0; word < examples.labels[example].size(); ++word) {
-        const int32_t first = examples.first_tokens[example][word];
+      for (size_t word = 0; word < validation_.labels[example].size(); ++word) {
+        const int32_t first = validation_.first_tokens[example][word];
         if (first < 0) continue;
         const size_t token = row * length + static_cast<size_t>(first);
-        right.push_back(names[static_cast<size_t>(examples.labels[example][word])]);
-        predicted.push_back(names[static_cast<size_t>(Highest(all.subspan(token * names.size(), names.size())))]);
+        right.push_back(labels_[static_cast<size_t>(validation_.labels[example][word])]);
+        predicted.push_back(labels_[static_cast<size_t>(Highest(all.subspan(token * labels_.size(), labels_.size())))]);
       }
       tags_.Add(right, predicted);
     }
@@ -144,12 +184,12 @@ class ClassifyJob final : public BucketJob {
   // Returns precision, recall and F1 of tagged entities, or the correlations of a regression.
   NamedFigures TakeFigures(bool averaged) override {
     NamedFigures figures;
-    if (data_.task() == TextTask::kTokens) {
+    if (labels_words()) {
       const TagReport report = tags_.Report();
       figures = {{"precision", report.all.precision}, {"recall", report.all.recall}, {"f1", report.all.f1}};
       if (!averaged) report_ = ToText(report);
       tags_ = {};
-    } else if (data_.task() == TextTask::kRegression) {
+    } else if (is_regression()) {
       const double pearson = PearsonCorrelation(right_, predicted_), spearman = SpearmanCorrelation(right_, predicted_);
       if (!std::isnan(pearson)) figures = {{"pearson", pearson}, {"spearman", spearman}};
       right_.clear();
@@ -159,8 +199,8 @@ class ClassifyJob final : public BucketJob {
   }
 
   std::vector<std::string> figure_names() const override {
-    if (data_.task() == TextTask::kTokens) return {"precision", "recall", "f1"};
-    if (data_.task() == TextTask::kRegression) return {"pearson", "spearman"};
+    if (labels_words()) return {"precision", "recall", "f1"};
+    if (is_regression()) return {"pearson", "spearman"};
     return {};
   }
 
@@ -173,8 +213,7 @@ class ClassifyJob final : public BucketJob {
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override {
     const auto [rows, length] = shape;
     const BertConfig& config = model_.config();
-    const auto classes = static_cast<int64_t>(data_.labels().size());
-    const bool tokens_task = data_.task() == TextTask::kTokens, regression = data_.task() == TextTask::kRegression;
+    const auto classes = static_cast<int64_t>(labels_.size());
     const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
     const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
     BertInputs bert_inputs = {.lengths = lengths};
@@ -184,34 +223,34 @@ class ClassifyJob final : public BucketJob {
       inputs->push_back(bert_inputs.segments);
     }
     Var targets, weights;
-    if (regression) {
+    if (is_regression()) {
       targets = tape->Input("targets", {kF32, {rows}});
       weights = tape->Input("weights", {kF32, {rows}});
       inputs->push_back(targets);
       inputs->push_back(weights);
     } else {
-      const weft::Shape shape_of_targets = tokens_task ? weft::Shape{rows, length} : weft::Shape{rows};
+      const weft::Shape shape_of_targets = labels_words() ? weft::Shape{rows, length} : weft::Shape{rows};
       targets = tape->Input("targets", {kI32, shape_of_targets}, {.below = classes, .ignored = kIgnoredTarget});
       inputs->push_back(targets);
     }
     const LoraScope lora(tape, lora_);
     const Bert bert(config);
     const Var hidden = bert.Encode(tokens, bert_inputs);
-    if (regression) {
+    if (is_regression()) {
       const Var predicted = Reshape(bert.ClassifyText(hidden, lengths, 1), {rows});
       const Var loss = Sum(weights * Square(predicted - targets)) / Sum(weights);
       return {.tape = tape, .loss = loss, .prediction = predicted};
     }
-    const Var logits = tokens_task ? bert.Classify(hidden, classes)                // [B, T, classes]
-                                   : bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
+    const Var logits = labels_words() ? bert.Classify(hidden, classes)                // [B, T, classes]
+                                      : bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
     return {.tape = tape,
             .loss = CrossEntropy(logits, targets),
             .correct = CountCorrect(logits, targets),
-            .prediction = tokens_task ? logits : Var()};
+            .prediction = labels_words() ? logits : Var()};
   }
 
   absl::StatusOr<BucketJob::Rows> Fill(const Examples& micro_batch) override {
-    const ClassifyExamples& from = data_.examples(micro_batch.split);
+    const ClassifyExamples& from = micro_batch.split == DataSplit::kTrain ? train_ : validation_;
     const absl::Span<const int32_t> examples = micro_batch.indices;
     const Shape shape = micro_batch.shape;
     filled_.assign(examples.begin(), examples.end());
@@ -224,7 +263,7 @@ class ClassifyJob final : public BucketJob {
       segments_.Fill(from.segments, examples, {shape.rows, shape.length, /*padding=*/0});
       result.inputs.emplace_back(segments_.tokens);
     }
-    if (data_.task() == TextTask::kRegression) {
+    if (is_regression()) {
       numbers_.assign(static_cast<size_t>(shape.rows), 0);
       weights_.assign(static_cast<size_t>(shape.rows), 0);
       for (size_t row = 0; row < examples.size(); ++row) {
@@ -235,14 +274,13 @@ class ClassifyJob final : public BucketJob {
       result.inputs.emplace_back(weights_);
       return result;
     }
-    const bool tokens_task = data_.task() == TextTask::kTokens;
-    const auto each = static_cast<size_t>(tokens_task ? shape.length : 1);  // targets of a row
+    const auto each = static_cast<size_t>(labels_words() ? shape.length : 1);  // targets of a row
     targets_.assign(static_cast<size_t>(shape.rows) * each, kIgnoredTarget);
-    if (tokens_task) result.targets = 0;
+    if (labels_words()) result.targets = 0;
     for (size_t row = 0; row < examples.size(); ++row) {
       const auto example = static_cast<size_t>(examples[row]);
       const std::vector<int32_t>& labels = from.labels[example];
-      if (!tokens_task) {
+      if (!labels_words()) {
         targets_[row] = labels[0];
         continue;
       }
@@ -258,16 +296,50 @@ class ClassifyJob final : public BucketJob {
   }
 
  private:
+  bool labels_words() const { return data_.task == TextTask::kTokens; }
+  bool is_regression() const { return data_.task == TextTask::kRegression; }
   bool reads_segments() const { return data_.pairs() && model_.config().segment_inputs; }
 
+  // Encodes examples, with at most the context's number of tokens each. Returns InvalidArgument, with file and line,
+  // for an example that is too long or empty, and for a label that the training data lack.
+  absl::StatusOr<ClassifyExamples> Encode(const LabelledExamples& from) const {
+    ClassifyExamples to;
+    if (is_regression()) {
+      WEFT_ASSIGN_OR_RETURN(to.numbers, LabelNumbers(from));
+    } else {
+      WEFT_ASSIGN_OR_RETURN(to.labels, LabelIds(from, labels_));
+    }
+    const EncodeLimits limits = {model_.config().context, truncate_};
+    for (size_t i = 0; i < from.examples.size(); ++i) {
+      const std::vector<std::string>& texts = from.examples[i].texts;
+      ModelInput input;
+      if (labels_words()) {
+        WEFT_ASSIGN_OR_RETURN(WordsInput words, Annotate(InputOfWords(texts, *tokenizer_, limits), from.Location(i)));
+        to.first_tokens.push_back(std::move(words.first));
+        input = std::move(words.input);
+      } else {
+        WEFT_ASSIGN_OR_RETURN(input, Annotate(data_.pairs() ? PairInput(texts[0], texts[1], *tokenizer_, limits)
+                                                            : TextInput(texts[0], *tokenizer_, limits),
+                                              from.Location(i)));
+      }
+      to.tokens.push_back(std::move(input.ids));
+      if (data_.pairs()) to.segments.push_back(std::move(input.segments));
+    }
+    return to;
+  }
+
   // Options.
-  ClassifyData data_;
+  LabelledDataOptions data_;
+  std::string data_path_, validation_path_;
+  bool truncate_ = false;
   SourceOf<PublishedBert> model_{
       {.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
   TrainingTokenizer tokenizer_ = BertTokenizer(8000);
   std::string pooling_ = "first";
   Pooling base_pooling_ = Pooling::kFirst;  // of the model before Prepare
 
+  std::vector<std::string> labels_;  // the classes; a regression has one
+  ClassifyExamples train_, validation_;
   // The micro-batch that Fill filled last.
   std::vector<int32_t> filled_;  // its examples
   PaddedRows rows_, segments_;
