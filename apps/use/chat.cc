@@ -1,8 +1,13 @@
-// `weft chat` talks with a GPT.
+// `weft chat` talks with a GPT. The library libedit reads the lines that a person types at a terminal. GNU Readline
+// does the same, but its licence would become the program's.
+#include <histedit.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,12 +15,13 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/line_editor.h"
 #include "weft/apps/lines.h"
 #include "weft/apps/printing.h"
 #include "weft/apps/use/generator_rows.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/inference/generate/text_generation.h"
 
@@ -60,6 +66,66 @@ Hyperparameters Table(ChatFlags* flags) {
   Append(GeneratorRows(&flags->options.generator), &table);
   return table;
 }
+
+// Reads lines that a person types at a terminal, with the keys of editline(7). The arrow keys bring earlier lines back,
+// Ctrl-C clears the line, and Ctrl-D ends the input.
+class LineEditor {
+ public:
+  explicit LineEditor(const std::string& prompt) : prompt_(prompt) {
+    constexpr int kMaxLines = 1000;  // the history forgets older lines
+    history(past_, &event_, H_SETSIZE, kMaxLines);
+    history(past_, &event_, H_SETUNIQUE, 1);
+    el_set(editor_, EL_CLIENTDATA, this);
+    el_set(
+        editor_, EL_PROMPT, +[](EditLine* e) {
+          LineEditor* editor = nullptr;
+          el_get(e, EL_CLIENTDATA, &editor);
+          return editor->prompt_.data();
+        });
+    el_set(editor_, EL_EDITOR, "emacs");
+    el_set(editor_, EL_HIST, history, past_);
+    // While a line is edited, Ctrl-C is a key and no signal, which would end the program.
+    el_set(editor_, EL_SETTY, "-d", "-isig", nullptr);
+    el_set(editor_, EL_BIND, "^C", "em-kill-line", nullptr);
+    el_set(editor_, EL_BIND, "^D", "ed-end-of-file", nullptr);
+  }
+  ~LineEditor() {
+    el_end(editor_);
+    history_end(past_);
+  }
+  LineEditor(const LineEditor&) = delete;
+  LineEditor& operator=(const LineEditor&) = delete;
+
+  // Reads the lines of earlier sessions from a file, to which each typed line will be appended.
+  absl::Status OpenHistory(const std::string& path) {
+    std::ifstream lines(path);
+    for (std::string line; std::getline(lines, line);) Remember(line);
+    file_.open(path, std::ios::app);
+    return file_.is_open() ? absl::OkStatus() : SystemStatus("write", path, errno);
+  }
+
+  // Returns the next line without its line break, or nothing at the end of the input.
+  std::optional<std::string> Read() {
+    int count = 0;
+    const char* const typed = el_gets(editor_, &count);
+    if (typed == nullptr || count <= 0) return std::nullopt;
+    std::string line(absl::StripSuffix(typed, "\n"));
+    Remember(line);
+    if (file_.is_open() && !line.empty()) file_ << line << std::endl;
+    return line;
+  }
+
+ private:
+  void Remember(const std::string& line) {
+    if (!line.empty()) history(past_, &event_, H_ENTER, line.c_str());
+  }
+
+  std::string prompt_;
+  HistEvent event_ = {};
+  History* const past_ = history_init();
+  EditLine* const editor_ = el_init("weft", stdin, stdout, stderr);
+  std::ofstream file_;  // of the history
+};
 
 // While an AnswerInterrupt exists, Ctrl-C sets `requested` in place of ending the program.
 class AnswerInterrupt {
@@ -106,7 +172,9 @@ absl::Status Take(absl::string_view line, Chat* chat) {
 }
 
 absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
-  WEFT_ASSIGN_OR_RETURN(LineEditor editor, UsageError(LineEditor::Open("> ", history)));
+  std::setlocale(LC_CTYPE, "");  // the terminal's characters
+  LineEditor editor("> ");
+  if (!history.empty()) WEFT_RETURN_IF_ERROR(UsageError(editor.OpenHistory(history)));
   const AnswerInterrupt interrupt;
   Write(kKeys);
   while (const std::optional<std::string> line = editor.Read()) {
