@@ -94,8 +94,7 @@ std::string InputPath(const std::string& path);
 // Returns `status`. If its message begins with an option of the command `app`, or with an option's key, puts the flag
 // in its place: "data: no file was given" becomes "--data: no file was given", and "top_p is 2" becomes "--top-p is 2".
 // Errors of the library name options; commands show options as flags. If the user typed another name of the flag,
-// `typed` has it (apps/command_line.h), and it comes first: "--train-file
-// (--data): no file was given".
+// `typed` has it by the flag's first name, and it comes first: "--train-file (--data): no file was given".
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app, const std::map<std::string, std::string>& typed);
 
 // The texts of a command.
