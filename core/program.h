@@ -125,7 +125,7 @@ extern const OpDef kInputOp, kParameterOp, kConstantOp, kGroupOp, kGradientOp;
 // The attributes of kGradientOp.
 struct GradientAttrs {
   // Whether all variables are independent: a path from a variable to the loss adds nothing to its gradient if the path
-  // passes another variable. train/step/late_rows.h records such gradients.
+  // passes another variable. train/step/late_rows.cc records such gradients.
   bool partial = false;
   auto Fields() const { return std::tuple{AttrField{"partial", partial, /*printed=*/partial}}; }
 };

@@ -14,6 +14,8 @@
 namespace weft {
 namespace {
 
+constexpr char kLateRowsName[] = "gradient_sum.late_rows";
+
 std::string SlotName(int slot, absl::string_view weight) { return absl::StrCat("gradient_sum.", slot, ".", weight); }
 std::string PieceSumName(absl::string_view weight, IndexRange rows) {
   return absl::StrCat("gradient_sum.", PieceName(weight, rows));
@@ -22,8 +24,6 @@ std::string PieceSumName(absl::string_view weight, IndexRange rows) {
 Var Cache(Tape* tape, const std::string& name, const TensorType& type) {
   return tape->State(name, type, Zeros(), ParameterKind::kCache);
 }
-
-constexpr char kLateRowsName[] = "gradient_sum.late_rows";
 
 // Plans the sums of the blocks of a rank (ReductionPlan::blocks). Walks the micro-batches in order, with a stack of
 // sums and a list of free slots.
@@ -91,7 +91,7 @@ absl::StatusOr<GradientSums> GradientSums::Plan(const StepOptions& options, absl
   // Late rows keep the first part of the table's gradient for longer, but the other two kinds of sharding save memory.
   // With kWeights they would also reorder the buckets of gradients, between which the gathers have their places.
   if (options.sharding == Sharding::kNone || options.sharding == Sharding::kOptimizer) {
-    sums.late_ = LateRows::Find(programs, sums.names_, sums.types_, ranks, options.bucket_bytes);
+    sums.FindLateRows(programs);
   }
   sums.ListBuffers();
   return sums;
@@ -114,7 +114,7 @@ void GradientSums::ListBuffers() {
 MicroBatchSums GradientSums::Add(Var loss, VarSpan weights, Var first) const {
   Tape* const tape = loss.tape;
   MicroBatchSums result = {.sums = VarList(names_.size()), .first = first};
-  result.gradients = late_ ? late_->Gradients(loss, weights, &result.split) : Gradient(loss, weights);
+  result.gradients = late_ ? Gradients(loss, weights, &result.split) : Gradient(loss, weights);
   for (size_t i = 0; i < weights.size() && tape->status().ok(); ++i) {
     const Var gradient = result.gradients[i];
     const auto index = static_cast<size_t>(absl::c_find(names_, tape->ParameterName(weights[i])) - names_.begin());
@@ -130,18 +130,18 @@ VarList GradientSums::Reduce(Tape* tape, const MicroBatchSums& newest) const {
   Var ids;  // of the late rows
   std::vector<size_t> indices;
   if (late_) {  // the backward pass computes the first part of its gradient first, and then those of the last layers
-    ids = late_->GatherIds(tape, newest.split, &updates);
-    indices.push_back(late_->weight());
+    ids = GatherLateIds(tape, newest.split, &updates);
+    indices.push_back(late_->weight);
   }
   for (size_t i = names_.size(); i-- > 0;) {
-    if (!late_ || i != late_->weight()) indices.push_back(i);
+    if (!late_ || i != late_->weight) indices.push_back(i);
   }
   std::vector<AllReduce::Blocks> weights;
   AllReduce::Blocks late_blocks;
   for (const size_t i : indices) {
-    const bool is_late = late_ && i == late_->weight();
+    const bool is_late = late_ && i == late_->weight;
     Var sum = newest.sums[i], late_sum;
-    if (is_late) late_sum = LateSum(tape, ids, newest.split, newest.first, &sum);
+    if (is_late) late_sum = LateSum(tape, ids, newest, &sum);
     for (size_t k = 1; k < plan_.left.size(); ++k) {
       const Var older = Slot(tape, plan_.left[k], i);
       sum = Assign(sum, older + sum);
@@ -174,11 +174,11 @@ VarList GradientSums::Reduce(Tape* tape, const MicroBatchSums& newest) const {
   }
   if (late_) updates.push_back(whole.back());  // other ranks send to this rank even if it owns no piece of the table
   for (const Total& total : totals) {
-    if (!late_ || total.weight != late_->weight()) {
+    if (!late_ || total.weight != late_->weight) {
       updates.push_back(total.state);
       continue;
     }
-    const Var rows = Reshape(whole.back(), {late_->rows(), types_[total.weight].shape.cols()});
+    const Var rows = Reshape(whole.back(), {late_->rows, types_[total.weight].shape.cols()});
     updates.push_back(WriteRows(total.state, ids, rows, total.begin));
   }
   return updates;
@@ -186,20 +186,20 @@ VarList GradientSums::Reduce(Tape* tape, const MicroBatchSums& newest) const {
 
 // Returns the sum of the late rows with the newest gradient: a state of LateRowsType. `*sum`: the newest sum of the
 // table, which becomes the sum without the embedding's part of this gradient.
-Var GradientSums::LateSum(Tape* tape, Var ids, const SplitGradient& split, Var first, Var* sum) const {
+Var GradientSums::LateSum(Tape* tape, Var ids, const MicroBatchSums& newest, Var* sum) const {
   const TensorType type = LateRowsType();
   const Var state = Cache(tape, kLateRowsName, type);
-  if (!split.first) return Assign(state, LateRowsOf(*sum, ids));
-  const Var rows = EmbeddingGradientAt(Embedding(split.first, ids), ids, split.rows, split.ids);
-  const Var value = Reshape(rows, type.shape);
-  if (!HasSlots(late_->weight())) {
-    *sum = Cast(split.first + 0.0, type.dtype);
+  const auto& [first, rows, row_ids] = newest.split;
+  if (!first) return Assign(state, LateRowsOf(*sum, ids));
+  const Var value = Reshape(EmbeddingGradientAt(Embedding(first, ids), ids, rows, row_ids), type.shape);
+  if (!HasSlots(late_->weight)) {
+    *sum = Cast(first + 0.0, type.dtype);
     return Assign(state, Cast(value + 0.0, type.dtype));
   }
-  const Var slot = tape->FindParameter(SlotName(0, names_[late_->weight()]));
-  const Var late_sum = Accumulate(Assign(state, LateRowsOf(slot, ids)), value, first);
+  const Var slot = tape->FindParameter(SlotName(0, names_[late_->weight]));
+  const Var late_sum = Accumulate(Assign(state, LateRowsOf(slot, ids)), value, newest.first);
   // Add has recorded another sum in this slot, for the graph of the other micro-batches of this rank.
-  *sum = Accumulate(slot, split.first, first);
+  *sum = Accumulate(slot, first, newest.first);
   return late_sum;
 }
 
@@ -335,8 +335,8 @@ Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
 
 // Returns the type of the sum of the late rows. It has one axis, so no rank keeps pieces of the total.
 TensorType GradientSums::LateRowsType() const {
-  const TensorType table = SumType(types_[late_->weight()]);
-  return {table.dtype, {late_->rows() * table.shape.cols()}};
+  const TensorType table = SumType(types_[late_->weight]);
+  return {table.dtype, {late_->rows * table.shape.cols()}};
 }
 
 Var GradientSums::LateRowsOf(Var sum, Var ids) const { return Reshape(Embedding(sum, ids), LateRowsType().shape); }

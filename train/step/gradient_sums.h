@@ -27,7 +27,6 @@
 #include "weft/distributed/all_reduce.h"
 #include "weft/distributed/index_range.h"
 #include "weft/train/optimize/optimizer.h"
-#include "weft/train/step/late_rows.h"
 #include "weft/train/step/step_options.h"
 #include "weft/train/step/task.h"
 
@@ -57,10 +56,16 @@ struct SumPlan {
 
 // The gradients of one micro-batch, recorded on the tape of its program.
 struct MicroBatchSums {
+  // The two parts of the gradient of the table with late rows (train/step/late_rows.cc).
+  struct Split {
+    Var first;      // [V, C]: the gradient without the embedding's part
+    Var rows, ids;  // the gradient of the embedding's output, [..., C], and the rows that it names, i32 [...]
+  };
   VarList gradients;
   VarList sums;  // by weight: the new version of slot 0, or the gradient if the weight has no slot
-  // With late rows: the parts of their table's gradient, and the argument `first` of GradientSums::Add.
-  SplitGradient split;
+  // With late rows, and empty for a micro-batch without gradients: the parts, and the argument `first` of
+  // GradientSums::Add.
+  Split split;
   Var first;
 };
 
@@ -118,7 +123,17 @@ class GradientSums {
   TensorType PieceType(size_t weight, IndexRange rows) const;
   TensorType LateRowsType() const;
   Var LateRowsOf(Var sum, Var ids) const;
-  Var LateSum(Tape* tape, Var ids, const SplitGradient& split, Var first, Var* sum) const;
+  Var LateSum(Tape* tape, Var ids, const MicroBatchSums& newest, Var* sum) const;
+
+  // The tied table whose late rows are sent apart. The following functions are in train/step/late_rows.cc.
+  struct LateRows {
+    size_t weight = 0;  // index of the table in names_
+    int64_t ids = 0;    // maximum number of ids of a micro-batch
+    int64_t rows = 0;   // of all ranks: maximum number of ids
+  };
+  void FindLateRows(absl::Span<const TrainingProgram> programs);
+  VarList Gradients(Var loss, VarSpan weights, MicroBatchSums::Split* split) const;
+  Var GatherLateIds(Tape* tape, const MicroBatchSums::Split& split, VarList* updates) const;
 
   StepOptions options_;
   bool streams_ = false;
@@ -128,7 +143,7 @@ class GradientSums {
   std::vector<std::string> names_;
   std::vector<TensorType> types_;
   std::vector<ParameterSpec> buffers_;
-  std::optional<LateRows> late_;
+  std::optional<LateRows> late_;  // nullopt: no table has late rows
 };
 
 }  // namespace weft

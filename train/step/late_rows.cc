@@ -1,12 +1,19 @@
-#include "weft/train/step/late_rows.h"
-
+// This file has the part of GradientSums for late rows: the rows of a tied table whose gradient is complete only at the
+// end of the backward pass.
+//
+// A tied table is read by one embedding at the beginning of the forward pass, and by the output layer at its end. So
+// the backward pass computes the output layer's part of the gradient first, and the embedding's part last. The
+// embedding's part is zero except in the rows of the batch's tokens. With several ranks, the first part is therefore
+// reduced during the backward pass, and afterwards only the rows of all ranks' tokens. The second
+// reduction gives the totals of these rows, which replace the totals of the first reduction. A total has the same
+// addends in the same order as in one reduction of the whole gradient at the end.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "weft/distributed/index_range.h"
 #include "weft/distributed/message_ops.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/ops.h"
+#include "weft/train/step/gradient_sums.h"
 
 namespace weft {
 namespace {
@@ -36,32 +43,31 @@ int64_t Ids(const Program& program, const Node& embedding) {
 
 }  // namespace
 
-std::optional<LateRows> LateRows::Find(absl::Span<const TrainingProgram> programs, absl::Span<const std::string> names,
-                                       absl::Span<const TensorType> types, const Ranks& ranks, int64_t bucket_bytes) {
-  std::optional<LateRows> best;
-  if (ranks.size() == 1) return best;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (types[i].shape.rank() != 2 || static_cast<int64_t>(types[i].bytes()) < bucket_bytes) continue;
-    if (best && types[i].bytes() <= types[best->weight_].bytes()) continue;
-    LateRows found;
-    found.weight_ = i;
-    found.name_ = names[i];
-    found.ranks_ = ranks;
+// Chooses the largest tied table for which late rows pay, the same on all ranks: it fills a bucket, and all ranks' last
+// micro-batches together name at most a quarter of its rows.
+void GradientSums::FindLateRows(absl::Span<const TrainingProgram> programs) {
+  if (!several_ranks()) return;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const TensorType& type = types_[i];
+    if (type.shape.rank() != 2 || static_cast<int64_t>(type.bytes()) < options_.bucket_bytes) continue;
+    if (late_ && type.bytes() <= types_[late_->weight].bytes()) continue;
+    int64_t ids = 0;
     const bool tied = absl::c_all_of(programs, [&](const TrainingProgram& each) {
-      if (!each.tape->HasParameter(names[i])) return false;
+      if (!each.tape->HasParameter(names_[i])) return false;
       const Program& program = each.tape->program();
-      const Node* const embedding = FindEmbedding(program, each.tape->FindParameter(names[i]).id);
-      if (embedding != nullptr) found.ids_ = std::max(found.ids_, Ids(program, *embedding));
+      const Node* const embedding = FindEmbedding(program, each.tape->FindParameter(names_[i]).id);
+      if (embedding != nullptr) ids = std::max(ids, Ids(program, *embedding));
       return embedding != nullptr;
     });
-    if (tied && found.ids_ > 0 && found.rows() * kMinTableRowsPerLateRow <= types[i].shape.dim(0)) best = found;
+    const int64_t rows = ids * options_.ranks.size();
+    if (tied && ids > 0 && rows * kMinTableRowsPerLateRow <= type.shape.dim(0)) late_ = LateRows{i, ids, rows};
   }
-  return best;
 }
 
-VarList LateRows::Gradients(Var loss, VarSpan weights, SplitGradient* split) const {
+// Returns the gradients of `weights`, which include the table, and the parts of the table's gradient.
+VarList GradientSums::Gradients(Var loss, VarSpan weights, MicroBatchSums::Split* split) const {
   Tape* const tape = loss.tape;
-  const Var table = tape->FindParameter(name_);
+  const Var table = tape->FindParameter(names_[late_->weight]);
   if (!tape->status().ok()) return VarList(weights.size(), tape->Poison());
   const Node embedding = *FindEmbedding(tape->program(), table.id);
   // Gradients by the weights and by the embedding's output. Of the table's gradient, the embedding's part is left out.
@@ -79,16 +85,19 @@ VarList LateRows::Gradients(Var loss, VarSpan weights, SplitGradient* split) con
   return gradients;
 }
 
-Var LateRows::GatherIds(Tape* tape, const SplitGradient& split, VarList* updates) const {
+// Records the exchange of the ids of all ranks. Returns i32 [rows]: the numbers of the late rows, with repetitions. A
+// rank with fewer ids than others fills its part with -1. Appends the sends to `updates`.
+Var GradientSums::GatherLateIds(Tape* tape, const MicroBatchSums::Split& split, VarList* updates) const {
+  const int64_t ids = late_->ids;
   VarList parts;
   if (split.ids) parts.push_back(Reshape(split.ids, {split.ids.shape().elements()}));
-  const int64_t missing = ids_ - (split.ids ? parts[0].dim(0) : 0);
+  const int64_t missing = ids - (split.ids ? parts[0].dim(0) : 0);
   if (missing > 0) parts.push_back(Fill(tape, {kI32, {missing}}, -1));
   const Var mine = parts.size() == 1 ? parts[0] : Concat(parts, 0);
   std::vector<IndexRange> ranges;
-  for (int64_t rank = 0; rank < ranks_.size(); ++rank) ranges.push_back({rank * ids_, (rank + 1) * ids_});
-  const Var state = tape->State("late_rows.ids", {kI32, {rows()}}, Zeros(), ParameterKind::kCache);
-  return AllGather(state, mine, ranges, ranks_.rank(), updates);
+  for (int64_t rank = 0; rank < options_.ranks.size(); ++rank) ranges.push_back({rank * ids, (rank + 1) * ids});
+  const Var state = tape->State("late_rows.ids", {kI32, {late_->rows}}, Zeros(), ParameterKind::kCache);
+  return AllGather(state, mine, ranges, options_.ranks.rank(), updates);
 }
 
 }  // namespace weft

@@ -30,7 +30,7 @@ Var WideLoss(Var tokens, Var targets, DType dtype) {
 
 constexpr Family kWide = {"wide", WideLoss};
 
-// Models whose batches name few rows of a tied table, so that ranks send these rows apart (train/step/late_rows.h).
+// Models whose batches name few rows of a tied table, so that ranks send these rows apart (train/step/late_rows.cc).
 // Batches have 13 different tokens, so ids repeat, and ranks have ids in common.
 constexpr int64_t kLargeVocabulary = 600;
 
