@@ -46,14 +46,14 @@ TEST(PytorchSchedulesTest, Plateau) {
                                       .patience = of.attributes.at("patience"),
                                       .threshold = of.attributes.at("threshold"),
                                       .min_scale = of.attributes.at("min_scale")};
-    Plateau plateau(settings);
+    Plateau plateau;
     std::vector<double> scales;
     for (const double metric : Doubles(*of.inputs[0])) {
-      const double before = plateau.scale();
-      const bool fell = plateau.Observe(metric);
-      EXPECT_EQ(fell, plateau.scale() < before);
-      scales.push_back(plateau.scale());
-      plateau = Plateau(settings, plateau.state());  // as a resumed training does
+      const double before = plateau.scale;
+      const bool fell = plateau.Observe(metric, settings);
+      EXPECT_EQ(fell, plateau.scale < before);
+      scales.push_back(plateau.scale);
+      plateau = {plateau.best, plateau.bad, plateau.scale};  // as a resumed training does
     }
     EXPECT_LT(scales.back(), 1);
     ExpectNear(scales, Doubles(*of.outputs[0]));

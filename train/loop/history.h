@@ -48,7 +48,7 @@ class TrainingHistory {
   double LossLimit(double deviations) const;
 
   // The state of a plateau that scales the learning rate (TrainerOptions::plateau).
-  PlateauState plateau;
+  Plateau plateau;
   // The line of metrics of the newest step, if its evaluation was interrupted. A resumed run evaluates first.
   std::optional<Metrics> pending;
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -214,12 +213,9 @@ absl::StatusOr<bool> Trainer::Evaluate(const Interrupt& interrupt, Metrics* line
     WEFT_RETURN_IF_ERROR(AllAgree(options_.ranks, CheckWeights()));
     return Stopped(absl::StrFormat("validation loss %g after step %d", WithoutSign(line->validation->loss), step_));
   }
-  if (options_.plateau) {
-    Plateau plateau(*options_.plateau, history_.plateau);
-    if (plateau.Observe(line->validation->loss)) {
-      progress->Say(absl::StrFormat("the learning rate is now %g times that of the schedule", plateau.scale()));
-    }
-    history_.plateau = plateau.state();
+  Plateau& plateau = history_.plateau;
+  if (options_.plateau && plateau.Observe(line->validation->loss, *options_.plateau)) {
+    progress->Say(absl::StrFormat("the learning rate is now %g times that of the schedule", plateau.scale));
   }
   if (absl::StartsWith(options_.metric, "ema_") && !line->ema) return true;  // before the first update
   const std::optional<double> value = MetricValue(*line, options_.metric);

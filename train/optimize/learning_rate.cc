@@ -198,17 +198,17 @@ absl::Status Validate(const PlateauSettings& settings) {
   return absl::OkStatus();
 }
 
-bool Plateau::Observe(double metric) {
-  if (metric < state_.best * (1 - settings_.threshold)) {
-    state_.best = metric;
-    state_.bad = 0;
+bool Plateau::Observe(double metric, const PlateauSettings& settings) {
+  if (metric < best * (1 - settings.threshold)) {
+    best = metric;
+    bad = 0;
     return false;
   }
-  if (++state_.bad <= settings_.patience) return false;
-  state_.bad = 0;
-  const double before = state_.scale;
-  state_.scale = std::max(settings_.min_scale, before * settings_.factor);
-  return state_.scale < before;
+  if (++bad <= settings.patience) return false;
+  bad = 0;
+  const double before = scale;
+  scale = std::max(settings.min_scale, before * settings.factor);
+  return scale < before;
 }
 
 }  // namespace weft

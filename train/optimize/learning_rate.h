@@ -36,7 +36,7 @@ struct RateScheduleRow {
   double (*rate)(const RateScheduleSettings& settings, int64_t step) = nullptr;
   // Returns the learning rate of a step before `settings.warmup`. Null: peak · (step + 1) / (warmup + 1).
   double (*warm_up)(const RateScheduleSettings& settings, int64_t step) = nullptr;
-  bool plateau = false;  // whether the training multiplies the learning rate by Plateau::scale()
+  bool plateau = false;  // whether the training multiplies the learning rate by Plateau::scale
 };
 
 // Returns all schedules. Each begins with a warm-up of `warmup` steps.
@@ -68,10 +68,9 @@ absl::Status CheckLengths(absl::string_view text, const RateScheduleSettings& se
 
 // Plateau reduces a learning rate when a metric stops improving, as PyTorch's ReduceLROnPlateau does.
 //
-//   Plateau plateau({.factor = 0.5, .patience = 3});
-//   if (plateau.Observe(validation_loss)) ...        // after an evaluation; true if the scale fell
-//   const double rate = schedule(step) * plateau.scale();
-//   Plateau resumed(settings, saved_state);          // continues as the plateau that had this state
+//   Plateau plateau;                                 // a copy continues as the original would
+//   if (plateau.Observe(validation_loss, {.factor = 0.5, .patience = 3})) ...   // after an evaluation
+//   const double rate = schedule(step) * plateau.scale;
 struct PlateauSettings {
   double factor = 0.1;      // by which the scale is multiplied; in [0, 1)
   int64_t patience = 10;    // observations in a row without improvement after which the next one reduces the scale
@@ -81,25 +80,13 @@ struct PlateauSettings {
 // Returns InvalidArgument if a setting is out of its range.
 absl::Status Validate(const PlateauSettings& settings);
 
-struct PlateauState {
+struct Plateau {
   double best = std::numeric_limits<double>::infinity();  // the lowest metric so far
   int64_t bad = 0;                                        // observations in a row that did not improve it
   double scale = 1;
-};
-
-class Plateau {
- public:
-  explicit Plateau(const PlateauSettings& settings, const PlateauState& state = {})
-      : settings_(settings), state_(state) {}
 
   // Takes the metric of one evaluation; lower is better, and NaN does not improve. Returns true if the scale falls.
-  bool Observe(double metric);
-  double scale() const { return state_.scale; }
-  const PlateauState& state() const { return state_; }
-
- private:
-  PlateauSettings settings_;
-  PlateauState state_;
+  bool Observe(double metric, const PlateauSettings& settings);
 };
 
 }  // namespace weft

@@ -8,13 +8,14 @@ namespace weft {
 namespace {
 
 TEST(PlateauTest, WaitsForItsPatience) {
-  Plateau plateau({.factor = 0.5, .patience = 1, .threshold = 0.1});
-  EXPECT_FALSE(plateau.Observe(1));
-  EXPECT_FALSE(plateau.Observe(0.95));  // not below 1 · (1 - 0.1)
-  EXPECT_TRUE(plateau.Observe(std::numeric_limits<double>::quiet_NaN()));
-  EXPECT_EQ(plateau.scale(), 0.5);
-  EXPECT_EQ(plateau.state().best, 1);
-  EXPECT_EQ(plateau.state().bad, 0);
+  const PlateauSettings settings = {.factor = 0.5, .patience = 1, .threshold = 0.1};
+  Plateau plateau;
+  EXPECT_FALSE(plateau.Observe(1, settings));
+  EXPECT_FALSE(plateau.Observe(0.95, settings));  // not below 1 · (1 - 0.1)
+  EXPECT_TRUE(plateau.Observe(std::numeric_limits<double>::quiet_NaN(), settings));
+  EXPECT_EQ(plateau.scale, 0.5);
+  EXPECT_EQ(plateau.best, 1);
+  EXPECT_EQ(plateau.bad, 0);
 }
 
 TEST(PlateauTest, ChecksItsSettings) {
