@@ -10,9 +10,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,7 +19,6 @@
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
-#include "weft/train/run/histogram.h"
 
 namespace weft {
 namespace {

@@ -16,7 +16,6 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/train/run/histogram.h"
 
 namespace weft {
 namespace {
