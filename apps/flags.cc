@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/apps/help.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/options/option_names.h"
@@ -70,10 +69,6 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
   for (size_t i = 0; i + 1 < words.size(); ++i) parent = parent->get_subcommand(words[i]);
   parent->require_subcommand(0, 1);  // a later argument with a command's name is a file or a model
   return parent->add_subcommand(words.back(), about);
-}
-
-void AddFiles(CLI::App* app, std::vector<std::string>* files) {
-  AddWords(app, "files", "files; - is standard input, which is also read if no file is named", files, "FILE");
 }
 
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,

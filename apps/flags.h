@@ -1,4 +1,5 @@
-// These functions turn rows of a table of hyperparameters into flags of the command line, and errors into exit codes.
+// These functions turn rows of a table of hyperparameters into flags of the command line, write the help of commands
+// (apps/help.cc), and turn errors into exit codes.
 // MakeCommand (apps/commands.h has an example) calls the first two for a command.
 //
 //   GivenFlags given;
@@ -8,6 +9,7 @@
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -59,8 +61,6 @@ struct ModelFlags {
 // Adds a command to `parent`. `name`: one word, or several, such as "train gpt", if the commands before the last word
 // exist. `about` is the first line of its help.
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about);
-// Lets the command line name files of text after its flags.
-void AddFiles(CLI::App* app, std::vector<std::string>* files);
 // Adds words to the command `app` that are no flags, under `name`.
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type = "TEXT");
@@ -79,6 +79,11 @@ Hyperparameter WeightsRow(std::optional<DType>* weights);
 Hyperparameter ThreadsRow(int64_t* threads);
 // Returns the row of the flag --special-tokens, for Tokenizer::ReadSpecial.
 Hyperparameter SpecialTokensRow(std::optional<bool>* special, const char* group = "");
+// Returns a name for the values that a flag takes: its choices as in "f32|bf16", a range as in "0..1" or "N>=1", or a
+// kind such as "BYTES" or "FILE". Returns "" for a switch.
+std::string TypeName(const Hyperparameter& parameter);
+// Returns the help of a flag: the row's help, with "Required: " before it or the default value after it.
+std::string FlagHelp(const Hyperparameter& parameter);
 // Adds a flag for each row, with the aliases of options/option_names.h that the command does not use otherwise. Parsing
 // stores texts in `given`, which must outlive `app`; the rows' values do not change.
 void AddFlags(CLI::App* app, const Hyperparameters& table, GivenFlags* given);
@@ -97,6 +102,8 @@ std::string InputPath(const std::string& path);
 // `typed` has it by the flag's first name, and it comes first: "--train-file (--data): no file was given".
 absl::Status WithFlag(const absl::Status& status, const CLI::App& app, const std::map<std::string, std::string>& typed);
 
+inline constexpr char kFilesHelp[] = "files; - is standard input, which is also read if no file is named";
+
 // The texts of a command.
 struct CommandTexts {
   std::string about;  // the first lines of its help
@@ -111,13 +118,22 @@ Command MakeCommand(CLI::App* parent, const std::string& name, CommandTexts text
                     Table table, Run run, std::vector<std::string> std::type_identity_t<Flags>::*files = nullptr) {
   CLI::App* const app = AddCommand(parent, name, texts.about);
   AddFlags(app, table(flags.get()), &flags->given);
-  if (files != nullptr) AddFiles(app, &(flags.get()->*files));
+  if (files != nullptr) AddWords(app, "files", kFilesHelp, &(flags.get()->*files), "FILE");
   const auto start = [flags, table, run]() -> absl::Status {
     WEFT_RETURN_IF_ERROR(SetFromFlags(flags->given, table(flags.get())));
     return run(*flags);
   };
   return {app, start, std::move(texts.summary), std::move(texts.examples)};
 }
+
+// Returns the words of `text` in lines of at most 80 columns. Each line after the first begins with `indent` spaces.
+// `column`: number of columns that are taken on the first line.
+std::string WrapWords(absl::string_view text, size_t column, size_t indent);
+// Returns the words that call `app`, such as "weft train gpt".
+std::string FullName(const CLI::App& app);
+// Returns the help of `app`, one of `commands` or a group of them, in lines of at most 80 columns: what a command does,
+// its flags by group with their types and defaults, and examples.
+std::string Help(const CLI::App& app, const std::vector<Command>& commands);
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?".
 absl::Status CheckNoExtras(const CLI::App& app);

@@ -1,11 +1,7 @@
 // A flag's line has its name and type on the left, and its help on the right. If the left part is too long, the help
 // begins on the next line.
-#include "weft/apps/help.h"
-
 #include <CLI/CLI.hpp>
 #include <iterator>
-#include <map>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -15,6 +11,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/apps/flags.h"
 
 namespace weft {
 namespace {

@@ -1,5 +1,3 @@
-#include "weft/apps/help.h"
-
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +5,8 @@
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "weft/apps/flags.h"
 
 namespace weft {
 namespace {

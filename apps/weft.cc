@@ -27,7 +27,6 @@
 #include "absl/types/span.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/help.h"
 #include "weft/apps/printing.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/help.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
