@@ -43,11 +43,11 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
 
 // The group, name and function of each command. The function gets the name.
 #define WEFT_COMMANDS(COMMAND)                                 \
-  COMMAND(kTrain, "train gpt", TrainGptCommand)                \
-  COMMAND(kTrain, "train bert", TrainBertCommand)              \
-  COMMAND(kTrain, "train translate", TrainTranslateCommand)    \
-  COMMAND(kTrain, "train classify", TrainClassifyCommand)      \
-  COMMAND(kTrain, "train vit", TrainVitCommand)                \
+  COMMAND(kTrain, "train gpt", TrainCommand)                   \
+  COMMAND(kTrain, "train bert", TrainCommand)                  \
+  COMMAND(kTrain, "train translate", TrainCommand)             \
+  COMMAND(kTrain, "train classify", TrainCommand)              \
+  COMMAND(kTrain, "train vit", TrainCommand)                   \
   COMMAND(kTrain, "tokenizer train", TokenizerTrainCommand)    \
   COMMAND(kTrain, "lexicon", LexiconCommand)                   \
   COMMAND(kTrain, "estimate train gpt", EstimateCommand)       \
