@@ -116,7 +116,7 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const R
 absl::Status Initialize(Prepared* prepared) {
   TrainingJob* const job = prepared->job.get();
   Parameters& parameters = prepared->parameters;
-  if (job->source().initial_weights().model.empty() || !parameters.divided()) return job->Initialize(&parameters);
+  if (job->source().init().empty() || !parameters.divided()) return job->Initialize(&parameters);
   Parameters whole({.seed = parameters.seed()});
   std::vector<ParameterSpec> specs;
   for (const ParameterSpec& spec : job->programs()[0].tape->program().parameters) {
@@ -160,13 +160,13 @@ void Introduce(const RunFlags& flags, const RunDirectory& run, const Prepared& p
        {IdleTime(options.micro_batches, ranks.size()), MemoryOfTrained(prepared.parameters)}) {
     if (!line.empty()) progress->Say(line);
   }
-  const InitialWeights initial = prepared.job->source().initial_weights();
-  if (!initial.missing.empty()) {
+  const auto& source = prepared.job->source();
+  if (!source.missing().empty()) {
     progress->Say(
-        absl::StrCat("new weights, which ", initial.model, " does not have: ", absl::StrJoin(initial.missing, ", ")));
+        absl::StrCat("new weights, which ", source.init(), " does not have: ", absl::StrJoin(source.missing(), ", ")));
   }
-  if (!initial.extra.empty()) {
-    progress->Say(absl::StrCat("left out of ", initial.model, ": ", absl::StrJoin(initial.extra, ", ")));
+  if (const std::vector<std::string> extra = source.extra(); !extra.empty()) {
+    progress->Say(absl::StrCat("left out of ", source.init(), ": ", absl::StrJoin(extra, ", ")));
   }
   if (options.precision == kBF16 && !HasBF16Products()) {
     progress->Say("this CPU has no bf16 products: they are computed in f32, which takes longer than --precision=f32");

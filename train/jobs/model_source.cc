@@ -118,8 +118,8 @@ nlohmann::ordered_json SourceOf<Published>::Model() const {
 }
 
 template <class Published>
-InitialWeights SourceOf<Published>::initial_weights() const {
-  return {init_, missing_, published_ ? published_->weights.extra() : std::vector<std::string>()};
+std::vector<std::string> SourceOf<Published>::extra() const {
+  return published_ ? published_->weights.extra() : std::vector<std::string>();
 }
 
 template <class Published>

@@ -24,22 +24,13 @@
 
 namespace weft {
 
-// The published weights with which a training begins, and how they differ from the weights of the job's model.
-struct InitialWeights {
-  std::string model;  // the path of the published weights, or ""
-  // After Initialize, the names of the weights that the published model does not have and that keep their initial
-  // values, except those of adapters.
-  std::vector<std::string> missing;
-  std::vector<std::string> extra;  // Weights::extra of the published model, if the option ignore-extra-tensors is set
-};
-
 class ModelSource {
  public:
   virtual ~ModelSource() = default;
 
   // Returns the rows init and ignore-extra-tensors, and the rows of models/options.h.
   virtual Hyperparameters Table() = 0;
-  const std::string& init() const { return init_; }
+  const std::string& init() const { return init_; }  // the path of the published weights, or ""
   std::string tokenizer() const;  // the file or folder of the tokenizer of the model that init names, or ""
 
   // Sets the configuration to the model with which options begin. If `run`, the config.json of a resumed run, has a
@@ -66,8 +57,11 @@ class ModelSource {
   // a table of positions, the first rows are copied.
   virtual absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                                   Parameters* parameters) = 0;
-  virtual InitialWeights initial_weights() const = 0;
-
+  // After Initialize, returns the names of the weights that the published model does not have and that keep their
+  // initial values, except those of adapters.
+  const std::vector<std::string>& missing() const { return missing_; }
+  // Returns Weights::extra of the published model, if the option ignore-extra-tensors is set.
+  virtual std::vector<std::string> extra() const = 0;
   bool has_weights() const { return !owner_.empty(); }  // whether the weights of a run or of init fix the sizes
 
  protected:
@@ -94,7 +88,7 @@ class SourceOf final : public ModelSource {
   nlohmann::ordered_json Model() const override;
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters) override;
-  InitialWeights initial_weights() const override;
+  std::vector<std::string> extra() const override;
 
   const Config& config() const { return config_; }
   Config* mutable_config() { return &config_; }
