@@ -89,17 +89,14 @@ class BertJob final : public TrainingJob {
     masking_.count = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(window)));
 
     WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeText(data_path_, text, *tokenizer_));
-    absl::StatusOr<TokenCorpus> corpus;
     if (validation_path_.empty()) {
-      corpus = TokenCorpus::Create(std::move(tokens), window);
+      WEFT_ASSIGN_OR_RETURN(corpus_, TokenCorpus::Create(std::move(tokens), window));
     } else {
       WEFT_ASSIGN_OR_RETURN(const std::string validation, ReadText(validation_path_));
       WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> validation_tokens,
                             EncodeText(validation_path_, validation, *tokenizer_));
-      corpus = TokenCorpus::Create(std::move(tokens), validation_tokens, window);
+      WEFT_ASSIGN_OR_RETURN(corpus_, TokenCorpus::Create(std::move(tokens), validation_tokens, window));
     }
-    if (!corpus.ok()) return corpus.status();
-    corpus_.emplace(*std::move(corpus));
     fingerprint_ = Fingerprint<int32_t>(corpus_->tokens(DataSplit::kTrain));
     for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) Record(rows);
     return absl::OkStatus();

@@ -40,10 +40,9 @@ absl::StatusOr<std::vector<int32_t>> Encode(const std::vector<TextFile>& texts, 
   if (!absl::c_all_of(beginning, [&](int32_t id) { return tokenizer.IsSpecial(id); })) beginning.clear();
   std::vector<int32_t> tokens;
   for (const TextFile& each : texts) {
-    const absl::StatusOr<std::vector<int32_t>> ids = tokenizer.Encode(each.text);
-    if (!ids.ok()) return Annotate(ids.status(), each.path);
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, Annotate(tokenizer.Encode(each.text), each.path));
     tokens.insert(tokens.end(), beginning.begin(), beginning.end());
-    tokens.insert(tokens.end(), ids->begin(), ids->end());
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
   }
   return tokens;
 }
@@ -79,7 +78,7 @@ Hyperparameters GptData::Table() {
        &validation_,
        {.may_change = true, .is_path_list = true}},
   };
-  for (Hyperparameter& row : tokenizer_.Table()) table.push_back(std::move(row));
+  Append(tokenizer_.Table(), &table);
   return table;
 }
 
@@ -98,24 +97,21 @@ absl::Status GptData::OpenTexts(int64_t context) {
   const bool tenth = validation_.empty();
   std::string characters = text;  // of all splits
   if (!tenth && !TokenSources::Names(validation_)) {
-    const absl::StatusOr<std::vector<TextFile>> more = ReadTexts(validation_);
-    if (!more.ok()) return Annotate(more.status(), "validation");
-    characters += Join(*more);
+    WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> more, Annotate(ReadTexts(validation_), "validation"));
+    characters += Join(more);
   }
   WEFT_RETURN_IF_ERROR(tokenizer_.Prepare(characters, tenth ? FirstNineTenths(text) : text));
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(texts, *tokenizer_);
+  absl::StatusOr<std::vector<int32_t>> encoded = Encode(texts, *tokenizer_);
   // With other data than the run had, the trainer's error names the data that changed.
-  if (!tokens.ok() && tokenizer_.is_resumed()) {
+  if (!encoded.ok() && tokenizer_.is_resumed()) {
     WEFT_RETURN_IF_ERROR(tokenizer_.Learn(characters, text));
-    tokens = Encode(texts, *tokenizer_);
+    encoded = Encode(texts, *tokenizer_);
   }
-  if (!tokens.ok()) return Annotate(tokens.status(), "data");
-  const absl::Span<const int32_t> ids = *tokens;
-  absl::StatusOr<TokenCorpus> corpus = tenth ? TokenCorpus::Create(*std::move(tokens), context)
-                                             : TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);
-  if (!corpus.ok()) return corpus.status();
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, Annotate(std::move(encoded), "data"));
+  WEFT_ASSIGN_OR_RETURN(TokenCorpus corpus, tenth ? TokenCorpus::Create(std::move(tokens), context)
+                                                  : TokenCorpus::Create(tokens, tokens, context));
   sources_ = std::make_unique<TokenSources>(
-      std::make_shared<TokenCorpus>(*std::move(corpus)),
+      std::make_shared<TokenCorpus>(std::move(corpus)),
       absl::StrFormat("%016x", StableHash(tenth ? text : absl::StrCat(text, "\nwithout validation"))));
   return tenth ? absl::OkStatus() : OpenValidation(context);
 }
@@ -125,9 +121,8 @@ absl::Status GptData::OpenTokenFiles(int64_t context) {
     return InvalidArgument("tokenizer: the data is token files, which have a tokenizer of their own");
   }
   const auto splits = validation_.empty() ? TokenSources::kTenth : TokenSources::kWhole;
-  absl::StatusOr<TokenSources> sources = TokenSources::Open(data_, context, splits, missing_);
-  if (!sources.ok()) return Annotate(sources.status(), "data");
-  sources_ = std::make_unique<TokenSources>(*std::move(sources));
+  WEFT_ASSIGN_OR_RETURN(TokenSources sources, Annotate(TokenSources::Open(data_, context, splits, missing_), "data"));
+  sources_ = std::make_unique<TokenSources>(std::move(sources));
   WEFT_RETURN_IF_ERROR(tokenizer_.Read(sources_->tokenizer()));
   if (!validation_.empty()) WEFT_RETURN_IF_ERROR(OpenValidation(context));
   ahead_ = std::make_unique<ReadAhead>(sources_.get());
@@ -136,24 +131,21 @@ absl::Status GptData::OpenTokenFiles(int64_t context) {
 
 absl::Status GptData::OpenValidation(int64_t context) {
   if (TokenSources::Names(validation_)) {
-    absl::StatusOr<TokenSources> files = TokenSources::Open(validation_, context, TokenSources::kWhole, missing_);
-    if (!files.ok()) return Annotate(files.status(), "validation");
-    WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> own, ReadTokenizerFiles(files->tokenizer()));
+    WEFT_ASSIGN_OR_RETURN(
+        TokenSources files,
+        Annotate(TokenSources::Open(validation_, context, TokenSources::kWhole, missing_), "validation"));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> own, ReadTokenizerFiles(files.tokenizer()));
     const auto same = [](const NamedContents& a, const NamedContents& b) { return a.contents == b.contents; };
     if (!absl::c_equal(own, tokenizer_.files(), same)) {
-      return InvalidArgument("validation: ", files->tokenizer(), " has another tokenizer than the data");
+      return InvalidArgument("validation: ", files.tokenizer(), " has another tokenizer than the data");
     }
-    sources_->SetValidation(*std::move(files));
+    sources_->SetValidation(std::move(files));
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<TextFile>> texts = ReadTexts(validation_);
-  if (!texts.ok()) return Annotate(texts.status(), "validation");
-  absl::StatusOr<std::vector<int32_t>> tokens = Encode(*texts, *tokenizer_);
-  if (!tokens.ok()) return Annotate(tokens.status(), "validation");
-  const absl::Span<const int32_t> ids = *tokens;
-  absl::StatusOr<TokenCorpus> corpus = TokenCorpus::Create({ids.begin(), ids.end()}, ids, context);
-  if (!corpus.ok()) return Annotate(corpus.status(), "validation");
-  sources_->SetValidation(TokenSources(std::make_shared<TokenCorpus>(*std::move(corpus)), ""));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> texts, Annotate(ReadTexts(validation_), "validation"));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, Annotate(Encode(texts, *tokenizer_), "validation"));
+  WEFT_ASSIGN_OR_RETURN(TokenCorpus corpus, Annotate(TokenCorpus::Create(tokens, tokens, context), "validation"));
+  sources_->SetValidation(TokenSources(std::make_shared<TokenCorpus>(std::move(corpus)), ""));
   return absl::OkStatus();
 }
 
