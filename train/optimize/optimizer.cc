@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -235,7 +232,7 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
     const std::string& name = names[i];
     const ParameterGroup* const group = FindGroup(settings_.groups, WeightOfPiece(name));
     const bool is_hidden_matrix = IsHiddenMatrix(weights[i], name, group);
-    const bool decays = row_->decays == OptimizerRow::Decays::kAll || weights[i].shape().rank() >= 2;
+    const bool decays = !row_->decays_only_matrices || weights[i].shape().rank() >= 2;
     double weight_decay = decays ? settings_.weight_decay.value_or(0) : 0;
     if (group != nullptr) weight_decay = group->weight_decay.value_or(weight_decay);
     const bool scaled = group != nullptr && group->rate_scale != 1;

@@ -8,19 +8,37 @@
 #ifndef WEFT_TRAIN_OPTIMIZE_OPTIMIZER_H_
 #define WEFT_TRAIN_OPTIMIZE_OPTIMIZER_H_
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/ops/ops.h"
-#include "weft/train/optimize/parameter_groups.h"
 
 namespace weft {
+
+// Another learning rate or weight decay for the weights whose names match a pattern, or no training of them.
+struct ParameterGroup {
+  std::string pattern;                      // of full names: * matches any text, ? one character, [ab] one of these
+  double rate_scale = 1;                    // factor of the learning rate; at least 0
+  std::optional<double> weight_decay = {};  // also of vectors; unset: the optimizer's
+  bool frozen = false;                      // whether the weights stay as they are, without gradients and states
+  bool adamw = false;                       // whether the optimizer Muon updates the weights by AdamW
+};
+// Returns the groups that `text` describes: PATTERN:SETTING,... for each, separated by ';', as in "*.bias:decay=0;
+// wte.*:frozen; h.0.*:rate=0.5,decay=0.1". A setting is rate=FACTOR, decay=NUMBER, frozen or adamw. An empty text has
+// no groups. Returns InvalidArgument if a setting is unknown or invalid.
+absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_view text);
+// Returns the first group whose pattern matches `name`, or null.
+const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name);
+// Returns InvalidArgument if a group's setting is invalid, or if its pattern matches none of `names`.
+absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names);
 
 // The settings of all optimizers; each optimizer uses some of them. If a setting has no value, the optimizer's default
 // applies. The update functions in ops/ops.h, such as AdamWUpdate, give the formulas.
@@ -85,11 +103,6 @@ struct UpdateInputs {
 };
 
 struct OptimizerRow {
-  enum class Decays : uint8_t {
-    kAll,       // all weights
-    kMatrices,  // tensors of rank 2 and more; not biases and gains
-  };
-
   absl::string_view name;                      // "adamw"; the names of its states begin with it
   absl::Span<const absl::string_view> states;  // "m": each weight NAME has a state "adamw.m.NAME" of zeros
   // Returns the type of state `state` for a weight of type `weight`, or nothing if the weight lacks the state. Null:
@@ -98,9 +111,9 @@ struct OptimizerRow {
   // Whether each element of an update depends only on the same element of gradient and states, and on scalars. If so, a
   // weight can be updated in pieces.
   bool elementwise = true;
-  bool counts_steps = false;  // the state "adamw.step" counts the updates
-  Decays decays = Decays::kAll;
-  OptimizerSettings defaults;  // the settings that the optimizer uses, with default values
+  bool counts_steps = false;          // the state "adamw.step" counts the updates
+  bool decays_only_matrices = false;  // whether weight decay leaves out tensors of rank 1, such as biases and gains
+  OptimizerSettings defaults;         // the settings that the optimizer uses, with default values
   // Returns the next versions of the weight and of its states.
   VarList (*update)(const UpdateInputs& inputs) = nullptr;
 };

@@ -1,5 +1,4 @@
-#include "weft/train/optimize/parameter_groups.h"
-
+// Patterns on names choose the weights of parameter groups.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "weft/base/decimal.h"
 #include "weft/base/pattern.h"
 #include "weft/base/status.h"
+#include "weft/train/optimize/optimizer.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,5 @@
-#include "weft/train/optimize/parameter_groups.h"
-
 #include "gtest/gtest.h"
+#include "weft/train/optimize/optimizer.h"
 
 namespace weft {
 namespace {
