@@ -90,21 +90,17 @@ std::string FirstDifference(const Json& a, const Json& b, std::string* a_value, 
 
 Json FileChecksums(const Hyperparameters& table, const std::string& run) {
   Json files = Json::object();
-  const auto add = [&](const std::string& key, const std::string& path) {
-    if (const std::optional<std::string> checksum = ChecksumOf(path)) files[key] = *checksum;
+  const auto add = [&](const std::string& key, const std::optional<std::string>& checksum) {
+    if (checksum) files[key] = *checksum;
   };
   for (const Hyperparameter& row : table) {
     if (!row.rules.is_path && !row.rules.is_path_list) continue;
     const std::string& path = *std::get<std::string*>(row.value);
     if (path.empty() || absl::c_linear_search(row.rules.words, path)) continue;
-    if (row.rules.is_path || Exists(path)) {
-      add(row.key(), path);
-    } else if (const std::optional<std::string> checksum = ChecksumOfList(path)) {
-      files[row.key()] = *checksum;
-    }
+    add(row.key(), row.rules.is_path || Exists(path) ? ChecksumOf(path) : ChecksumOfList(path));
   }
   if (run.empty()) return files;
-  for (const std::string& name : TokenizerFileNames()) add(name, absl::StrCat(run, "/", name));
+  for (const std::string& name : TokenizerFileNames()) add(name, ChecksumOf(absl::StrCat(run, "/", name)));
   return files;
 }
 

@@ -129,7 +129,16 @@ class VitJob final : public BucketJob {
                              " that ", images_.path, " has");
     }
     WEFT_RETURN_IF_ERROR(weft::Validate(model));
-    WEFT_RETURN_IF_ERROR(MakePuzzle());
+    const int64_t patches = model.patches();
+    if (task_ == VitTask::kOrder && patches < 2) {
+      return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model.image_height, " x ",
+                             model.image_width, " pixels is 1 patch of patch-size ", model.patch_size);
+    }
+    puzzle_ = {.task = task_,
+               .height = model.image_height,
+               .width = model.image_width,
+               .patch = model.patch_size,
+               .hidden = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(patches)))};
     brightest_ = *std::max_element(images_.pixels.begin(), images_.pixels.end());
     if (brightest_ == 0) return InvalidArgument(images_.path, ": all pixels are 0");
     const auto lengths = [](const Images& images) {
@@ -248,35 +257,15 @@ class VitJob final : public BucketJob {
     const int64_t targets = task_ == VitTask::kClassify ? 1
                             : task_ == VitTask::kMasked ? puzzle_.hidden
                                                         : puzzle_.patches();
-    Rows result = {.inputs = {pixels_}, .tokens = count * puzzle_.patches(), .targets = count * targets};
-    if (task_ == VitTask::kMasked) {
-      result.inputs.emplace_back(masks_);
-    } else {
-      result.inputs.emplace_back(labels_);
-    }
-    return result;
+    return Rows{.inputs = {pixels_, task_ == VitTask::kMasked ? Feed(masks_) : Feed(labels_)},
+                .tokens = count * puzzle_.patches(),
+                .targets = count * targets};
   }
 
  private:
   absl::StatusOr<Images> Read(const std::string& path, const std::string& labels) const {
     const bool labelled = task_ == VitTask::kClassify || !labels.empty();
     return labelled ? ReadImages(path, labels) : ReadUnlabelledImages(path, /*height=*/0, /*width=*/0);
-  }
-
-  // Sets puzzle_. Returns InvalidArgument if the pictures have too few patches for the task.
-  absl::Status MakePuzzle() {
-    const VitConfig& model = model_.config();
-    const int64_t patches = model.patches();
-    if (task_ == VitTask::kOrder && patches < 2) {
-      return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model.image_height, " x ",
-                             model.image_width, " pixels is 1 patch of patch-size ", model.patch_size);
-    }
-    puzzle_ = {.task = task_,
-               .height = model.image_height,
-               .width = model.image_width,
-               .patch = model.patch_size,
-               .hidden = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(patches)))};
-    return absl::OkStatus();
   }
 
   // Returns a picture as the model's input, moved by `down` and `right` pixels.
@@ -287,7 +276,6 @@ class VitJob final : public BucketJob {
     for (int64_t y = std::max<int64_t>(0, -down); y < std::min(height, height - down); ++y) {
       for (int64_t x = std::max<int64_t>(0, -right); x < std::min(width, width - right); ++x) {
         const float value = picture[static_cast<size_t>(y * width + x)] / brightest_;
-        // Pixels are from -1 to 1, as published models expect.
         input[static_cast<size_t>((y + down) * width + x + right)] = 2 * value - 1;
       }
     }

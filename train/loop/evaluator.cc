@@ -24,17 +24,8 @@ Var ValidationLoss(const TrainingProgram& program) {
   return program.validation_loss ? program.validation_loss : program.loss;
 }
 
-// Exchanges the values of each weight and of its average.
-void ExchangeAverages(Parameters* parameters) {
-  for (const NamedTensor& average : AveragedWeights(*parameters)) {
-    const absl::StatusOr<Tensor> weight = parameters->Find(average.name);
-    const absl::Span<std::byte> bytes(average.tensor.data, average.tensor.type.bytes());
-    std::swap_ranges(bytes.begin(), bytes.end(), weight->data);
-  }
-}
-
-}  // namespace
-
+// Returns the averaged weights (UpdateOptions::average_decay) under the names of the weights. The result is empty if
+// there are no averages, or no update yet.
 std::vector<NamedTensor> AveragedWeights(const Parameters& parameters) {
   std::vector<NamedTensor> averages;
   const absl::StatusOr<Tensor> started = parameters.Find(kAveragesStarted);
@@ -45,6 +36,17 @@ std::vector<NamedTensor> AveragedWeights(const Parameters& parameters) {
   }
   return averages;
 }
+
+// Exchanges the values of each weight and of its average.
+void ExchangeAverages(Parameters* parameters) {
+  for (const NamedTensor& average : AveragedWeights(*parameters)) {
+    const absl::StatusOr<Tensor> weight = parameters->Find(average.name);
+    const absl::Span<std::byte> bytes(average.tensor.data, average.tensor.type.bytes());
+    std::swap_ranges(bytes.begin(), bytes.end(), weight->data);
+  }
+}
+
+}  // namespace
 
 std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
   std::vector<NamedTensor> averages = AveragedWeights(parameters), model;

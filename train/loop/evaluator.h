@@ -76,11 +76,8 @@ class Evaluator {
 absl::StatusOr<Graph> CompileEvaluation(const TrainingProgram& program, DType precision,
                                         WeightGathers* gathers = nullptr);
 
-// Returns the averaged weights (UpdateOptions::average_decay) under the names of the weights. The result is empty if
-// there are no averages, or no update yet.
-std::vector<NamedTensor> AveragedWeights(const Parameters& parameters);
-// Returns all weights of the model: the averages and, for weights that are not trained, their values. The result is
-// empty if that of AveragedWeights is.
+// Returns all weights of the model: the averages (UpdateOptions::average_decay) and, for weights that are not trained,
+// their values. The result is empty if there are no averages, or no update yet.
 std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters);
 
 }  // namespace weft

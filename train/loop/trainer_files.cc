@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -49,11 +50,10 @@ absl::Status Trainer::LoadStep(int64_t step) {
                                                       ", but the checkpoint of step ", step, " is of a run with seed ",
                                                       info.seed));
   }
-  const absl::StatusOr<TrainingHistory> history = TrainingHistory::FromJson(info.trainer);
-  WEFT_RETURN_IF_ERROR(history.status());
+  WEFT_ASSIGN_OR_RETURN(TrainingHistory history, TrainingHistory::FromJson(info.trainer));
   WEFT_RETURN_IF_ERROR(LoadCheckpoint(checkpoints, info, parameters_));
   if (options_.ranks.first()) WarnOfOtherBits(info);
-  history_ = *history;
+  history_ = std::move(history);
   return absl::OkStatus();
 }
 

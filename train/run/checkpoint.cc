@@ -211,17 +211,12 @@ absl::Status WriteStatePieces(const std::string& folder, int rank, const Paramet
 absl::Status LoadState(const std::string& folder, Parameters* parameters) {
   std::vector<SafetensorsFile> files;
   WEFT_ASSIGN_OR_RETURN(files.emplace_back(), SafetensorsFile::Open(folder + kCheckpointState, WantedChecksum::kOfRun));
-  std::error_code error;
-  std::vector<std::string> paths;
-  for (std::filesystem::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
-    const std::string name = i->path().filename().string();
+  std::vector<std::string> names = NamesIn(folder).value_or(std::vector<std::string>());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
     int rank = 0;
-    if (std::sscanf(name.c_str(), "state.%d.", &rank) == 1 && i->path() == FileOfRank(folder, rank)) {
-      paths.push_back(i->path().string());
-    }
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
+    const std::string path = absl::StrCat(folder, "/", name);
+    if (std::sscanf(name.c_str(), "state.%d.", &rank) != 1 || path != FileOfRank(folder, rank)) continue;
     WEFT_ASSIGN_OR_RETURN(files.emplace_back(), SafetensorsFile::Open(path, WantedChecksum::kOfRun));
   }
   absl::flat_hash_map<std::string, std::vector<StoredRows>> stored;  // by the name of the whole tensor
