@@ -3,13 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <set>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/options/option_names.h"
 

@@ -1,7 +1,6 @@
 #include "weft/apps/printing.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>

@@ -3,12 +3,7 @@
 #include "weft/options/hyperparameters.h"
 
 #include <cmath>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"

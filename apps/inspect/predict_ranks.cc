@@ -1,10 +1,8 @@
 #include "weft/apps/inspect/predict_ranks.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -16,7 +14,6 @@
 #include "weft/base/status.h"
 #include "weft/graph/compile/speedup.h"
 #include "weft/lab/network.h"
-#include "weft/train/step/step_options.h"
 
 namespace weft {
 namespace {

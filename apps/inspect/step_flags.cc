@@ -2,14 +2,12 @@
 #include "weft/apps/inspect/step_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "weft/base/file.h"
 #include "weft/base/status.h"
-#include "weft/lab/real_graphs.h"
 #include "weft/train/loop/options.h"
 
 namespace weft {

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "weft/apps/flags.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"

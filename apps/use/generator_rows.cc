@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -13,7 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/apps/flags.h"
 #include "weft/apps/printing.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"

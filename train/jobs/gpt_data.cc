@@ -12,7 +12,6 @@
 #include "weft/base/status.h"
 #include "weft/core/random.h"
 #include "weft/inference/runtime/open_model.h"
-#include "weft/text/data/corpus.h"
 #include "weft/text/data/lines.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"

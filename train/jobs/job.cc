@@ -5,14 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/core/random.h"
 #include "weft/formats/weights.h"
 #include "weft/options/option_names.h"
 

@@ -1,10 +1,7 @@
 // The tokenizer's files are read whole, so that the run's folder gets an exact copy.
 #include "weft/train/jobs/training_tokenizer.h"
 
-#include <utility>
-
 #include "absl/algorithm/container.h"
-#include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"

@@ -11,7 +11,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "weft/base/status.h"
 #include "weft/distributed/ranks.h"
 #include "weft/graph/compile/compile.h"

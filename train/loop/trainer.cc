@@ -18,7 +18,6 @@
 #include "weft/formats/run_folder.h"
 #include "weft/graph/compile/speedup.h"
 #include "weft/train/optimize/learning_rate.h"
-#include "weft/train/run/progress.h"
 
 namespace weft {
 namespace {

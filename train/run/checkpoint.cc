@@ -1,7 +1,6 @@
 #include "weft/train/run/checkpoint.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -18,7 +17,6 @@
 #include "absl/strings/strip.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/distributed/ranks.h"
 #include "weft/formats/run_folder.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/train/run/event_file.h"

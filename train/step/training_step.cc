@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/strip.h"
 #include "weft/base/cores.h"
 #include "weft/base/status.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/graph/compile/compile.h"
 #include "weft/graph/compile/speedup.h"
-#include "weft/graph/run/runner.h"
 
 namespace weft {
 namespace {
