@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "weft/apps/commands.h"
-#include "weft/apps/inspect/predict_ranks.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/base/status.h"
 #include "weft/distributed/connect_messenger.h"

@@ -2,13 +2,15 @@
 #include "weft/apps/inspect/step_flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
-#include "weft/train/loop/options.h"
 
 namespace weft {
 
@@ -93,6 +95,20 @@ absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view 
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
   return Calibration::FromJson(text, path);
+}
+
+absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit) {
+  std::vector<int> counts;
+  for (absl::string_view word : absl::StrSplit(text, ',')) {
+    int count = 0;
+    if (!absl::SimpleAtoi(word, &count) || count < 1 || count > limit) {
+      return InvalidArgument("--", flag, ": '", word, "' is not a whole number from 1 to ", limit);
+    }
+    counts.push_back(count);
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
 }
 
 std::FILE* SummaryStream(const std::string& out) { return out == kStandardOutput ? stderr : stdout; }

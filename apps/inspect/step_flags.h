@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -56,6 +57,9 @@ std::FILE* SummaryStream(const std::string& out);
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
 // Writes `text` to `out`, or to standard output. If the file exists and `overwrite` is false, returns an error.
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
+// Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, without duplicates.
+// `flag`: name of the flag, for error messages.
+absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit);
 // Reads a file that `weft calibrate` wrote. Returns a usage error if the file can't be read or is not a calibration.
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
 
