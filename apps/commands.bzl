@@ -21,7 +21,7 @@ def weft_commands(name, deps, **kwargs):
         deps = [
             "//apps:commands",
             "//apps:flags",
-            "//apps:printing",
+            "//apps:streams",
             "//base:status",
             "//third_party:abseil",
         ] + deps,

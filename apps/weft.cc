@@ -27,7 +27,7 @@
 #include "absl/types/span.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/distributed/connect_messenger.h"

@@ -14,7 +14,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/convert/removal_on_signal.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"

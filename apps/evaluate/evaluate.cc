@@ -13,7 +13,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/encode/classifier.h"

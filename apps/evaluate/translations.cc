@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/inference/generate/line_translator.h"

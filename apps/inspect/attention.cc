@@ -10,7 +10,7 @@
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/inspect/step_flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/inference/measure/attention_weights.h"
 #include "weft/lab/reports/attention_report.h"

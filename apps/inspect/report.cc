@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/lab/reports/run_report.h"
 #include "weft/lab/schedule_report.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/cores.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"

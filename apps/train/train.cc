@@ -19,7 +19,7 @@
 #include "absl/strings/strip.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/apps/train/read_job.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"

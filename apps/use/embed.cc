@@ -6,8 +6,7 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/lines.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/inference/encode/bert_encoder.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 

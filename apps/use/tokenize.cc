@@ -5,7 +5,7 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/lines.h"
+#include "weft/apps/streams.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/data/token_files.h"

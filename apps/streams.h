@@ -1,11 +1,16 @@
-// These functions read the lines of a command's input. The input is the files that the command line names, which may be
-// gzip-compressed. "-" names standard input, which is also the input if the command line names no file.
+// These functions read the lines of a command's input, and print what a command prints beside its results: names that
+// are safe on a terminal, and notes on stderr.
 //
+// The input is the files that the command line names, which may be gzip-compressed. "-" names standard input, which is
+// also the input if the command line names no file.
+//
+//   PrintMemoryNote(flags.model);   // before the model is opened
 //   return ForEachLine(flags.files, [](absl::string_view line) { ... });
-#ifndef WEFT_APPS_LINES_H_
-#define WEFT_APPS_LINES_H_
+#ifndef WEFT_APPS_STREAMS_H_
+#define WEFT_APPS_STREAMS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -37,6 +42,20 @@ absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
                          const std::function<absl::Status(const TextLines&, absl::Span<const TokenIds>)>& answer);
 
+// Returns `text` with its control characters escaped, as in "\x1b", because a terminal obeys control characters, and a
+// tab or a new line would break a line of output. Control characters of the set C1 take two bytes in UTF-8. Those in
+// `kept` stay.
+std::string Printable(absl::string_view text, absl::string_view kept = "");
+
+// Prints each text as a note on stderr.
+void PrintNotes(const std::vector<std::string>& notes);
+
+// Returns "" if the file of the weights of `model`, a file, a folder or RUN@WEIGHTS, has at most `memory` bytes, or if
+// there is none. Otherwise returns a line which says that using the model will be slow or fail.
+std::string MemoryNote(const std::string& model, uint64_t memory);
+// Prints the note for the memory that is available now on stderr.
+void PrintMemoryNote(const std::string& model);
+
 }  // namespace weft
 
-#endif  // WEFT_APPS_LINES_H_
+#endif  // WEFT_APPS_STREAMS_H_

@@ -1,4 +1,4 @@
-#include "weft/apps/printing.h"
+#include "weft/apps/streams.h"
 
 #include <filesystem>
 #include <string>
