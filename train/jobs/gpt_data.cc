@@ -1,7 +1,5 @@
 // All texts become one row of tokens. If the tokenizer has a special token with which texts begin, each text begins
 // with it, as in generation and evaluation.
-#include "weft/train/jobs/gpt_data.h"
-
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -16,6 +14,7 @@
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/utf8.h"
+#include "weft/train/jobs/gpt_job.h"
 
 namespace weft {
 namespace {

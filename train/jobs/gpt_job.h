@@ -16,13 +16,16 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/distributed/index_range.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/gpt.h"
 #include "weft/models/lora.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/text/data/corpus.h"
-#include "weft/train/jobs/gpt_data.h"
+#include "weft/text/data/token_files.h"
+#include "weft/text/data/token_sources.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/training_tokenizer.h"
@@ -47,6 +50,47 @@ struct GptProgram {
 };
 // Records the loss of a batch of `rows` windows; 0: of options.batch windows.
 std::unique_ptr<GptProgram> RecordTraining(const GptOptions& options, int64_t rows = 0);
+
+// The data of a training: texts or token files, for training and for validation, and the tokenizer
+// (train/jobs/gpt_data.cc).
+class GptData {
+ public:
+  // `tokenizer` must outlive the data.
+  explicit GptData(TrainingTokenizer* tokenizer) : tokenizer_(*tokenizer) {}
+
+  Hyperparameters Table();  // rows data and validation, and those of TrainingTokenizer
+  // Reports whether the data is token files, which know where documents begin.
+  bool is_token_files() const { return TokenSources::Names(data_); }
+
+  // Opens the data, whose windows have `context` tokens, and reads or learns the tokenizer. Must be called before the
+  // other functions. `missing`: see TokenFiles::Open.
+  absl::Status Open(int64_t context, MissingShards missing = MissingShards::kRefuse);
+
+  const std::string& fingerprint() const { return sources_->fingerprint(); }
+  int64_t size(DataSplit split) const { return sources_->size(split); }
+  // Returns "3840000 characters (87 different)".
+  std::string Counts() const;
+  // Returns the bytes of the text of `tokens`, or 0 if they are not known.
+  int64_t Bytes(absl::Span<const int32_t> tokens) const;
+  // Draws the windows `now`. From token files, also begins to read the windows `next`.
+  absl::Status Draw(const WindowOptions& now, const WindowOptions& next, TokenBatch* out);
+  // Returns the number of missing shards of token files.
+  int64_t missing_files() const { return sources_->missing_files(); }
+  // Returns NotFound with the path of a missing shard that Draw would need. Reads no file.
+  absl::Status Check(const WindowOptions& windows) const { return sources_->Check(windows); }
+
+ private:
+  absl::Status OpenTexts(int64_t context);
+  absl::Status OpenTokenFiles(int64_t context);
+  absl::Status OpenValidation(int64_t context);
+
+  std::string data_, validation_;
+  MissingShards missing_ = MissingShards::kRefuse;
+  TrainingTokenizer& tokenizer_;
+  std::vector<int32_t> token_bytes_;  // by id
+  std::unique_ptr<TokenSources> sources_;
+  std::unique_ptr<ReadAhead> ahead_;  // null for texts, which are in memory
+};
 
 class GptJob final : public TrainingJob {
  public:
