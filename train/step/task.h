@@ -7,6 +7,8 @@
 #ifndef WEFT_TRAIN_STEP_TASK_H_
 #define WEFT_TRAIN_STEP_TASK_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/core/tensor.h"
@@ -80,13 +83,26 @@ class TrainingTask {
 
 // Divides a batch of `rows` rows among the micro-batches of a step, and returns the rows of one. The parts follow each
 // other; they differ by at most one row, and the larger parts come first.
-IndexRange RowsOf(MicroBatch micro_batch, int64_t rows);
+inline IndexRange RowsOf(MicroBatch micro_batch, int64_t rows) {
+  const auto [index, count] = micro_batch;
+  const auto begin = [&, count = count](int64_t i) { return i * (rows / count) + std::min(i, rows % count); };
+  return {begin(index), begin(index + 1)};
+}
 // Returns the different sizes of these parts: the larger and, if there is one, the smaller. A task has a program for
 // each of them. The size of a part is element SizeIndex(micro_batch, rows).
-std::vector<int64_t> MicroBatchSizes(int64_t rows, int64_t count);
-size_t SizeIndex(MicroBatch micro_batch, int64_t rows);
+inline std::vector<int64_t> MicroBatchSizes(int64_t rows, int64_t count) {
+  if (rows % count == 0) return {rows / count};
+  return {rows / count + 1, rows / count};
+}
+inline size_t SizeIndex(MicroBatch micro_batch, int64_t rows) {
+  const int64_t larger = rows % micro_batch.count;  // number of parts that have one row more
+  return larger > 0 && micro_batch.index >= larger ? 1 : 0;
+}
 // Returns InvalidArgument if a batch of `rows` rows can't be divided into `count` micro-batches of at least one row.
-absl::Status CheckMicroBatches(int64_t rows, int64_t count);
+inline absl::Status CheckMicroBatches(int64_t rows, int64_t count) {
+  if (count >= 1 && count <= rows) return absl::OkStatus();
+  return InvalidArgument("micro-batches: ", count, " can't share a batch of ", rows, "; wanted 1 to ", rows);
+}
 
 }  // namespace weft
 
