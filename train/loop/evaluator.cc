@@ -1,7 +1,5 @@
 // To measure averaged weights, the evaluator exchanges the values of weights and averages, and exchanges them again
 // afterwards. So there is one graph for both, and no third copy of the weights.
-#include "weft/train/loop/evaluator.h"
-
 #include <algorithm>
 #include <cstring>
 #include <numbers>
@@ -14,6 +12,7 @@
 #include "weft/base/status.h"
 #include "weft/distributed/ranks.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/train/loop/trainer.h"
 #include "weft/train/optimize/optimizer.h"
 
 namespace weft {
