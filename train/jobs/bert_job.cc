@@ -23,8 +23,6 @@
 #include "weft/text/data/masking.h"
 #include "weft/train/jobs/job.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/jobs/model_source.h"
-#include "weft/train/jobs/training_tokenizer.h"
 #include "weft/train/step/task.h"
 
 namespace weft {

@@ -27,8 +27,6 @@
 #include "weft/text/data/labelled_examples.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/jobs/model_source.h"
-#include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
 namespace {

@@ -27,8 +27,6 @@
 #include "weft/text/data/token_files.h"
 #include "weft/text/data/token_sources.h"
 #include "weft/train/jobs/job.h"
-#include "weft/train/jobs/model_source.h"
-#include "weft/train/jobs/training_tokenizer.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/step/task.h"
 

@@ -11,9 +11,13 @@
 #define WEFT_TRAIN_JOBS_JOB_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,10 +27,12 @@
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
 #include "weft/distributed/ranks.h"
+#include "weft/formats/weights.h"
 #include "weft/models/lora.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/train/jobs/model_source.h"
-#include "weft/train/jobs/training_tokenizer.h"
+#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/tokenizer.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/run/run_directory.h"
 #include "weft/train/step/task.h"
@@ -36,6 +42,159 @@ namespace weft {
 // Keys of a run's config.json in addition to those of the job's options.
 inline constexpr char kCommandKey[] = "command", kModelKey[] = "model", kVersionKey[] = "version",
                       kFilesKey[] = "files";
+
+// A ModelSource gives the model with which a training begins: a new model with the options' sizes, the published
+// weights that the option "init" names, or the model of a resumed run. SourceOf has the code for one family of models.
+//
+//   SourceOf<PublishedBert> source({.context = 128, .layers = 4, .heads = 4, .width = 256});   // defaults
+//   WEFT_RETURN_IF_ERROR(source.Begin(run_config, init));                // before options are set
+//   ...                                                                  // sets rows of source.Table()
+//   WEFT_RETURN_IF_ERROR(source.Check());
+//   WEFT_RETURN_IF_ERROR(source.SetVocabulary(tokenizer->vocabulary_size()));
+//   Bert bert(source.config());
+//   WEFT_RETURN_IF_ERROR(source.Initialize({"cls."}, {}, &parameters));
+class ModelSource {
+ public:
+  virtual ~ModelSource() = default;
+
+  // Returns the rows init and ignore-extra-tensors, and the rows of models/options.h.
+  virtual Hyperparameters Table() = 0;
+  const std::string& init() const { return init_; }  // the path of the published weights, or ""
+  std::string tokenizer() const;  // the file or folder of the tokenizer of the model that init names, or ""
+
+  // Sets the configuration to the model with which options begin. If `run`, the config.json of a resumed run, has a
+  // "model", it is that model. Otherwise, if `init` is not empty, it is that of the published weights; its dropout is
+  // that of the defaults.
+  virtual absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) = 0;
+  // Sets options from "model" of a configuration file (ReadModelConfig). The size of the vocabulary counts only if the
+  // file is not the config.json of a run, because a run takes the size from its tokenizer.
+  virtual absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) = 0;
+  // Returns InvalidArgument if the configuration is invalid, or if an option contradicts the weights of the run or of
+  // init. Then only dropout, initialisers, attention patterns and a smaller context may differ. Returns
+  // FailedPrecondition if init has tensors that its model does not have, unless ignore-extra-tensors is set.
+  virtual absl::Status Check() const = 0;
+  // Sets the sizes of the vocabularies of a new model. If weights or a configuration file fix the size, checks that a
+  // tokenizer of `tokens` tokens fits.
+  virtual absl::Status SetVocabulary(int64_t tokens) = 0;
+  // Returns the configuration in the keys of published models. The result is empty if they can't express it.
+  virtual nlohmann::ordered_json Model() const = 0;
+  // If "init" is set, copies its weights to `parameters`. If the model lacks a weight whose name begins with one of
+  // `heads`, or a weight of a low-rank adapter, the parameter keeps its initial value. Any other missing weight is an
+  // error, and surplus weights are ignored. Weights "classifier.*" are copied only if the classes are `labels`. Of
+  // a table of positions, the first rows are copied.
+  virtual absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
+                                  Parameters* parameters) = 0;
+  // After Initialize, returns the names of the weights that the published model does not have and that keep their
+  // initial values, except those of adapters.
+  const std::vector<std::string>& missing() const { return missing_; }
+  // Returns Weights::extra of the published model, if the option ignore-extra-tensors is set.
+  virtual std::vector<std::string> extra() const = 0;
+  bool has_weights() const { return !owner_.empty(); }  // whether the weights of a run or of init fix the sizes
+
+ protected:
+  std::string init_;
+  bool ignore_extra_tensors_ = false;
+  std::string owner_;  // "the run", or the path of the published weights; "" for a new model
+  std::vector<std::string> missing_;
+};
+
+// Published: PublishedGpt, PublishedBert, PublishedTransformer or PublishedVit.
+template <class Published>
+class SourceOf final : public ModelSource {
+ public:
+  using Config = decltype(Published::config);
+
+  // `defaults`: the configuration of a new model, where options give nothing else.
+  explicit SourceOf(const Config& defaults);
+
+  Hyperparameters Table() override;
+  absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) override;
+  absl::Status SetModel(const nlohmann::ordered_json& model, bool is_run) override;
+  absl::Status Check() const override;
+  absl::Status SetVocabulary(int64_t tokens) override;
+  nlohmann::ordered_json Model() const override;
+  absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
+                          Parameters* parameters) override;
+  std::vector<std::string> extra() const override;
+
+  const Config& config() const { return config_; }
+  Config* mutable_config() { return &config_; }
+
+ private:
+  absl::Status ReadInit();
+  absl::Status CheckExtra() const;
+
+  Config defaults_, base_, config_;
+  std::optional<Published> published_;
+};
+
+// Tokenizers that are made from the data: byte-level BPE, and those of a text's characters and of bytes.
+inline constexpr char kBpe[] = "bpe", kCharacters[] = "characters", kBytes[] = "bytes";
+
+// A TrainingTokenizer is the tokenizer of a training run on text. It is read from a resumed run, from the file that an
+// option names, or from a default folder. If there is none of these, it is made from the data.
+//
+//   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
+//   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
+//   tokenizer->Encode(...);
+class TrainingTokenizer {
+ public:
+  // The first three arguments apply to a learnt BPE. `vocabulary`: maximum number of tokens, unless an option gives
+  // another. `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input
+  // formats. `kinds`: values of the option that name no file; the first is the default.
+  TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
+                    std::function<void(BpeModel*)> set_format = nullptr, std::vector<std::string> kinds = {kBpe})
+      : vocabulary_(vocabulary),
+        special_(std::move(special)),
+        set_format_(std::move(set_format)),
+        kinds_(std::move(kinds)) {}
+
+  Hyperparameters Table();  // rows tokenizer, vocabulary and special-tokens
+  // Sets the folder to read from if no option names a tokenizer; "" for none.
+  void set_default(const std::string& folder) { default_ = folder; }
+  // Sets the folder of a resumed run. If the folder has a tokenizer, Prepare reads that one and no other.
+  void set_run(const std::string& folder) { run_ = folder; }
+
+  // Reads the tokenizer of the resumed run, if there is one. Otherwise reads the tokenizer that the option names, or
+  // else that of the default folder. If neither is set, or the option names a kind, makes a tokenizer with Learn.
+  absl::Status Prepare(absl::string_view text, absl::string_view learnt_from);
+  absl::Status Prepare(absl::string_view text) { return Prepare(text, text); }
+  // Makes a tokenizer of the kind that the option names, or else of the default kind: of the characters of `text`, or
+  // BPE from `learnt_from`.
+  absl::Status Learn(absl::string_view text, absl::string_view learnt_from);
+  // Reads the tokenizer of a file or folder.
+  absl::Status Read(const std::string& path);
+  // Writes the tokenizer's files into the run's folder.
+  absl::Status Write(RunDirectory* run) const;
+
+  const std::string& path() const { return path_; }  // the option's value
+  // After Prepare, returns the run or the default folder that the tokenizer was read from, or "". The settings of
+  // generation there are about this tokenizer's tokens.
+  const std::string& owner() const { return owner_; }
+  bool is_resumed() const { return !run_.empty(); }  // whether set_run was called
+  // Returns the tokenizer's files.
+  absl::Span<const NamedContents> files() const { return files_; }
+  const Tokenizer* operator->() const { return tokenizer_.get(); }
+  const Tokenizer& operator*() const { return *tokenizer_; }
+
+ private:
+  std::string path_, default_, run_, owner_;
+  int64_t vocabulary_;
+  std::vector<std::string> special_;
+  std::optional<bool> special_tokens_;  // Tokenizer::ReadSpecial
+  std::function<void(BpeModel*)> set_format_;
+  std::vector<std::string> kinds_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::vector<NamedContents> files_;
+};
+
+// Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
+TrainingTokenizer BertTokenizer(int64_t vocabulary);
+// Returns tokenizers for GPTs: of characters, of bytes, or BPE with the special token <|endoftext|>.
+TrainingTokenizer GptTokenizer(int64_t vocabulary);
+
+// Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.
+absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name);
 
 // Counts of the micro-batches that each program of a job gets.
 struct ProgramCounts {

@@ -1,6 +1,4 @@
 // Options are set on top of the run's or the published model, so that Check can compare both.
-#include "weft/train/jobs/model_source.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -15,6 +13,7 @@
 #include "weft/formats/run_folder.h"
 #include "weft/models/lora.h"
 #include "weft/models/options.h"
+#include "weft/train/jobs/job.h"
 
 namespace weft {
 namespace {

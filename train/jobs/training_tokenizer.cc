@@ -1,6 +1,4 @@
 // The tokenizer's files are read whole, so that the run's folder gets an exact copy.
-#include "weft/train/jobs/training_tokenizer.h"
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/file.h"
@@ -8,6 +6,7 @@
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
+#include "weft/train/jobs/job.h"
 
 namespace weft {
 

@@ -26,9 +26,7 @@
 #include "weft/text/data/sentence_pairs.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/scheduled_sampling.h"
-#include "weft/train/jobs/training_tokenizer.h"
 
 namespace weft {
 namespace {

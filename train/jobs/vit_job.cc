@@ -23,7 +23,6 @@
 #include "weft/models/vit.h"
 #include "weft/train/jobs/bucket_job.h"
 #include "weft/train/jobs/job_list.h"
-#include "weft/train/jobs/model_source.h"
 #include "weft/train/jobs/patch_puzzle.h"
 
 namespace weft {
