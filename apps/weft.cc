@@ -195,8 +195,7 @@ struct CommandLine {
   absl::Status status;
 };
 
-// Prepares the words of a command line for CLI11, which knows a flag by fixed names only. Flags may have '_' in place
-// of
+// Prepares the words of a command line for CLI11, which knows a flag by fixed names only. Flags may have '_' instead of
 // '-', and a switch X is turned off with --no-X: --batch_size=8 becomes --batch=8, and --no-bias --bias=false. A word
 // that is the value of the flag before it stays unchanged, even if it begins with '-', and so does an unknown flag.
 class Reader {

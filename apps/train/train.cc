@@ -275,8 +275,7 @@ const std::pair<const char*, CommandTexts> kTexts[] = {
 
 }  // namespace
 
-// The command has a flag for each row of the job's table, and the flags that all runs share, such as --out and
-// --resume.
+// The command has a flag for each row of the job's table, and the flags that all runs share, such as --out.
 Command TrainCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<RunFlags>();
   flags->run.name = std::string(absl::StripPrefix(name, "train "));
