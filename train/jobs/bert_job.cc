@@ -52,7 +52,7 @@ class BertJob final : public TrainingJob {
   }
 
   Hyperparameters Table() override {
-    Hyperparameters table = {
+    const Hyperparameters rows = {
         {"data",
          "a UTF-8 text; without it, the King James Bible",
          &data_path_,
@@ -69,9 +69,7 @@ class BertJob final : public TrainingJob {
          &eval_batches_,
          {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
     };
-    table = InGroup("Training", std::move(table));
-    Append(model_.Table(), &table);
-    return WithSharedRows(std::move(table));
+    return WithSharedRows(InGroup("Training", rows));
   }
 
   absl::Status Prepare(Parameters* /*parameters*/) override {

@@ -83,7 +83,6 @@ class ClassifyJob final : public BucketJob {
                      &pooling_,
                      {.choices = {"first", "mean"}, .group = "Model"}});
     table.push_back({"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}});
-    Append(model_.Table(), &table);
     return WithSharedRows(std::move(table));
   }
 

@@ -47,7 +47,9 @@ Hyperparameters TrainingJob::AdapterRows() {
       });
 }
 
-Hyperparameters TrainingJob::WithSharedRows(Hyperparameters rows) {
+Hyperparameters TrainingJob::WithSharedRows(Hyperparameters rows, Hyperparameters training) {
+  Append(source().Table(), &rows);
+  Append(InGroup("Training", std::move(training)), &rows);
   if (text_tokenizer_ != nullptr) Append(text_tokenizer_->Table(), &rows);
   Append(AdapterRows(), &rows);
   Append(TrainingHyperparameters(&training_), &rows);

@@ -253,8 +253,9 @@ class TrainingJob : public TrainingTask {
 
   const Ranks& ranks() const { return ranks_; }
   int64_t micro_batches() const { return training_.trainer.micro_batches; }
-  // Returns `rows`, then those of the tokenizer, if there is one, of adapters and of TrainingHyperparameters.
-  Hyperparameters WithSharedRows(Hyperparameters rows);
+  // Returns `rows`, those of source(), `training` in the group "Training", and those of the tokenizer, if there is one,
+  // of adapters and of TrainingHyperparameters.
+  Hyperparameters WithSharedRows(Hyperparameters rows, Hyperparameters training = {});
   Hyperparameters AdapterRows();  // the options of adapters
   // Reads or learns the tokenizer, and sets the size of the model's vocabulary.
   absl::Status PrepareTokenizer(absl::string_view text);

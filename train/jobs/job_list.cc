@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "weft/base/status.h"
+#include "weft/formats/run_folder.h"
 #include "weft/options/hyperparameters.h"
 #include "weft/train/jobs/gpt_job.h"
 #include "weft/train/loop/options.h"
@@ -24,14 +24,12 @@ constexpr struct {
              {"classify", MakeClassifyJob},
              {"vit", MakeVitJob}};
 
-// Returns NAME of the "command" of a run's configuration, "train NAME", or "" if that is none of JobNames().
+// Returns the name among JobNames() of the kind of training that began a run with the configuration `config`, or "".
 std::string KindOf(const nlohmann::ordered_json& config) {
-  const auto found = config.find(kCommandKey);
-  if (found == config.end() || !found->is_string()) return "";
-  const std::string command = found->get<std::string>();
-  absl::string_view name = command;
-  if (!absl::ConsumePrefix(&name, "train ")) return "";
-  return MakeJob(name) != nullptr ? std::string(name) : "";
+  for (const auto& row : kRows) {
+    if (IsRunConfig(config, row.name)) return row.name;
+  }
+  return "";
 }
 
 }  // namespace

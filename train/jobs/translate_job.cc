@@ -98,10 +98,7 @@ class TranslateJob final : public BucketJob {
          &sampling_.steps,
          {.low = 1, .needs = "scheduled-sampling=linear|inverse-sigmoid"}},
     };
-    Hyperparameters table = InGroup("Data", data);
-    Append(model_.Table(), &table);
-    Append(InGroup("Training", training), &table);
-    return WithSharedRows(std::move(table));
+    return WithSharedRows(InGroup("Data", data), training);
   }
 
   absl::Status Check(const RunDirectory* resumed) override {

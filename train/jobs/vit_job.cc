@@ -79,10 +79,7 @@ class VitJob final : public BucketJob {
          &masked_,
          {.low = 0.001, .high = 1, .needs = "task=masked"}},
     };
-    Hyperparameters table = InGroup("Data", data);
-    Append(model_.Table(), &table);
-    Append(InGroup("Training", training), &table);
-    return WithSharedRows(std::move(table));
+    return WithSharedRows(InGroup("Data", data), training);
   }
 
   absl::Status Check(const RunDirectory* resumed) override {
