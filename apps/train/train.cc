@@ -35,7 +35,7 @@
 #include "weft/train/loop/options.h"
 #include "weft/train/loop/trainer.h"
 #include "weft/train/run/build_info.h"
-#include "weft/train/run/progress.h"
+#include "weft/train/run/metrics.h"
 #include "weft/train/run/run_directory.h"
 
 namespace weft {

@@ -37,7 +37,6 @@
 #include "weft/train/loop/interrupt.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/run/metrics.h"
-#include "weft/train/run/progress.h"
 #include "weft/train/run/run_directory.h"
 #include "weft/train/run/run_log.h"
 #include "weft/train/step/step_options.h"

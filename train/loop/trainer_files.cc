@@ -23,7 +23,7 @@
 #include "weft/train/loop/trainer.h"
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/checkpoint.h"
-#include "weft/train/run/progress.h"
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
-#include "weft/train/run/progress.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "weft/train/run/metrics.h"
 
 namespace weft {
 namespace {
