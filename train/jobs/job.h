@@ -76,7 +76,9 @@ class ModelSource {
   // Sets the sizes of the vocabularies of a new model. If weights or a configuration file fix the size, checks that a
   // tokenizer of `tokens` tokens fits.
   virtual absl::Status SetVocabulary(int64_t tokens) = 0;
-  // Returns the configuration in the keys of published models. The result is empty if they can't express it.
+  // Returns the configuration in the keys of published models. The result is empty if they can't express it. A GPT
+  // whose positions need no table, such as rotary ones, keeps the context of its weights if it is trained on shorter
+  // windows.
   virtual nlohmann::ordered_json Model() const = 0;
   // If "init" is set, copies its weights to `parameters`. If the model lacks a weight whose name begins with one of
   // `heads`, or a weight of a low-rank adapter, the parameter keeps its initial value. Any other missing weight is an
