@@ -45,7 +45,7 @@ struct Group {
   uint32_t first_call = 0, call_count = 0;
   uint32_t tile_count = 0;
   uint32_t first_task = 0;
-  // Size of the parts of a tile (graph/compile/divide.h). If 0, a part has all rows, or all columns, of the tile.
+  // Size of the parts of a tile (graph/compile/divide.cc). If 0, a part has all rows, or all columns, of the tile.
   int64_t part_rows = 0, part_cols = 0;
 
   uint32_t end_call() const { return first_call + call_count; }

@@ -9,7 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "weft/base/status.h"
-#include "weft/graph/compile/tasks.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/lab/machine/measure.h"
 
 namespace weft {

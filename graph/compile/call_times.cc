@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "weft/graph/compile/divide.h"
-
 namespace weft {
 
 CallTimes::CallTimes(const CompiledGraph& graph) : producers_(graph.calls.size()) {

@@ -6,20 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/graph.h"
 
 namespace weft {
-
-// A Reuse says that `call` overwrites bytes that other kernel calls, the users, wrote or read before. The call waits
-// until all tiles of the users have run. Of users in its own group, each tile waits only for the same tile.
-struct Reuse {
-  uint32_t call = 0;
-  uint32_t users = 0;  // index into Reuses::users
-};
-struct Reuses {
-  std::vector<Reuse> reuses;                 // in ascending order of their calls
-  std::vector<std::vector<uint32_t>> users;  // sets of kernel calls, each in ascending order
-};
 
 class CallTimes {
  public:

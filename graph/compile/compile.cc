@@ -6,11 +6,8 @@
 
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/graph/compile/divide.h"
-#include "weft/graph/compile/fuse.h"
-#include "weft/graph/compile/memory_plan.h"
 #include "weft/graph/compile/passes/passes.h"
-#include "weft/graph/compile/tasks.h"
+#include "weft/graph/compile/stages.h"
 
 namespace weft {
 namespace {

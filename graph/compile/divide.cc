@@ -1,8 +1,6 @@
 // A group is divided if all its ops may be cut so, and if no part touches bytes that another part writes. This is
 // checked for the parts of the first tile and of the last one. It holds for other tiles, too: values that share bytes
 // have equal columns, so a part touches the same rows and columns of all of them, wherever its tile is.
-#include "weft/graph/compile/divide.h"
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/graph/compile/evaluate.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/compile/storage.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/graph/compile/divide.h"
+#include "weft/graph/compile/stages.h"
 
 #include <algorithm>
 #include <string>

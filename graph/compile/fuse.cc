@@ -2,8 +2,6 @@
 // that produces one of its inputs, a group of small updates, or a new group. A joining node takes the group's tiles or,
 // if its own tiles are fixed (OpDef::workspace), may give them to the group. At the end, the groups are written out as
 // kernel calls.
-#include "weft/graph/compile/fuse.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "weft/graph/compile/cost.h"
 #include "weft/graph/compile/evaluate.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/compile/storage.h"
 
 namespace weft {

@@ -1,4 +1,4 @@
-#include "weft/graph/compile/fuse.h"
+#include "weft/graph/compile/stages.h"
 
 #include <string>
 #include <vector>

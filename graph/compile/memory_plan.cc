@@ -4,8 +4,6 @@
 //
 // The bytes of messages are not reused, unless the memory budget demands it. A message may wait for another rank, and a
 // kernel call that overwrites the message's bytes would wait, too.
-#include "weft/graph/compile/memory_plan.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -14,8 +12,9 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/base/arena.h"
+#include "weft/graph/compile/call_times.h"
 #include "weft/graph/compile/free_ranges.h"
-#include "weft/graph/compile/fuse.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/compile/storage.h"
 
 namespace weft {

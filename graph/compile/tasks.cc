@@ -1,13 +1,11 @@
 // TaskMaker goes through the groups in serial order and finds the tasks for which each group's tasks wait. If every
 // tile of a group needs every tile of another one, or if it saves edges, a join stands for the whole other group.
-#include "weft/graph/compile/tasks.h"
-
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
 #include "weft/graph/compile/cost.h"
-#include "weft/graph/compile/divide.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/compile/storage.h"
 
 namespace weft {

@@ -16,7 +16,7 @@
 #include "weft/base/cores.h"
 #include "weft/base/signal_block.h"
 #include "weft/base/status.h"
-#include "weft/graph/compile/divide.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/run/cancellation_gate.h"
 
 namespace weft {

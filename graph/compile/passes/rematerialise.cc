@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/graph/compile/memory_plan.h"
 #include "weft/graph/compile/passes/passes.h"
 #include "weft/graph/compile/passes/recomputation.h"
+#include "weft/graph/compile/stages.h"
 
 namespace weft {
 namespace {
