@@ -1,11 +1,10 @@
-#include "weft/graph/compile/stages.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
 

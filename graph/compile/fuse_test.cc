@@ -1,11 +1,10 @@
-#include "weft/graph/compile/stages.h"
-
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/graph/compile/stages.h"
 #include "weft/graph/compile/storage.h"
 #include "weft/ops/ops.h"
 #include "weft/tests/random_program.h"

@@ -3,8 +3,12 @@
 // order of nodes come last.
 #include "weft/graph/compile/passes/passes.h"
 
+#include "absl/strings/str_cat.h"
+
 namespace weft {
 namespace {
+
+absl::Status ShareAll(Rewrite& rewrite) { return ShareCommon(rewrite); }
 
 absl::Status Distribute(Rewrite& rewrite) {
   if (!rewrite.options.distribute) return absl::OkStatus();
@@ -16,7 +20,7 @@ absl::Status Distribute(Rewrite& rewrite) {
 absl::Span<const PassRow> Passes() {
   static constexpr PassRow kPasses[] = {
       {"typecheck", Typecheck},
-      {"share common", ShareCommon, Pass::kShare},
+      {"share common", ShareAll, Pass::kShare},
       {"drop dead", DropDead},
       {"raise attention", RaiseAttention, Pass::kRaise},
       {"raise paged attention", RaisePagedAttention, Pass::kRaise},
@@ -28,7 +32,7 @@ absl::Span<const PassRow> Passes() {
       {"drop dead", DropDead},
       {"scatter rows", ScatterRows, Pass::kScatterRows},
       {"fold constants", FoldConstants, Pass::kFold},
-      {"share common", ShareCommon, Pass::kShare},
+      {"share common", ShareAll, Pass::kShare},
       {"drop dead", DropDead},
       {"lower", Lower},
       {"fold casts", FoldCasts, Pass::kFoldCasts},
@@ -41,6 +45,24 @@ absl::Span<const PassRow> Passes() {
       {"typecheck", Typecheck},
   };
   return kPasses;
+}
+
+// Finds programs that could not have been recorded, which a faulty pass may leave.
+absl::Status Typecheck(Rewrite& rewrite) {
+  const Program& program = rewrite.program;
+  for (uint32_t n = 0; n < program.nodes.size(); ++n) {
+    const Node& node = program.nodes[n];
+    for (ValueId in : node.inputs) {
+      if (program.value(in).producer < NodeId{n}) continue;
+      return absl::InternalError(absl::StrCat(node.op->name, ": reads a value that is made after it"));
+    }
+    const absl::StatusOr<Types> types = node.op->infer(node.attrs, program.InputTypes(node));
+    if (!types.ok()) return absl::InternalError(absl::StrCat("after a pass, ", types.status().message()));
+    if (*types == program.OutputTypes(node)) continue;
+    return absl::InternalError(absl::StrCat(node.op->name, ": a pass left ", ToString(program.OutputTypes(node)),
+                                            " where the shape rule gives ", ToString(*types)));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

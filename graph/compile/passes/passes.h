@@ -26,10 +26,8 @@ absl::Span<const PassRow> Passes();
 
 // Checks that each node has the types that its shape rule gives, and that no node reads a value of a later node.
 absl::Status Typecheck(Rewrite& rewrite);
-// Merges nodes with equal op, attributes and inputs into one node.
-absl::Status ShareCommon(Rewrite& rewrite);
-// Does the same for nodes of the op `only`, or of all ops if `only` is null.
-absl::Status ShareCommon(Rewrite& rewrite, const OpDef* only);
+// Merges nodes with equal op, attributes and inputs into one node. `only`: the op of these nodes; null: any op.
+absl::Status ShareCommon(Rewrite& rewrite, const OpDef* only = nullptr);
 // Drops the nodes that no root needs, and numbers values densely.
 absl::Status DropDead(Rewrite& rewrite);
 // Replaces softmax(q kᵀ) v by the op `attention`.
