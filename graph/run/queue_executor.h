@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "weft/graph/run/ready_queue.h"
+#include "weft/graph/run/executor.h"
 #include "weft/graph/run/worker_pool.h"
 
 namespace weft {

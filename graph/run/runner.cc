@@ -17,7 +17,7 @@
 #include "weft/base/signal_block.h"
 #include "weft/base/status.h"
 #include "weft/graph/compile/stages.h"
-#include "weft/graph/run/cancellation_gate.h"
+#include "weft/graph/run/cancellation.h"
 
 namespace weft {
 namespace {

@@ -13,7 +13,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/graph/run/executor.h"
-#include "weft/graph/run/ready_queue.h"
 #include "weft/graph/schedule.h"
 
 namespace weft {
