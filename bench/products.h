@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "weft/lab/machine/team.h"
+#include "weft/lab/machine/measure.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/ops/kernels/product/gemm.h"
 

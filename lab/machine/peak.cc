@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "weft/lab/machine/measure.h"
 #include "weft/ops/kernels/instruction_set.h"
 #include "weft/ops/kernels/product/amx.h"
 

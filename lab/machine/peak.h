@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "weft/base/arena.h"
-#include "weft/lab/machine/team.h"
+#include "weft/lab/machine/measure.h"
 
 namespace weft {
 

@@ -12,7 +12,6 @@
 #include "weft/graph/schedule.h"
 #include "weft/lab/machine/measure.h"
 #include "weft/lab/machine/peak.h"
-#include "weft/lab/machine/team.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,6 @@
 #include <bit>
 #include <iterator>
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
@@ -17,7 +16,6 @@
 #include "weft/graph/run/policies/policies.h"
 #include "weft/graph/run/transport.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/lab/machine/team.h"
 #include "weft/lab/measured.h"
 #include "weft/lab/simulate.h"
 #include "weft/train/step/task.h"
