@@ -103,20 +103,20 @@ class EarliestFinishQueue : public ReadyQueue {
   std::vector<std::pair<uint32_t, float>> measured_;  // tasks and durations of this or the last execution
 };
 
+template <bool kLearns>
+std::unique_ptr<ReadyQueue> MakeQueue(const Schedule* schedule, int workers) {
+  return std::make_unique<EarliestFinishQueue>(schedule, workers, kLearns);
+}
+
 }  // namespace
 
 constexpr Policy kEarliestFinish = {.name = "earliest-finish",
                                     .summary = "each task goes to the worker that would finish it first",
-                                    .queue = [](const Schedule* schedule, int workers) -> std::unique_ptr<ReadyQueue> {
-                                      return std::make_unique<EarliestFinishQueue>(schedule, workers, /*learns=*/false);
-                                    }};
+                                    .queue = MakeQueue<false>};
 
-constexpr Policy kEarliestFinishLearned = {
-    .name = "earliest-finish-learned",
-    .summary = "the same, by the times of the last execution",
-    .queue = [](const Schedule* schedule, int workers) -> std::unique_ptr<ReadyQueue> {
-      return std::make_unique<EarliestFinishQueue>(schedule, workers, /*learns=*/true);
-    },
-    .learns = true};
+constexpr Policy kEarliestFinishLearned = {.name = "earliest-finish-learned",
+                                           .summary = "the same, by the times of the last execution",
+                                           .queue = MakeQueue<true>,
+                                           .learns = true};
 
 }  // namespace weft
