@@ -4,11 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"

@@ -6,10 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -20,8 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "weft/base/status.h"
-#include "weft/distributed/communicator.h"
-#include "weft/distributed/messenger.h"
 
 namespace weft {
 namespace {

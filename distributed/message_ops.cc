@@ -5,8 +5,6 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <tuple>
-#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

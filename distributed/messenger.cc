@@ -6,7 +6,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -14,9 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/types/span.h"
 #include "weft/base/signal_block.h"
-#include "weft/distributed/communicator.h"
 #include "weft/distributed/rank_watch.h"
 
 namespace weft {

@@ -1,21 +1,16 @@
 #include "weft/distributed/rank_watch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <stop_token>
-#include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "weft/base/signal_block.h"
-#include "weft/distributed/communicator.h"
 
 namespace weft {
 namespace {

@@ -2,27 +2,20 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/string_view.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/types/span.h"
 #include "weft/base/checksum.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/distributed/communicator.h"
 #include "weft/distributed/piece_name.h"
-#include "weft/graph/run/transport.h"
 
 namespace weft {
 namespace {

@@ -2,7 +2,6 @@
 // predecessors, and writes the arrays.
 #include "weft/graph/schedule.h"
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "weft/base/arena.h"
-#include "weft/graph/compile/cost.h"
 
 namespace weft {
 namespace {

@@ -17,7 +17,6 @@
 #include "weft/base/signal_block.h"
 #include "weft/base/status.h"
 #include "weft/graph/compile/stages.h"
-#include "weft/graph/run/cancellation.h"
 
 namespace weft {
 namespace {

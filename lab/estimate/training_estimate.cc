@@ -5,7 +5,6 @@
 // tells how its time compares with that of the whole batch.
 #include "weft/lab/estimate/training_estimate.h"
 
-#include <algorithm>
 #include <set>
 
 #include "absl/container/flat_hash_set.h"

@@ -2,7 +2,6 @@
 #include "weft/lab/ranks/rank_step.h"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "weft/base/status.h"
 #include "weft/distributed/ranks.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 #include <queue>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "weft/base/arena.h"
