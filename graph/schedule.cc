@@ -47,12 +47,12 @@ std::vector<bool> PrecedesMessages(const Schedule& schedule) {
   if (schedule.ends_later.empty()) return result;
   const std::vector<uint32_t> order = SerialOrder(schedule);
   for (size_t i = order.size(); i-- > 0;) {
-    const uint32_t task = order[i], end = schedule.first_successor[task + 1];
-    bool message = false, all = schedule.first_successor[task] < end;
-    for (uint32_t k = schedule.first_successor[task]; k < end; ++k) {
-      message = message || schedule.EndsLater(schedule.successors[k]);
-      all = all && result[schedule.successors[k]];
-    }
+    const uint32_t task = order[i];
+    bool message = false, all = schedule.first_successor[task] < schedule.first_successor[task + 1];
+    schedule.ForEachSuccessor(task, [&](uint32_t next) {
+      message = message || schedule.EndsLater(next);
+      all = all && result[next];
+    });
     result[task] = message || all;
   }
   return result;
@@ -93,10 +93,9 @@ std::vector<uint32_t> SerialOrder(const Schedule& schedule) {
   std::vector<uint32_t> left = schedule.waits_for, order;
   order.reserve(left.size());
   const auto release = [&](uint32_t task) {
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
+    schedule.ForEachSuccessor(task, [&](uint32_t next) {
       if (--left[next] == 0) order.push_back(next);
-    }
+    });
   };
   release(schedule.start());
   for (size_t i = 0; i < order.size(); ++i) release(order[i]);
@@ -108,11 +107,9 @@ void LongestPaths(const Schedule& schedule, absl::Span<const uint32_t> order, ab
   WEFT_CHECK(order.size() == schedule.size() && seconds.size() == schedule.task_count);
   length->assign(schedule.size(), 0);
   for (size_t i = order.size(); i-- > 0;) {
-    const uint32_t task = order[i];
-    for (uint32_t k = schedule.first_successor[task]; k < schedule.first_successor[task + 1]; ++k) {
-      (*length)[task] = std::max((*length)[task], (*length)[schedule.successors[k] & ~Schedule::kAlone]);
-    }
-    if (task < schedule.task_count) (*length)[task] += seconds[task];
+    float& longest = (*length)[order[i]];
+    schedule.ForEachSuccessor(order[i], [&](uint32_t next) { longest = std::max(longest, (*length)[next]); });
+    if (order[i] < schedule.task_count) longest += seconds[order[i]];
   }
 }
 
@@ -130,12 +127,11 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const double>
       path.seconds = done;
       last = task;
     }
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      const uint32_t next = schedule.successors[i] & ~Schedule::kAlone;
-      if (done <= begin[next]) continue;
+    schedule.ForEachSuccessor(task, [&](uint32_t next) {
+      if (done <= begin[next]) return;
       begin[next] = done;
       before[next] = task;
-    }
+    });
   }
   for (; last != kNone; last = before[last]) {
     if (last < schedule.task_count) path.tasks.push_back(last);

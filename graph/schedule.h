@@ -48,6 +48,11 @@ struct Schedule {
     return workers < kMinDividing ? 1 : std::min(PartsOf(task), static_cast<uint32_t>(workers));
   }
   uint32_t start() const { return size(); }  // index in first_successor of tasks without predecessors
+  // Calls visit(next) for each successor of a task or join, or of start(), in the order of `successors`.
+  template <class Visit>
+  void ForEachSuccessor(uint32_t task, Visit visit) const {
+    for (uint32_t i = first_successor[task]; i < first_successor[task + 1]; ++i) visit(successors[i] & ~kAlone);
+  }
 };
 
 // Returns all tasks and joins, each after its predecessors.

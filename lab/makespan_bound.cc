@@ -22,18 +22,14 @@ struct Paths {
 Paths FindPaths(const Schedule& schedule, const std::vector<double>& seconds) {
   Paths paths = {std::vector<double>(schedule.size(), 0), std::vector<double>(schedule.size(), 0)};
   const std::vector<uint32_t> order = SerialOrder(schedule);
-  const auto for_successors = [&](uint32_t task, auto visit) {
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      visit(schedule.successors[i] & ~Schedule::kAlone);
-    }
-  };
   for (const uint32_t task : order) {
     const double done = paths.before[task] + seconds[task];
-    for_successors(task, [&](uint32_t next) { paths.before[next] = std::max(paths.before[next], done); });
+    schedule.ForEachSuccessor(task, [&](uint32_t next) { paths.before[next] = std::max(paths.before[next], done); });
   }
   for (size_t i = order.size(); i-- > 0;) {
     double& after = paths.after[order[i]];
-    for_successors(order[i], [&](uint32_t next) { after = std::max(after, paths.after[next] + seconds[next]); });
+    schedule.ForEachSuccessor(order[i],
+                              [&](uint32_t next) { after = std::max(after, paths.after[next] + seconds[next]); });
   }
   return paths;
 }

@@ -165,9 +165,7 @@ std::string PrintTasks(const Workload& workload) {
   }
   std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (uint32_t task = 0; task < schedule.size(); ++task) {
-    for (uint32_t i = schedule.first_successor[task]; i < schedule.first_successor[task + 1]; ++i) {
-      edges.emplace_back(number[task], number[schedule.successors[i] & ~Schedule::kAlone]);
-    }
+    schedule.ForEachSuccessor(task, [&](uint32_t next) { edges.emplace_back(number[task], number[next]); });
   }
   return JsonLine({{"weft_tasks", 1}, {"tasks", std::move(tasks)}, {"edges", edges}}) + "\n";
 }

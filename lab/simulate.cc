@@ -86,9 +86,7 @@ class Workers {
         shares_(policy.shares && !schedule_.parts.empty()),
         done_(counts_.Finish(schedule_.start(), 0, &queue_)) {
     for (uint32_t task = 0; task < schedule_.size() && machine.moved_byte_seconds > 0; ++task) {
-      for (uint32_t i = schedule_.first_successor[task]; i < schedule_.first_successor[task + 1]; ++i) {
-        before_[schedule_.successors[i] & ~Schedule::kAlone].push_back(task);
-      }
+      schedule_.ForEachSuccessor(task, [&](uint32_t next) { before_[next].push_back(task); });
     }
   }
 

@@ -66,10 +66,8 @@ Timeline::Timeline(const Graph& graph, absl::Span<const TileTime> tiles)
   }
   for (uint32_t task : SerialOrder(graph_.schedule)) {
     periods_[task] = PeriodOf(task);
-    for (uint32_t i = graph_.schedule.first_successor[task]; i < graph_.schedule.first_successor[task + 1]; ++i) {
-      int64_t& ready = ready_[graph_.schedule.successors[i] & ~Schedule::kAlone];
-      ready = std::max(ready, periods_[task].end);
-    }
+    graph_.schedule.ForEachSuccessor(task,
+                                     [&](uint32_t next) { ready_[next] = std::max(ready_[next], periods_[task].end); });
   }
 }
 

@@ -53,10 +53,8 @@ class LevelQueue : public ReadyQueue {
         if (tasks_.size() <= level_[task]) tasks_.resize(level_[task] + 1);
         ++tasks_[level_[task]];
       }
-      for (uint32_t i = schedule->first_successor[task]; i < schedule->first_successor[task + 1]; ++i) {
-        uint32_t& after = level_[schedule->successors[i] & ~Schedule::kAlone];
-        after = std::max(after, level_[task] + (is_task ? 1 : 0));
-      }
+      const uint32_t after = level_[task] + (is_task ? 1 : 0);
+      schedule->ForEachSuccessor(task, [&](uint32_t next) { level_[next] = std::max(level_[next], after); });
     }
     ready_.resize(tasks_.size());
     left_ = tasks_;
