@@ -106,7 +106,7 @@ void RegisterSteps() {
     const auto compile = [&model](benchmark::State& state) {
       Tape tape;
       const BenchStep step = RecordStep(&tape, model, model.batch, model.length);
-      MeasureCompile(state, tape, OptionsFor(step));
+      MeasureCompile(state, tape, step.options);
     };
     benchmark::RegisterBenchmark(absl::StrCat("CompileStep/", model.name).c_str(), compile)
         ->Unit(benchmark::kMillisecond);

@@ -187,7 +187,7 @@ int Measure(Options options) {
   Tape tape;
   const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
   if (!tape.status().ok()) return Fail(tape.status(), 2);  // for example, a width that is not a multiple of the heads
-  CompileOptions compile_options = OptionsFor(step);
+  CompileOptions compile_options = step.options;
   if (!options.raise) compile_options.without.insert(Pass::kRaise);
   if (!options.pack) compile_options.without.insert(Pass::kPack);
   if (!options.fuse) compile_options.without.insert(Pass::kFuse);

@@ -120,23 +120,15 @@ BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t
     step.tokens = tape->Input("tokens", {kI32, {batch, length}}, {.below = model.vocabulary});
     step.result = Bert(ConfigOf<BertConfig>(WithContext(model, length))).Encode(step.tokens);
     step.flops = 2 * CountWeights(*tape, "encoder.") * tokens;
+    step.options = {.fetch = {step.result}, .mode = kEval};
     return step;
   }
   BenchStep step = RecordLoss(tape, model, batch, length);
   step.rate = tape->Input("learning_rate", {kF32, {}});
   step.update = BenchOptimizer().Minimize(step.result, step.rate);
   step.flops = 6 * CountWeights(*tape, "") * tokens;
+  step.options = {.fetch = {step.result}, .update = {step.update}};
   return step;
-}
-
-CompileOptions OptionsFor(const BenchStep& step) {
-  CompileOptions options = {.fetch = {step.result}};
-  if (step.update) {
-    options.update = {step.update};
-  } else {
-    options.mode = kEval;
-  }
-  return options;
 }
 
 namespace {
@@ -247,7 +239,7 @@ void RecordBenchModel(absl::string_view name, int64_t batch, RealGraph* graph) {
   if (model.trains) {
     graph->loss = RecordLoss(graph->tape, model, batch, model.length).result;
   } else {
-    graph->options = OptionsFor(RecordStep(graph->tape, model, batch, model.length));
+    graph->options = RecordStep(graph->tape, model, batch, model.length).options;
   }
 }
 
