@@ -1,4 +1,3 @@
-// Compiles the recorded graph and sets the priorities that the policy needs.
 #include "weft/lab/timed_step.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// These functions format nodes, memory figures and explanations. The comment above a function shows a line of its
-// output.
+// The comment above a function shows a line of its output.
 #include "weft/graph/compile/print.h"
 
 #include <algorithm>

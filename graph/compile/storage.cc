@@ -1,5 +1,3 @@
-// These functions compute storage roots, and compare the rectangles of operands that tiles access. Passes, fusion and
-// the memory plan use them.
 #include "weft/graph/compile/storage.h"
 
 #include <algorithm>

@@ -1,5 +1,3 @@
-// These tools, which passes share, count the readers of values, record a program again, rename values, and reorder
-// nodes. So a pass has little more than its rules.
 #include "weft/graph/compile/passes/rewriting.h"
 
 #include <numeric>
