@@ -37,11 +37,8 @@ size_t FreeRanges::Allocate(size_t bytes, double deadline, bool exact, size_t li
   }
   const bool grow_to_avoid_waiting = earliest && end_ + bytes <= limit;
   if (earliest && !grow_to_avoid_waiting) return Carve(earliest->range, earliest->offset, bytes);
-  return Grow(bytes, grow_to_avoid_waiting);
-}
-
-size_t FreeRanges::Grow(size_t bytes, bool fresh) {
-  const size_t begin = fresh ? end_ : RemoveBefore(end_);
+  // The arena grows. If the bytes may wait, they begin in the free range at its end, if there is one.
+  const size_t begin = grow_to_avoid_waiting ? end_ : RemoveBefore(end_);
   end_ = begin + bytes;
   return begin;
 }

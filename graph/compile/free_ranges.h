@@ -39,9 +39,6 @@ class FreeRanges {
   size_t RemoveBefore(size_t end);
   // Takes [offset, offset + bytes) out of the free range that begins at `range`, and returns `offset`.
   size_t Carve(size_t range, size_t offset, size_t bytes);
-  // Allocates `bytes` at the end of the arena, which grows, and returns their offset. Unless `fresh`, they begin in the
-  // free range at the end of the arena, if there is one.
-  size_t Grow(size_t bytes, bool fresh);
 
   Ranges by_offset_;
   std::set<std::pair<size_t, size_t>> by_size_;  // (bytes, offset)

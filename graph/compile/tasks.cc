@@ -57,11 +57,10 @@ class TaskMaker {
  private:
   uint32_t AddTask(uint32_t group, uint32_t tile, double seconds) {
     graph_.tasks.push_back({group, tile});
-    const bool sends = group != Task::kJoin && !graph_.calls[graph_.groups[group].first_call].messages.empty();
     if (group == Task::kJoin) return builder_.AddTask(seconds);
     const KernelCall& call = graph_.calls[graph_.groups[group].first_call];
     const uint32_t parts = PartCount(graph_.groups[group], graph_.tiles[call.first_tile + tile]);
-    return builder_.AddTask(seconds, sends, static_cast<uint16_t>(parts));
+    return builder_.AddTask(seconds, /*ends_later=*/!call.messages.empty(), static_cast<uint16_t>(parts));
   }
   uint32_t tile_count(uint32_t group) const { return graph_.groups[group].tile_count; }
   uint32_t first_task(uint32_t group) const { return graph_.groups[group].first_task; }
