@@ -22,7 +22,7 @@
 #include "weft/lab/calibration.h"
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/network.h"
-#include "weft/lab/ranks/rank_scaling.h"
+#include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/scaling.h"
 #include "weft/train/step/step_options.h"
 

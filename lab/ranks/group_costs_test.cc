@@ -4,7 +4,7 @@
 
 #include "weft/distributed/message_ops.h"
 #include "weft/graph/compile/compile.h"
-#include "weft/lab/ranks/rank_scaling.h"
+#include "weft/lab/ranks/rank_step.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -1,10 +1,9 @@
-#include "weft/lab/ranks/rank_scaling.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "weft/lab/measured.h"
+#include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/simulate.h"
 
 namespace weft {
