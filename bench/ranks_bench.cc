@@ -39,7 +39,6 @@
 #include "weft/lab/measured.h"
 #include "weft/lab/network.h"
 #include "weft/lab/real_graphs.h"
-#include "weft/lab/timeline.h"
 #include "weft/train/step/step_options.h"
 #include "weft/train/step/training_step.h"
 

@@ -16,7 +16,6 @@
 #include "weft/lab/page.h"
 #include "weft/lab/schedule_page.h"
 #include "weft/lab/simulate.h"
-#include "weft/lab/timeline.h"
 
 namespace weft {
 namespace {

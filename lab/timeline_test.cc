@@ -1,5 +1,3 @@
-#include "weft/lab/timeline.h"
-
 #include <map>
 #include <vector>
 

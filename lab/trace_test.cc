@@ -10,8 +10,8 @@
 #include "weft/distributed/in_process.h"
 #include "weft/distributed/message_ops.h"
 #include "weft/graph/compile/compile.h"
+#include "weft/lab/measured.h"
 #include "weft/lab/schedule_report.h"
-#include "weft/lab/timeline.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -14,10 +14,10 @@
 #include "weft/distributed/ranks.h"
 #include "weft/graph/run/transport.h"
 #include "weft/lab/machine/measure.h"
+#include "weft/lab/measured.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/rank_step.h"
 #include "weft/lab/schedule_report.h"
-#include "weft/lab/timeline.h"
 
 namespace weft {
 namespace {
