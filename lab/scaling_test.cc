@@ -1,10 +1,10 @@
-#include "weft/lab/scaling.h"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "weft/lab/timed_step.h"
 
 namespace weft {
 namespace {

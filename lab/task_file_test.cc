@@ -1,6 +1,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "weft/lab/scaling.h"
+#include "weft/lab/timed_step.h"
 
 namespace weft {
 namespace {

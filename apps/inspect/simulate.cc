@@ -23,7 +23,7 @@
 #include "weft/lab/machine/sharing.h"
 #include "weft/lab/network.h"
 #include "weft/lab/ranks/rank_step.h"
-#include "weft/lab/scaling.h"
+#include "weft/lab/timed_step.h"
 #include "weft/train/step/step_options.h"
 
 namespace weft {

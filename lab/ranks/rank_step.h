@@ -27,7 +27,7 @@
 #include "weft/lab/calibration.h"
 #include "weft/lab/network.h"
 #include "weft/lab/real_graphs.h"
-#include "weft/lab/scaling.h"
+#include "weft/lab/timed_step.h"
 #include "weft/train/step/step_options.h"
 #include "weft/train/step/training_step.h"
 
