@@ -1,5 +1,5 @@
-// Declares attributes and checks. The attributes are shared by several ops, or the compiler's passes or formats read or
-// record them. The checks are shared by several ops.
+// Declares attributes, checks, and functions that record ops for other ops only. The attributes are shared by several
+// ops, or the compiler's passes or formats read or record them. The checks are shared by several ops.
 #ifndef WEFT_OPS_ATTRIBUTES_H_
 #define WEFT_OPS_ATTRIBUTES_H_
 
@@ -80,6 +80,31 @@ struct NormAttrs {  // of layer_norm, rms_norm and batch_norm
   double epsilon = 1e-5;
   auto Fields() const { return std::tuple{AttrField{"epsilon", epsilon}}; }
 };
+
+struct EmbeddingAttrs {
+  bool widened = false;  // gives rows of a table in bf16 or a block format in f32
+  auto Fields() const { return std::tuple{AttrField{"widened", widened, /*printed=*/widened}}; }
+};
+
+// Returns [`rows`, C], whose row v is the sum of dy[i, :] over all i with ids[i] = v. dy is [..., C], and ids are i32
+// [...]. An id outside 0 .. rows-1 adds nothing.
+Var EmbeddingGradient(Var dy, Var ids, int64_t rows);
+
+// SumBlocks adds the elements of each fixed block along an axis. Sum applies SumBlocks to these sums again, until one
+// is left. The order of additions depends on shapes and the CPU only, never on tiles or threads.
+inline constexpr int64_t kSumBlock = 64;
+
+struct BlockAttrs {
+  int axis = 0;  // from the front
+  int64_t block = kSumBlock;
+  auto Fields() const { return std::tuple{AttrField{"axis", axis}, AttrField{"block", block}}; }
+};
+
+constexpr int64_t BlockCount(int64_t n, int64_t block) { return (n + block - 1) / block; }
+
+// Returns the sum of each block of an axis of n elements, [outer, n, inner] → [outer, blocks, inner], where `blocks` is
+// ceil(n / block). An empty axis gives one block, whose sum is 0.
+Var SumBlocks(Var x, int axis, int64_t block = kSumBlock);
 
 // Checks, while recording, that an integer Input declares bounds within the rows that its values index. Each call of
 // Run then checks the fed values against these bounds.

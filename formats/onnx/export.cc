@@ -8,7 +8,7 @@
 #include "weft/base/status.h"
 #include "weft/formats/onnx/export_ops.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/reduction/blocks.h"
+#include "weft/ops/attributes.h"
 
 namespace weft {
 namespace {

@@ -11,7 +11,6 @@
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/axis.h"
 #include "weft/ops/product/matmul.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

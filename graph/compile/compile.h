@@ -20,7 +20,7 @@
 #include "weft/core/tape.h"
 #include "weft/graph/compile/cost.h"
 #include "weft/graph/graph.h"
-#include "weft/ops/product/weight_matmul.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "weft/base/status.h"
-#include "weft/ops/kernels/rows/select.h"
+#include "weft/ops/kernels/rows/rows.h"
 
 namespace weft {
 namespace {

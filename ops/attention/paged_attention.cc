@@ -18,7 +18,7 @@
 #include "weft/ops/attention/attention.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/product/weight_matmul.h"
+#include "weft/ops/product/matmul.h"
 
 namespace weft {
 namespace {

@@ -5,7 +5,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/rows/elementwise.h"
-#include "weft/ops/kernels/rows/select.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/attention/band.h"
 #include "weft/ops/kernels/rows/elementwise.h"
-#include "weft/ops/kernels/rows/select.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

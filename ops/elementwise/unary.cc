@@ -1,6 +1,6 @@
 // Defines the elementwise functions of one input.
 //
-// The kernel of each op is a function of ops/kernels/rows/vector.h. Each OpDef also gives a reference in double
+// The kernel of each op is a function of ops/kernels/rows/rows.h. Each OpDef also gives a reference in double
 // arithmetic, the gradient, cost and examples. Functions that are composed of other ops follow at the end.
 #include <algorithm>
 #include <cmath>

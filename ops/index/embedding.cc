@@ -10,8 +10,6 @@
 // embedding_gradient_add may overwrite x. If a table has another gradient x, this op adds the rows of dy to x without a
 // second array [V, C]. Both gradient ops ignore an id outside 0 .. V-1. Every tile of a gradient op scans all ids in
 // order, so the order of each sum is fixed.
-#include "weft/ops/index/embedding.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

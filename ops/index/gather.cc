@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/ops/index/embedding.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/axis.h"
 #include "weft/ops/ops.h"
 

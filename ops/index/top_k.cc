@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/kernels/rows/select.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

@@ -7,8 +7,6 @@
 //
 // Neither op has a kernel. The compiler replaces both by ordinary ops on blocks of rows, so that logits of more than
 // one block never exist as a whole.
-#include "weft/ops/loss/linear_cross_entropy.h"
-
 #include <algorithm>
 #include <string>
 
@@ -16,6 +14,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
+#include "weft/ops/loss/cross_entropy.h"
 #include "weft/ops/ops.h"
 
 namespace weft {

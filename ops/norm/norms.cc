@@ -13,7 +13,6 @@
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

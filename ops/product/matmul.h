@@ -1,4 +1,6 @@
-// Declares the attributes of matmul, which the compiler's passes read, and the sizes of the tiles of products.
+// Declares the attributes of matmul, which the compiler's passes read, and the sizes of the tiles of products. Also
+// declares the products that only these passes record: by panels (pack and packed_matmul), and of few rows
+// (weight_matmul).
 #ifndef WEFT_OPS_PRODUCT_MATMUL_H_
 #define WEFT_OPS_PRODUCT_MATMUL_H_
 
@@ -7,6 +9,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "weft/core/dtype.h"
 #include "weft/core/op.h"
 
 namespace weft {
@@ -41,6 +44,21 @@ inline constexpr int64_t kProductUnitRows = 32, kProductUnitCols = 64;
 // amortise reading A.
 inline int64_t ProductRows(int64_t rows, int64_t least = 128) { return EqualParts(rows, least, kProductUnitRows); }
 inline int64_t ProductColumns(int64_t cols, int64_t least = 256) { return EqualParts(cols, least, kProductUnitCols); }
+
+// Packs f32 B [K, N], stored as [N, K] if `transposed`, into panels [panels, K, W] of `dtype`, f32 or bf16. A panel
+// holds W columns (ops/kernels/product/gemm.h). In bf16, W is 64 and K is rounded up to a multiple of 32. There is no
+// gradient.
+Var Pack(Var b, bool transposed, DType dtype);
+// Returns y[..., j] = Σ_k a[..., k] · B[k, j] for j < cols, where `panels` hold B in a's dtype. If `f32_output`, the
+// result of bf16 operands is f32.
+Var PackedMatMul(Var a, Var panels, int64_t cols, bool f32_output = false);
+
+// Number of rows up to which weight_matmul is fast: the default of CompileOptions::few_rows. With more rows, products
+// of packed weights are faster, unless FastWithManyRows() is true.
+inline constexpr int64_t kFewRows = 48;
+
+// Reports whether weight_matmul is the faster product for any number of rows, on this CPU. `weight`: dtype of w.
+bool FastWithManyRows(DType weight);
 
 }  // namespace weft
 

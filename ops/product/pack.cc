@@ -1,10 +1,8 @@
-// pack stores the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/pack.h).
+// pack stores the right operand of a product, B [K, N] or its transpose, in panels of columns (kernels/product/gemm.h).
 // Elements of f32 or bf16 panels are in the order in which products of many rows read them.
 //
 // packed_matmul computes y[..., j] = Σ_k a[..., k] · B[k, j], with B in panels of a's dtype. If a is bf16, y is bf16 or
 // f32.
-#include "weft/ops/product/pack.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -12,7 +10,6 @@
 #include "weft/core/block_formats.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/kernels/product/gemm.h"
-#include "weft/ops/kernels/product/pack.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"

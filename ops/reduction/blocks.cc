@@ -4,14 +4,13 @@
 //   square_sum_blocks: y[j] = Σ x² over block j, [blocks]. A block is max(1, 4096 / cols) whole rows.
 //
 // Sum (reductions.cc) repeats sum_blocks until one block is left.
-#include "weft/ops/reduction/blocks.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/axis.h"
 #include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"

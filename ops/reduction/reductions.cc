@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/axis.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

@@ -19,7 +19,6 @@
 #include "weft/graph/compile/passes/pattern.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/loss/cross_entropy.h"
-#include "weft/ops/loss/linear_cross_entropy.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
 

@@ -10,7 +10,7 @@
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/product/pack.h"
+#include "weft/ops/product/matmul.h"
 #include "weft/tests/op_names.h"
 
 namespace weft {

@@ -8,8 +8,8 @@
 #include "weft/graph/compile/passes/passes.h"
 #include "weft/graph/compile/passes/pattern.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
-#include "weft/ops/reduction/blocks.h"
 
 namespace weft {
 namespace {

@@ -16,11 +16,9 @@
 #include "weft/graph/compile/passes/passes.h"
 #include "weft/graph/compile/passes/pattern.h"
 #include "weft/ops/all_ops.h"
-#include "weft/ops/index/embedding.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/ops.h"
 #include "weft/ops/product/matmul.h"
-#include "weft/ops/product/pack.h"
-#include "weft/ops/product/weight_matmul.h"
 
 namespace weft {
 namespace {

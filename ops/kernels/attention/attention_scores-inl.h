@@ -21,7 +21,7 @@
 #include "weft/ops/kernels/attention/attention.h"
 #include "weft/ops/kernels/exp-inl.h"
 #include "weft/ops/kernels/product-inl.h"
-#include "weft/ops/kernels/rows/drop.h"
+#include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/kernels/space.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -13,7 +13,6 @@
 #include "weft/base/status.h"
 #include "weft/ops/kernels/instruction_set.h"
 #include "weft/ops/kernels/product/amx.h"
-#include "weft/ops/kernels/product/pack.h"
 #include "weft/ops/kernels/space.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -26,7 +26,6 @@
 #include "weft/core/dtype.h"
 #include "weft/ops/kernels/instruction_set.h"
 #include "weft/ops/kernels/product/gemm.h"
-#include "weft/ops/kernels/product/pack.h"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
 // A matrix that is stored as B is copied row by row. A matrix that is stored as Bᵀ is transposed in registers.
-#include "weft/ops/kernels/product/pack.h"
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "weft/ops/kernels/product/gemm.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/product/pack.cc"

@@ -1,9 +1,9 @@
 // Draws blocks of Philox numbers in vector lanes and compares them with the rate. Scales kept elements, zeroes others.
-#include "weft/ops/kernels/rows/drop.h"
-
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+
+#include "weft/ops/kernels/rows/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/rows/drop.cc"

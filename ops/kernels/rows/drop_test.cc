@@ -1,9 +1,8 @@
-#include "weft/ops/kernels/rows/drop.h"
-
 #include <string>
 #include <vector>
 
 #include "weft/ops/kernels/instruction_set_test.h"
+#include "weft/ops/kernels/rows/rows.h"
 
 namespace weft {
 namespace {

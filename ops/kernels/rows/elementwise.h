@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "weft/base/status.h"
 #include "weft/core/op.h"
-#include "weft/ops/kernels/rows/vector.h"
+#include "weft/ops/kernels/rows/rows.h"
 
 namespace weft {
 

@@ -1,18 +1,90 @@
-// Row kernels work on rows of contiguous floats, vectorised for the running CPU.
+// Kernels on contiguous arrays, vectorised with Highway: one build has code for several instruction sets and runs the
+// best that the CPU supports. They allocate nothing. bf16 is computed in f32 and rounded once, to nearest even.
 //
-// The order of a reduction's additions depends only on the number of elements and the CPU. An elementwise kernel gives
-// an element the same bits wherever a tile begins. The kernels allocate nothing.
+// The bits of an element of an elementwise kernel depend only on its operands, not on its index, and so not on where a
+// tile begins. The order of a reduction's additions depends only on the number of elements and the CPU.
 //
-//   const RowKernels<float>& rows = Rows<float>();
-//   rows.softmax(x, y, n);
+//   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
+//   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
+//   Selects<float>().compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
+//   Selects<float>().select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit
+//   Rows<float>().softmax(x, y, n);
 #ifndef WEFT_OPS_KERNELS_ROWS_ROWS_H_
 #define WEFT_OPS_KERNELS_ROWS_ROWS_H_
 
 #include <cstdint>
 
-#include "weft/core/op.h"
+#include "weft/core/dtype.h"
+#include "weft/core/random.h"
 
 namespace weft {
+
+enum class UnaryFunction : uint8_t {
+  kExp,
+  kLog,
+  kSqrt,
+  kTanh,
+  kErf,
+  kRelu,      // max(x, 0)
+  kSigmoid,   // 1 / (1 + exp(-x))
+  kSoftplus,  // log(1 + exp(x))
+  kAbs,
+  kGeluErf,   // x · Φ(x)
+  kGeluTanh,  // the approximation of kGeluErf by tanh
+};
+
+enum class BinaryFunction : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMinimum,  // NaN if an input is NaN; a if both are equal
+  kMaximum,
+  kGeluErfGradient,  // b · d gelu(a) / da
+  kGeluTanhGradient,
+};
+
+// y[i] = f(x[i]) for i < n. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. Here and
+// in the next functions, T is float, double or BF16, and y may be an input, except an i32 input of stride 0.
+template <class T>
+void Map(UnaryFunction f, const T* x, T* y, int64_t n);
+
+// y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1.
+template <class T>
+void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
+// For i32, `f` is one of the first six functions. Results wrap around at 32 bits. Quotients are truncated; x / 0 is 0.
+void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n);
+
+// y[i] = factor * x[i].
+template <class T>
+void Scale(const T* x, Computed<T> factor, T* y, int64_t n);
+
+// Computes y[i] = x[i]. Narrowing rounds to nearest even.
+void Convert(const float* x, BF16* y, int64_t n);
+void Convert(const BF16* x, float* y, int64_t n);
+
+// y[i] = x[i] · (1 / (1 - rate)) if random.Uniform(first + i) >= rate, else 0. `rate` is in [0, 1). y may be x.
+template <class T>
+void Drop(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n);
+
+enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
+
+template <class T>
+struct SelectKernels {
+  // Compares a[i * a_stride] with b[i * b_stride] by `c` for i < n, and sets y[i] to the result. The result is false if
+  // either number is NaN. Strides are 0 or 1. The pointer is null if T is bool.
+  void (*compare)(Comparison c, const T* a, int a_stride, const T* b, int b_stride, bool* y, int64_t n) = nullptr;
+  // Computes y[i] = mask[i] ? a[i * a_stride] : b[i * b_stride], without changing bits. y may be an operand of stride 1
+  // or, if T is bool, the mask.
+  void (*select)(const bool* mask, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
+  // Returns the first i with begin <= i < n for which x[i] <= limit is false, or n. The pointer is null if T is BF16 or
+  // bool.
+  int64_t (*first_above)(const T* x, int64_t begin, int64_t n, T limit) = nullptr;
+};
+
+// Defined for float, double, BF16, int32_t and bool.
+template <class T>
+const SelectKernels<T>& Selects();
 
 template <class T>
 struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum; not added, since that would round

@@ -1,8 +1,8 @@
-#include "weft/ops/kernels/rows/select.h"
-
 #include <functional>
 #include <tuple>
 #include <type_traits>
+
+#include "weft/ops/kernels/rows/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/rows/select.cc"

@@ -1,5 +1,3 @@
-#include "weft/ops/kernels/rows/select.h"
-
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "weft/ops/kernels/instruction_set_test.h"
+#include "weft/ops/kernels/rows/rows.h"
 
 namespace weft {
 namespace {

@@ -1,9 +1,9 @@
-#include "weft/ops/kernels/rows/vector.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
+
+#include "weft/ops/kernels/rows/rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/kernels/rows/vector.cc"

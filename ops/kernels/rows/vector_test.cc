@@ -1,6 +1,4 @@
 // Special values equal <cmath>'s at any index of an array.
-#include "weft/ops/kernels/rows/vector.h"
-
 #include <array>
 #include <bit>
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "weft/ops/kernels/rows/rows.h"
 
 namespace weft {
 namespace {

@@ -9,7 +9,6 @@
 #endif
 
 #include <cstdint>
-#include <cstring>
 
 #include "hwy/highway.h"
 #include "weft/core/block_formats.h"
