@@ -1,6 +1,4 @@
 // One row for each option of attention (attention.h). Options that differ between layers are lists.
-#include "weft/models/attention_rows.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
+#include "weft/models/options.h"
 
 namespace weft {
 namespace {
@@ -128,14 +127,9 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       Size("buckets", "number of buckets of --distance-bias=buckets", &a.buckets, kMost, 4, "distance-bias=buckets"),
       Size("max-distance", "distance from which on all tokens share the last bucket of --distance-bias=buckets",
            &a.max_distance, kMost, 4, "distance-bias=buckets"),
-      {"soft-cap",
-       "bound C of attention scores, which become C · tanh(score / C); 0: no bound",
-       &a.soft_cap,
-       {.low = 0}},
-      {"score-scale",
-       "factor of the products of queries and keys; 0: 1 divided by the root of key-width",
-       &a.score_scale,
-       {.low = 0}},
+      AtLeast0("soft-cap", "bound C of attention scores, which become C · tanh(score / C); 0: no bound", &a.soft_cap),
+      AtLeast0("score-scale", "factor of the products of queries and keys; 0: 1 divided by the root of key-width",
+               &a.score_scale),
       ChoiceRow<QueryKeyNorm>("query-key-norm",
                               "norm of queries and keys before rotary positions: none, over each head's features, or "
                               "over the features of all heads",
@@ -145,10 +139,7 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
       ChoiceRow<std::optional<RotaryLayout>>(
           "rotary", "rotary positions, which turn pairs of features: i and i + half (Llama), or 2i and 2i + 1", kRotary,
           &a.rotary),
-      {"rotary-base",
-       "base of the angles of rotary positions",
-       &a.rotary_base,
-       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
+      Above0("rotary-base", "base of the angles of rotary positions", &a.rotary_base, "rotary"),
       Size("rotary-width", "number of features of a head, the first ones, that rotary positions turn; 0: all",
            &a.rotary_width, kMost, 0, "rotary"),
       PatternRow("rotary-layers", "1: a layer has rotary positions, 0: it has none; may be a list",
@@ -159,24 +150,16 @@ Hyperparameters AttentionRows(AttentionVariant* attention) {
                                    "how rotary positions are stretched to a longer context: all angles are divided, or "
                                    "only slow ones (Llama 3, YaRN)",
                                    kScalings, &a.rotary_scaling.kind, {.needs = "rotary"}),
-      {"rotary-factor",
-       "divisor of angles in --rotary-scaling",
-       &a.rotary_scaling.factor,
-       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
+      Above0("rotary-factor", "divisor of angles in --rotary-scaling", &a.rotary_scaling.factor, "rotary"),
       Size("rotary-context", "number of positions of the training before --rotary-scaling=llama3 or yarn",
            &a.rotary_scaling.context, kMost, 1, "rotary"),
-      {"rotary-slow",
-       "angles that turn at most this number of times in rotary-context are divided",
-       &a.rotary_scaling.slow,
-       {.low = 1e-30, .needs = "rotary", .type = "X>0"}},
-      {"rotary-fast",
-       "angles that turn at least this number of times in rotary-context stay; 0: 4 for llama3, 32 for yarn",
-       &a.rotary_scaling.fast,
-       {.low = 0, .needs = "rotary"}},
-      {"rotary-gain",
-       "factor of the rotated features in --rotary-scaling=yarn; 0: that of the paper",
-       &a.rotary_scaling.gain,
-       {.low = 0, .needs = "rotary"}},
+      Above0("rotary-slow", "angles that turn at most this number of times in rotary-context are divided",
+             &a.rotary_scaling.slow, "rotary"),
+      AtLeast0("rotary-fast",
+               "angles that turn at least this number of times in rotary-context stay; 0: 4 for llama3, 32 for yarn",
+               &a.rotary_scaling.fast, "rotary"),
+      AtLeast0("rotary-gain", "factor of the rotated features in --rotary-scaling=yarn; 0: that of the paper",
+               &a.rotary_scaling.gain, "rotary"),
   };
 }
 

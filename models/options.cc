@@ -1,13 +1,11 @@
 // Families share most rows. The functions below make these rows for the fields of any configuration.
 #include "weft/models/options.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -208,10 +206,9 @@ Hyperparameters ModelRows(GptConfig* config) {
            &config->mixture.experts, 4096, 0),
       Size("experts-per-token", "number of experts that a token uses, those with the greatest weights",
            &config->mixture.per_token, 4096, 1, "experts"),
-      {"balance-loss",
-       "factor of the loss that makes tokens use all experts equally often, which training adds",
-       &config->balance_loss,
-       {.low = 0, .needs = "experts"}},
+      AtLeast0("balance-loss",
+               "factor of the loss that makes tokens use all experts equally often, which training adds",
+               &config->balance_loss, "experts"),
       {"embedding-norm", "normalise the token embeddings", &config->embedding_norm},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
            kMost, 0),
@@ -222,13 +219,11 @@ Hyperparameters ModelRows(GptConfig* config) {
                               "attention and feed-forward layers one after the other, or both from the same x, with a "
                               "norm each or one norm for both",
                               kResiduals, &config->residual),
-      {"embedding-scale", "factor of the token embeddings", &config->embedding_scale, {.low = 1e-30, .type = "X>0"}},
-      {"residual-scale", "factor of each layer's result", &config->residual_scale, {.low = 1e-30, .type = "X>0"}},
-      {"logits-scale", "factor of the logits", &config->logits_scale, {.low = 1e-30, .type = "X>0"}},
-      {"logits-cap",
-       "bound C of the logits, which become C · tanh(logit / C); 0: no bound",
-       &config->logits_cap,
-       {.low = 0}},
+      Above0("embedding-scale", "factor of the token embeddings", &config->embedding_scale),
+      Above0("residual-scale", "factor of each layer's result", &config->residual_scale),
+      Above0("logits-scale", "factor of the logits", &config->logits_scale),
+      AtLeast0("logits-cap", "bound C of the logits, which become C · tanh(logit / C); 0: no bound",
+               &config->logits_cap),
       ChoiceRow<GptConfig::Names>("layer-names",
                                   "names of the weights; llama: those of Llama, which export of the modern form needs",
                                   kNames, &config->names),
@@ -281,7 +276,7 @@ Hyperparameters ModelRows(TransformerConfig* config) {
       {"scale-embeddings", "multiply embeddings by the root of width", &config->scale_embeddings},
       {"tied-head", "use the target's token table as the weight of the output layer", &config->tied_head},
       {"head-bias", "the output layer has a bias", &config->head_bias},
-      {"logits-scale", "factor of the logits", &config->logits_scale, {.low = 1e-30, .type = "X>0"}},
+      Above0("logits-scale", "factor of the logits", &config->logits_scale),
       {"shared-distance-bias",
        "all blocks of a side have the first block's numbers of --distance-bias=buckets",
        &config->shared_distance_bias,

@@ -10,12 +10,13 @@
 #ifndef WEFT_MODELS_OPTIONS_H_
 #define WEFT_MODELS_OPTIONS_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/models/attention_rows.h"
+#include "weft/models/attention.h"
 #include "weft/models/bert.h"
 #include "weft/models/gpt.h"
 #include "weft/models/layers.h"
@@ -31,6 +32,29 @@ Hyperparameters ModelRows(GptConfig* config);
 Hyperparameters ModelRows(BertConfig* config);
 Hyperparameters ModelRows(TransformerConfig* config);
 Hyperparameters ModelRows(VitConfig* config);
+
+inline constexpr std::pair<const char*, ScoreFunction> kScoreNames[] = {{"dot", ScoreFunction::kDot},
+                                                                        {"additive", ScoreFunction::kAdditive}};
+inline constexpr std::pair<const char*, HeadMerge> kMergeNames[] = {{"project", HeadMerge::kProject},
+                                                                    {"average", HeadMerge::kAverage}};
+
+inline constexpr double kMost = 1e6;  // of a width or a number of positions
+
+// Returns a row for a whole number from `low` to `high`.
+inline Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1,
+                           const char* needs = "") {
+  return {flag, help, value, {.low = low, .high = high, .needs = needs}};
+}
+// Return rows for numbers of at least 0, and above 0.
+inline Hyperparameter AtLeast0(const char* flag, const char* help, double* value, const char* needs = "") {
+  return {flag, help, value, {.low = 0, .needs = needs}};
+}
+inline Hyperparameter Above0(const char* flag, const char* help, double* value, const char* needs = "") {
+  return {flag, help, value, {.low = 1e-30, .needs = needs, .type = "X>0"}};
+}
+
+// Returns the rows of the options of attention, which all families have. They point into `attention`.
+Hyperparameters AttentionRows(AttentionVariant* attention);
 
 // Returns the names of the parts that are left out: "residual,query-is-key"; "none" for none.
 std::string ToText(const Ablation& ablation);
