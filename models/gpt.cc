@@ -53,28 +53,18 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
 
 }  // namespace
 
-Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents) const {
-  const Scope scope(tokens.tape, "gpt", Scope::kNoNames);
+Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents, Var rows) const {
+  Tape* const tape = tokens.tape;
+  const Scope scope(tape, "gpt", Scope::kNoNames);
   Var table;
-  const Var hidden = Hidden(tokens, cache, documents, &table);
-  return Head(hidden, table);
-}
-
-Var Gpt::LogitsOf(Var rows, Var tokens, const AttentionCache* cache) const {
-  const Scope scope(tokens.tape, "gpt", Scope::kNoNames);
-  Var table;
-  const Var hidden = Hidden(tokens, cache, {}, &table);
-  if (!tokens.tape->status().ok()) return tokens.tape->Poison();
-  return Head(Embedding(Reshape(hidden, {hidden.dim(0) * hidden.dim(1), hidden.dim(2)}), rows), table);
-}
-
-Var Gpt::Head(Var hidden, Var table) const {
-  if (!hidden.tape->status().ok()) return hidden.tape->Poison();
+  Var hidden = Hidden(tokens, cache, documents, &table);
+  if (!tape->status().ok()) return tape->Poison();
+  if (rows) hidden = Embedding(Reshape(hidden, {hidden.dim(0) * hidden.dim(1), hidden.dim(2)}), rows);
   Var y;
   if (config_.tied_head) {
-    const Scope scope(hidden.tape, "lm_head");
+    const Scope head(tape, "lm_head");
     y = MatMul(hidden, table, {.transpose_b = true});
-    if (config_.head_bias) y = y + hidden.tape->Parameter("bias", {hidden.dtype(), {config_.vocabulary}}, Zeros());
+    if (config_.head_bias) y = y + tape->Parameter("bias", {hidden.dtype(), {config_.vocabulary}}, Zeros());
   } else {
     y = Linear("lm_head", hidden, config_.vocabulary, {.bias = config_.head_bias});
   }

@@ -63,18 +63,15 @@ class Gpt {
   // tokens are at cache->positions, and also attend to tokens of earlier calls of Runner::Run. Parameters have the
   // published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
   // model.layers.0.self_attn.q_proj.weight, ... (Llama). With `documents`, i32 [B, T], a token attends only to tokens
-  // with the same number. `documents` excludes a cache.
-  Var Logits(Var tokens, const AttentionCache* cache = nullptr, Var documents = {}) const;  // [B, T, V]
-  // Like Logits with a cache, but only for the tokens `rows`, i32 [N], which count through all texts: token t of text b
-  // is row b·T + t. A row outside gives undefined logits.
-  Var LogitsOf(Var rows, Var tokens, const AttentionCache* cache) const;  // [N, V]
+  // with the same number. `documents` excludes a cache. `rows`: i32 [N], if only the logits [N, V] of these tokens are
+  // wanted. They count through all texts: token t of text b is row b·T + t. A row outside gives undefined logits.
+  Var Logits(Var tokens, const AttentionCache* cache = nullptr, Var documents = {}, Var rows = {}) const;  // [B, T, V]
 
   const GptConfig& config() const { return config_; }
 
  private:
   // Returns the result of the last norm, [B, T, C], and sets `table` to the token table [V, C].
   Var Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const;
-  Var Head(Var hidden, Var table) const;
 
   GptConfig config_;
 };

@@ -1,7 +1,6 @@
 #include "weft/inference/generate/cached_gpt.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
@@ -27,7 +26,7 @@ struct CachedGpt::Part : EvalGraph {
                                   .pages = pages,
                                   .page_count = options.pages,
                                   .page_size = options.page_size};
-    logits = Cast(Gpt(config).LogitsOf(last, token, &cache), kF32);
+    logits = Cast(Gpt(config).Logits(token, &cache, /*documents=*/{}, last), kF32);
     return Compile({.fetch = {logits}}, options.runtime, parameters);
   }
 };
