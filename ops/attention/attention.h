@@ -23,8 +23,8 @@ struct AttentionAttrs {
   double soft_cap = 0;
   double dropout = 0;
   uint32_t stream = 0;
-  // Limits of the band (ops/kernels/attention/band.h): a target at position p sees sources p - left to p + right. They
-  // have 32 bits because Attrs hold at most 80 bytes.
+  // Limits of the band (ops/kernels/attention/attention.h): a target at position p sees sources p - left to p + right.
+  // They have 32 bits because Attrs hold at most 80 bytes.
   int32_t left = -1, right = -1;
   bool by_lse = false;  // for attention_gradient: true if the gradient of lse is an input
   auto Fields() const {

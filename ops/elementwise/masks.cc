@@ -11,7 +11,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
-#include "weft/ops/kernels/attention/band.h"
+#include "weft/ops/kernels/attention/attention.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
