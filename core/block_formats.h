@@ -11,7 +11,7 @@
 //   Q6_K         210 bytes for 256 elements: for each 16 elements d of 8 bits, in the block's unit; q in -32 .. 31
 //
 // A new format is a row of kDTypes (core/dtype.h), a struct in block_layouts.h with the layout of its bytes, a row of
-// the table in block_formats.cc, and a struct in ops/kernels/weights/block_integers-inl.h, which unpacks the integers.
+// the table in block_formats.cc, and a struct in ops/kernels/weights/weight_formats-inl.h, which unpacks the integers.
 //
 //   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
 //   DecodeWeight(kQ8_0, bytes, weights);   // and back

@@ -1,6 +1,6 @@
 // BlockFormat is the struct for weights in a block format that MultiplyWeightRows uses, as weight_formats-inl.h
 // describes. A row of a is rounded to 8 bits, by runs of 32 elements, and the products of a run are added as integers.
-// BlockFormats is the list of the formats, whose structs (block_integers-inl.h) unpack integers.
+// BlockFormats is the list of the formats.
 #if defined(WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_
 #undef WEFT_OPS_KERNELS_WEIGHTS_WEIGHT_BLOCKS_INL_H_
@@ -16,7 +16,6 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/block_layouts.h"
 #include "weft/ops/kernels/lanes-inl.h"
-#include "weft/ops/kernels/weights/block_integers-inl.h"
 #include "weft/ops/kernels/weights/weight_formats-inl.h"
 
 HWY_BEFORE_NAMESPACE();
