@@ -1,9 +1,8 @@
-#include "weft/inference/generate/cached_gpt.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/inference/generate/generate.h"
 
 namespace weft {
 

@@ -1,7 +1,7 @@
 // Each execution reads tokens that the cache lacks, and draws a token for each text whose tokens are then all read.
 //
 // A text with many unread tokens reads them in chunks; other tokens are read in executions of few rows. Both may
-// give different bits (inference/generate/cached_gpt.h). So the text alone decides which kind reads a token, and how
+// give different bits (inference/generate/generate.h). So the text alone decides which kind reads a token, and how
 // many tokens of other texts are beside it has no influence.
 #include "weft/inference/generate/generate.h"
 

@@ -30,6 +30,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -37,7 +38,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
-#include "weft/inference/generate/cached_gpt.h"
 #include "weft/inference/runtime/beam_search.h"
 #include "weft/inference/runtime/page_pool.h"
 #include "weft/inference/runtime/runtime.h"
@@ -45,6 +45,67 @@
 #include "weft/models/gpt.h"
 
 namespace weft {
+
+// A text whose first `kept` tokens are in the cache.
+struct CachedText {
+  std::vector<int32_t> tokens;  // the tokens in the context, newest last
+  size_t kept = 0;
+  PageTable table = {};
+
+  size_t unread() const { return tokens.size() - kept; }
+};
+
+// A CachedGpt computes the logits of a GPT for tokens of any texts. The keys and values of earlier tokens are in a
+// cache of pages, which a PagePool hands out.
+//
+// A graph has a fixed number of rows: a power of two, or kStepRows. A chunk's graph computes 1 or kChunkEnds rows of
+// logits. Executions of many rows, which read chunks of prompts, multiply packed weights, except block formats on CPUs
+// with AVX-512 VNNI. Those of few rows read the weights as they are. Packed and stored weights give different bits.
+class CachedGpt {
+ public:
+  static constexpr int64_t kStepRows = kFewRows;  // maximum number of rows for which weights are read as they are
+  static constexpr int64_t kMaxChunk = 512;       // rows of the largest chunk that is of use
+  static constexpr int64_t kMinChunk = 64;        // rows of the smallest chunk
+  static constexpr int64_t kChunkEnds = 16;       // maximum number of rows of a chunk whose logits are computed
+
+  struct Options {
+    int64_t pages = 0;               // size of the cache, at least one context
+    int64_t page_size = kCachePage;  // positions of a page, at most kCachePage
+    RuntimeOptions runtime = {};     // without the batch
+  };
+
+  // The tokens of one execution.
+  struct Rows {
+    std::vector<int32_t> tokens, positions;
+    std::vector<const PageTable*> tables;  // the pages of each token's text
+    std::vector<int32_t> last;             // rows whose logits are wanted, in a chunk at most kChunkEnds
+    bool chunk = false;                    // whether the rows are a chunk; otherwise there are at most kStepRows
+
+    // Adds a token at `position` of a text whose `table` holds the positions 0 .. `position`.
+    void Add(int32_t token, size_t position, const PageTable* table);
+    // Adds the next unread tokens of `text`, at most `limit`, and counts them as kept. If all tokens are then read,
+    // wants the logits of the last one and returns true.
+    bool Read(size_t limit, CachedText* text);
+  };
+
+  // Adds missing weights and caches to `parameters`, which must outlive the result.
+  static absl::StatusOr<std::unique_ptr<CachedGpt>> Create(const GptConfig& config, Parameters* parameters,
+                                                           const Options& options);
+  ~CachedGpt();
+
+  // Adds the rows' tokens to the cache. Returns logits [rows.last.size(), V], valid until the next call.
+  absl::StatusOr<const float*> Run(const Rows& rows);
+
+ private:
+  using Sizes = std::pair<int64_t, int64_t>;  // numbers of rows, and of rows with logits
+  struct Part;
+
+  CachedGpt(const GptConfig& config, Parameters* parameters, const Options& options);
+  const GptConfig config_;
+  Parameters* const parameters_;
+  const Options options_;
+  GraphCache<Sizes, Part> parts_;
+};
 
 struct GeneratorOptions {
   RuntimeOptions runtime = {.batch = 8};
