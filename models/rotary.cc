@@ -14,6 +14,21 @@ namespace {
 
 constexpr double kTwoPi = 6.283185307179586;
 
+VarList RecordTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
+                     const RotaryScaling& scaling) {
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < width / 2; ++i) frequencies.push_back(RotaryFrequency(i, width, base, scaling));
+  const bool yarn = scaling.kind == RotaryScalingKind::kYarn;
+  const double usual = 0.1 * std::log(std::max(scaling.factor, 1.0)) + 1;
+  const double gain = !yarn ? 1 : scaling.gain != 0 ? scaling.gain : usual;
+  const auto angle = [&](int64_t position, int64_t i) {
+    return static_cast<double>(position) * frequencies[static_cast<size_t>(i)];
+  };
+  const auto cosine = [&](int64_t position, int64_t i) { return gain * std::cos(angle(position, i)); };
+  const auto sine = [&](int64_t position, int64_t i) { return gain * std::sin(angle(position, i)); };
+  return {ConstantTable(tape, dtype, length, width / 2, cosine), ConstantTable(tape, dtype, length, width / 2, sine)};
+}
+
 }  // namespace
 
 double RotaryFrequency(int64_t i, int64_t width, double base, const RotaryScaling& scaling) {
@@ -40,25 +55,6 @@ double RotaryFrequency(int64_t i, int64_t width, double base, const RotaryScalin
   }
   return kept * frequency + (1 - kept) * frequency / scaling.factor;
 }
-
-namespace {
-
-VarList RecordTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
-                     const RotaryScaling& scaling) {
-  std::vector<double> frequencies;
-  for (int64_t i = 0; i < width / 2; ++i) frequencies.push_back(RotaryFrequency(i, width, base, scaling));
-  const bool yarn = scaling.kind == RotaryScalingKind::kYarn;
-  const double usual = 0.1 * std::log(std::max(scaling.factor, 1.0)) + 1;
-  const double gain = !yarn ? 1 : scaling.gain != 0 ? scaling.gain : usual;
-  const auto angle = [&](int64_t position, int64_t i) {
-    return static_cast<double>(position) * frequencies[static_cast<size_t>(i)];
-  };
-  const auto cosine = [&](int64_t position, int64_t i) { return gain * std::cos(angle(position, i)); };
-  const auto sine = [&](int64_t position, int64_t i) { return gain * std::sin(angle(position, i)); };
-  return {ConstantTable(tape, dtype, length, width / 2, cosine), ConstantTable(tape, dtype, length, width / 2, sine)};
-}
-
-}  // namespace
 
 VarList RotaryTables(Tape* tape, DType dtype, int64_t length, int64_t width, double base,
                      const RotaryScaling& scaling) {

@@ -24,13 +24,12 @@ struct BertEncoder::Bucket : EvalGraph {
     lengths = tape.Input("lengths", {kI32, {rows}}, {.below = length + 1});
     if (encoder.reads_segments()) segments = tape.Input("segments", {kI32, {rows, length}}, {.below = config.segments});
     result = encoder.record_(Bert(config), tokens, {.segments = segments, .lengths = lengths});
-    return Compile({.fetch = {result}}, encoder.runtime_, &encoder.parameters_);
+    return Compile({.fetch = {result}}, encoder.options_.runtime, &encoder.parameters_);
   }
 };
 
 BertEncoder::BertEncoder(OpenedBert bert, const BertEncoderOptions& options, Record record)
     : options_(options),
-      runtime_(options.runtime),
       record_(std::move(record)),
       tokenizer_(std::move(bert.tokenizer)),
       before_(TokensAround(*tokenizer_).first.size()),

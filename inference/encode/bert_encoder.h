@@ -82,7 +82,6 @@ class BertEncoder {
   bool reads_segments() const { return options_.pairs && config_.segment_inputs; }
 
   const BertEncoderOptions options_;
-  const RuntimeOptions runtime_;
   const Record record_;
   const std::unique_ptr<Tokenizer> tokenizer_;
   const size_t before_;  // number of special tokens before a text

@@ -81,6 +81,13 @@ absl::Status CheckSummed(Var x) {
   return ShapeError("sum", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
 }
 
+// Returns x^exponent for x >= 0, with value and gradient 0 at 0. The power's slope can be infinite there, and 0 ·
+// infinity is NaN. Masks before and after the power keep that slope out of gradients.
+Var PowFromZero(Var x, double exponent) {
+  const Var zero = Equal(x, FillLike(x, 0));
+  return MaskFill(Pow(MaskFill(x, zero, 1), exponent), zero, 0);
+}
+
 }  // namespace
 
 Var Sum(Var x) { return Sum(Reshape(x, {x.shape().elements()}), 0); }
@@ -182,17 +189,6 @@ Var Prod(Var x, AxisSpan axes, bool keep) {
     });
   });
 }
-
-namespace {
-
-// Returns x^exponent for x >= 0, with value and gradient 0 at 0. The power's slope can be infinite there, and 0 ·
-// infinity is NaN. Masks before and after the power keep that slope out of gradients.
-Var PowFromZero(Var x, double exponent) {
-  const Var zero = Equal(x, FillLike(x, 0));
-  return MaskFill(Pow(MaskFill(x, zero, 1), exponent), zero, 0);
-}
-
-}  // namespace
 
 Var Norm(Var x, AxisSpan axes, double order, bool keep) {
   return Composite("norm", {x}, [&]() -> absl::StatusOr<Var> {
