@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <tuple>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -64,7 +65,7 @@ struct MaskAttrs {  // `value` replaces masked elements
 
 struct BandMaskAttrs {
   double value = 0;               // replaces masked elements
-  int64_t left = -1, right = -1;  // as in ops/kernels/attention/band.h
+  int64_t left = -1, right = -1;  // as in ops/kernels/attention/attention.h
   auto Fields() const {
     return std::tuple{AttrField{"value", value}, AttrField{"left", left}, AttrField{"right", right}};
   }
@@ -122,6 +123,24 @@ absl::Status CheckUpdateTypes(const char* op, TypeSpan in, size_t states);
 template <const OpDef& op, const auto& attrs>
 VarList RecordWith(VarSpan in) {
   return RecordAll(op, in, Attrs::Of(attrs));
+}
+
+// Calls f(inputs..., args...), for OpExample::record. Before `args`, f takes one to three inputs.
+template <auto f, auto... args>
+VarList RecordCall(VarSpan in) {
+  if constexpr (std::is_invocable_v<decltype(f), Var, decltype(args)...>) {
+    return VarList{f(in[0], args...)};
+  } else if constexpr (std::is_invocable_v<decltype(f), Var, Var, decltype(args)...>) {
+    return VarList{f(in[0], in[1], args...)};
+  } else {
+    return VarList{f(in[0], in[1], in[2], args...)};
+  }
+}
+
+// Calls f(in[0], {numbers...}), for OpExample::record, where f takes a shape or axes.
+template <auto f, int... numbers>
+VarList RecordList(VarSpan in) {
+  return {f(in[0], {numbers...})};
 }
 
 }  // namespace weft

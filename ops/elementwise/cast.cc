@@ -4,6 +4,7 @@
 
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
@@ -58,26 +59,20 @@ void Reference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kExamples[] = {
-    {.in = "[]", .record = [](VarSpan in) { return VarList{Cast(in[0], kBF16)}; }, .out = "bf16[]"},
-    {.in = "bf16[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
-    {.in = "f32[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF64)}; }, .out = "f64[3,37]"},
-    {.in = "f64[3,37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .out = "f32[3,37]"},
+    {.in = "[]", .record = RecordCall<Cast, kBF16>, .out = "bf16[]"},
+    {.in = "bf16[3,37]", .record = RecordCall<Cast, kF32>, .out = "f32[3,37]"},
+    {.in = "f32[3,37]", .record = RecordCall<Cast, kF64>, .out = "f64[3,37]"},
+    {.in = "f64[3,37]", .record = RecordCall<Cast, kF32>, .out = "f32[3,37]"},
     {.in = "f64[3,37]",
      .record = [](VarSpan in) { return VarList{Cast(Cast(in[0], kF32), kF64)}; },
      .low = -1e-5,  // f32 is fine enough for finite differences here
      .high = 1e-5},
-    {.in = "[37]",
-     .record = [](VarSpan in) { return VarList{Cast(in[0], kI32)}; },
-     .low = -5e9,
-     .high = 5e9,
-     .out = "i32[37]"},
-    {.in = "[37]", .record = [](VarSpan in) { return VarList{Cast(in[0], kBool)}; }, .out = "bool[37]"},
-    {.in = "i32[5]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF32)}; }, .below = 9, .out = "f32[5]"},
-    {.in = "bool[5]", .record = [](VarSpan in) { return VarList{Cast(in[0], kF64)}; }, .out = "f64[5]"},
-    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Cast(in[0], kI32)}; }, .out = "i32[0,3]"},
-    {.in = "[2]",
-     .record = [](VarSpan in) { return VarList{Cast(in[0], static_cast<DType>(kDTypeCount))}; },
-     .error = "no such dtype"},
+    {.in = "[37]", .record = RecordCall<Cast, kI32>, .low = -5e9, .high = 5e9, .out = "i32[37]"},
+    {.in = "[37]", .record = RecordCall<Cast, kBool>, .out = "bool[37]"},
+    {.in = "i32[5]", .record = RecordCall<Cast, kF32>, .below = 9, .out = "f32[5]"},
+    {.in = "bool[5]", .record = RecordCall<Cast, kF64>, .out = "f64[5]"},
+    {.in = "[0,3]", .record = RecordCall<Cast, kI32>, .out = "i32[0,3]"},
+    {.in = "[2]", .record = RecordCall<Cast, static_cast<DType>(kDTypeCount)>, .error = "no such dtype"},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // through its elementary spelling.
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
@@ -32,16 +33,14 @@ VarList Elementary(const Attrs& attrs, VarSpan in) {
 }
 
 constexpr OpExample kExamples[] = {
-    {.in = "[]", .record = [](VarSpan in) { return VarList{Gelu(in[0])}; }},
-    {.in = "[3,37]", .record = [](VarSpan in) { return VarList{Gelu(in[0])}; }, .low = -3, .high = 3},
-    {.in = "[257]", .record = [](VarSpan in) { return VarList{Gelu(in[0])}; }, .low = -30, .high = 30},
-    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Gelu(in[0])}; }},
-    {.in = "[]", .record = [](VarSpan in) { return VarList{Gelu(in[0], GeluForm::kTanh)}; }},
-    {.in = "[3,37]", .record = [](VarSpan in) { return VarList{Gelu(in[0], GeluForm::kTanh)}; }, .low = -3, .high = 3},
-    {.in = "[257]", .record = [](VarSpan in) { return VarList{Gelu(in[0], GeluForm::kTanh)}; }, .low = -30, .high = 30},
-    {.in = "i32[2]",
-     .record = [](VarSpan in) { return VarList{Gelu(in[0], GeluForm::kTanh)}; },
-     .error = "not defined for i32"},
+    {.in = "[]", .record = RecordCall<Gelu, GeluForm::kErf>},
+    {.in = "[3,37]", .record = RecordCall<Gelu, GeluForm::kErf>, .low = -3, .high = 3},
+    {.in = "[257]", .record = RecordCall<Gelu, GeluForm::kErf>, .low = -30, .high = 30},
+    {.in = "[0,3]", .record = RecordCall<Gelu, GeluForm::kErf>},
+    {.in = "[]", .record = RecordCall<Gelu, GeluForm::kTanh>},
+    {.in = "[3,37]", .record = RecordCall<Gelu, GeluForm::kTanh>, .low = -3, .high = 3},
+    {.in = "[257]", .record = RecordCall<Gelu, GeluForm::kTanh>, .low = -30, .high = 30},
+    {.in = "i32[2]", .record = RecordCall<Gelu, GeluForm::kTanh>, .error = "not defined for i32"},
 };
 
 absl::StatusOr<Types> InferGradient(const Attrs&, TypeSpan in) {
@@ -71,29 +70,18 @@ VarList ElementaryGradient(const Attrs& attrs, VarSpan in) {
 Var GeluGradient(Var x, Var dy, GeluForm form) { return Record(kGeluGradient, {x, dy}, Attrs::Of(GeluAttrs{form})); }
 
 constexpr OpExample kGradientExamples[] = {
-    {.in = "[] []", .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kErf)}; }},
-    {.in = "[3,37] [3,37]",
-     .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kErf)}; },
-     .low = -3,
-     .high = 3},
+    {.in = "[] []", .record = RecordCall<GeluGradient, GeluForm::kErf>},
+    {.in = "[3,37] [3,37]", .record = RecordCall<GeluGradient, GeluForm::kErf>, .low = -3, .high = 3},
+    {.in = "[257] [257]", .record = RecordCall<GeluGradient, GeluForm::kErf>, .low = -30, .high = 30},
+    {.in = "[0,3] [0,3]", .record = RecordCall<GeluGradient, GeluForm::kErf>},
+    {.in = "[] []", .record = RecordCall<GeluGradient, GeluForm::kTanh>},
+    {.in = "[3,37] [3,37]", .record = RecordCall<GeluGradient, GeluForm::kTanh>, .low = -3, .high = 3},
     {.in = "[257] [257]",
-     .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kErf)}; },
-     .low = -30,
-     .high = 30},
-    {.in = "[0,3] [0,3]", .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kErf)}; }},
-    {.in = "[] []", .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; }},
-    {.in = "[3,37] [3,37]",
-     .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; },
-     .low = -3,
-     .high = 3},
-    {.in = "[257] [257]",
-     .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; },
+     .record = RecordCall<GeluGradient, GeluForm::kTanh>,
      .low = -30,
      .high = 30,
      .tolerance = 2e-5},  // 1 - t² loses digits, and dy reaches 30
-    {.in = "[3] [2]",
-     .record = [](VarSpan in) { return VarList{GeluGradient(in[0], in[1], GeluForm::kTanh)}; },
-     .error = "types differ"},
+    {.in = "[3] [2]", .record = RecordCall<GeluGradient, GeluForm::kTanh>, .error = "types differ"},
 };
 
 }  // namespace

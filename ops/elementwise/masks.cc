@@ -56,20 +56,16 @@ void MaskFillReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kMaskFillExamples[] = {
-    {.in = "[] bool[]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -2)}; }},
+    {.in = "[] bool[]", .record = RecordCall<MaskFill, -2>},
     {.in = "[3,37] bool[3,37]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 0.5)}; }},
     {.in = "[5,19] bool[19]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -1e30)}; }},
-    {.in = "[2,3,7] bool[2,1,7]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 0)}; }},
-    {.in = "[6,7] bool[6,1]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
-    {.in = "[6,7] bool[]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
-    {.in = "i32[6] bool[6]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], -1)}; }, .below = 9},
-    {.in = "[0,3] bool[3]", .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; }},
-    {.in = "[3] bool[2,3]",
-     .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; },
-     .error = "does not broadcast to x"},
-    {.in = "[3] i32[3]",
-     .record = [](VarSpan in) { return VarList{MaskFill(in[0], in[1], 3)}; },
-     .error = "must be bool"},
+    {.in = "[2,3,7] bool[2,1,7]", .record = RecordCall<MaskFill, 0>},
+    {.in = "[6,7] bool[6,1]", .record = RecordCall<MaskFill, 3>},
+    {.in = "[6,7] bool[]", .record = RecordCall<MaskFill, 3>},
+    {.in = "i32[6] bool[6]", .record = RecordCall<MaskFill, -1>, .below = 9},
+    {.in = "[0,3] bool[3]", .record = RecordCall<MaskFill, 3>},
+    {.in = "[3] bool[2,3]", .record = RecordCall<MaskFill, 3>, .error = "does not broadcast to x"},
+    {.in = "[3] i32[3]", .record = RecordCall<MaskFill, 3>, .error = "must be bool"},
 };
 
 absl::StatusOr<Types> InferBandMask(const Attrs& attrs, TypeSpan in) {
@@ -126,37 +122,32 @@ void BandMaskReference(const ReferenceArgs& a) {
   }
 }
 
+template <int64_t left, int64_t right, int value>
+VarList BandExample(VarSpan in) {
+  return {BandMask(in[0], left, right, value, in.size() > 1 ? in[1] : Var())};
+}
+
 constexpr OpExample kBandMaskExamples[] = {
-    {.in = "[1,1]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -5)}; }},
+    {.in = "[1,1]", .record = RecordCall<CausalMask, -5>},
     {.in = "[17,17]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], -1e30)}; }},
-    {.in = "[2,3,5,9]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},  // four cached positions
-    {.in = "[2,9,5]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 2)}; }},    // rows that see nothing
-    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }},
-    {.in = "[2,5,9]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1)}; }},    // a causal window
-    {.in = "[2,3,9,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 1, -1)}; }},  // on both sides
-    {.in = "[17,17]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 3, -1, 7)}; }},    // no limit after
-    {.in = "i32[4,4]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 0, 0, -1)}; }, .below = 9},
-    {.in = "[5,5]", .record = [](VarSpan in) { return VarList{BandMask(in[0], INT64_MAX, INT64_MAX, 7)}; }},
-    {.in = "[2,3,4,9] i32[2,4]",
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1, in[1])}; },
-     .below = 9},
-    {.in = "[3,1,5] i32[3,1]",
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], -1, 1, 3, in[1])}; },
-     .below = 5},
-    {.in = "bool[2,1,3,7] i32[2,3]",
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
-     .below = 2},
+    {.in = "[2,3,5,9]", .record = RecordCall<CausalMask, 0>},  // four cached positions
+    {.in = "[2,9,5]", .record = RecordCall<CausalMask, 2>},    // rows that see nothing
+    {.in = "[0,3]", .record = RecordCall<CausalMask, 0>},
+    {.in = "[2,5,9]", .record = BandExample<2, 0, -1>},    // a causal window
+    {.in = "[2,3,9,5]", .record = BandExample<1, 1, -1>},  // on both sides
+    {.in = "[17,17]", .record = BandExample<3, -1, 7>},    // no limit after
+    {.in = "i32[4,4]", .record = BandExample<0, 0, -1>, .below = 9},
+    {.in = "[5,5]", .record = BandExample<INT64_MAX, INT64_MAX, 7>},
+    {.in = "[2,3,4,9] i32[2,4]", .record = BandExample<2, 0, -1>, .below = 9},
+    {.in = "[3,1,5] i32[3,1]", .record = BandExample<-1, 1, 3>, .below = 5},
+    {.in = "bool[2,1,3,7] i32[2,3]", .record = BandExample<1, 0, 1>, .below = 2},
     {.in = "bool[2,1,3,2] i32[2,3]",  // some positions are after the last source
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
+     .record = BandExample<1, 0, 1>,
      .below = 9},
-    {.in = "[0,3,4] i32[0,3]", .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; }},
-    {.in = "[4,4] i32[4,4]",
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], 1, 0, 1, in[1])}; },
-     .error = "positions i32[B,T]"},
-    {.in = "[3]", .record = [](VarSpan in) { return VarList{CausalMask(in[0], 0)}; }, .error = "rank >= 2"},
-    {.in = "[2,3,4,9] i32[2,3]",
-     .record = [](VarSpan in) { return VarList{BandMask(in[0], 2, 0, -1, in[1])}; },
-     .error = "positions i32[B,T]"},
+    {.in = "[0,3,4] i32[0,3]", .record = BandExample<1, 0, 1>},
+    {.in = "[4,4] i32[4,4]", .record = BandExample<1, 0, 1>, .error = "positions i32[B,T]"},
+    {.in = "[3]", .record = RecordCall<CausalMask, 0>, .error = "rank >= 2"},
+    {.in = "[2,3,4,9] i32[2,3]", .record = BandExample<2, 0, -1>, .error = "positions i32[B,T]"},
 };
 
 absl::StatusOr<Types> InferWhere(const Attrs&, TypeSpan in) {

@@ -107,9 +107,7 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-// Records the op through Embedding, which checks the declared bounds of ids. Other examples record only the op.
-VarList Example(VarSpan in) { return {Embedding(in[0], in[1])}; }
-
+// Embedding checks the declared bounds of ids. Examples without it record only the op.
 constexpr OpExample kExamples[] = {
     {.in = "[1,1] i32[1]", .below = 1, .out = "[1,1]"},
     {.in = "[5,3] i32[]", .below = 5, .out = "[3]"},
@@ -118,15 +116,15 @@ constexpr OpExample kExamples[] = {
     {.in = "[3,4] i32[3]", .below = 3},   // as many ids as rows
     {.in = "[5,3] i32[37]", .below = 9},  // some ids outside the table
     {.in = "[5,1] i32[37]", .below = 9},
-    {.in = "[5,3] i32[7]", .record = Example, .below = 5},
+    {.in = "[5,3] i32[7]", .record = RecordCall<Embedding>, .below = 5},
     {.in = "[5,3] i32[0]", .out = "[0,3]"},
     {.in = "bf16[5,3] i32[7]", .record = RecordWith<kEmbedding, kWidened>, .below = 7, .out = "f32[7,3]"},
     {.in = "f32[257,17] i32[10,13]", .record = RecordWith<kEmbedding, kWidened>, .below = 257, .out = "f32[10,13,17]"},
     {.in = "[5] i32[7]", .error = "the table must have rank 2"},
-    {.in = "[0,3] i32[2,0]", .record = Example, .out = "[2,0,3]"},
+    {.in = "[0,3] i32[2,0]", .record = RecordCall<Embedding>, .out = "[2,0,3]"},
     {.in = "[0,3] i32[7]", .error = "the table has no rows"},
     {.in = "[5,3] [7]", .error = "ids must be i32"},
-    {.in = "[5,3] i32[7]", .record = Example, .below = 6, .error = "below = 6, wanted below <= 5"},
+    {.in = "[5,3] i32[7]", .record = RecordCall<Embedding>, .below = 6, .error = "below = 6, wanted below <= 5"},
 };
 
 absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
@@ -218,21 +216,16 @@ Cost CostOfGradientAdd(const OpArgs& args) {
   return cost;
 }
 
-template <int64_t rows>
-VarList GradientExample(VarSpan in) {
-  return {EmbeddingGradient(in[0], in[1], rows)};
-}
-
 constexpr OpExample kGradientExamples[] = {
-    {.in = "[1,1] i32[1]", .record = GradientExample<1>, .below = 1, .out = "[1,1]"},
-    {.in = "[3] i32[]", .record = GradientExample<5>, .below = 5, .out = "[5,3]"},
-    {.in = "[7,3] i32[7]", .record = GradientExample<5>, .below = 5, .out = "[5,3]"},
-    {.in = "[10,13,17] i32[10,13]", .record = GradientExample<257>, .below = 257, .out = "[257,17]"},
-    {.in = "[3,4] i32[3]", .record = GradientExample<3>, .below = 3},    // as many ids as rows
-    {.in = "[37,3] i32[37]", .record = GradientExample<5>, .below = 9},  // some ids outside the table
-    {.in = "[0,3] i32[0]", .record = GradientExample<5>, .out = "[5,3]"},
-    {.in = "[7,3] [7]", .record = GradientExample<5>, .error = "ids must be i32"},
-    {.in = "[6,3] i32[7]", .record = GradientExample<5>, .error = "dy must have ids' shape"},
+    {.in = "[1,1] i32[1]", .record = RecordCall<EmbeddingGradient, 1>, .below = 1, .out = "[1,1]"},
+    {.in = "[3] i32[]", .record = RecordCall<EmbeddingGradient, 5>, .below = 5, .out = "[5,3]"},
+    {.in = "[7,3] i32[7]", .record = RecordCall<EmbeddingGradient, 5>, .below = 5, .out = "[5,3]"},
+    {.in = "[10,13,17] i32[10,13]", .record = RecordCall<EmbeddingGradient, 257>, .below = 257, .out = "[257,17]"},
+    {.in = "[3,4] i32[3]", .record = RecordCall<EmbeddingGradient, 3>, .below = 3},    // as many ids as rows
+    {.in = "[37,3] i32[37]", .record = RecordCall<EmbeddingGradient, 5>, .below = 9},  // some ids outside the table
+    {.in = "[0,3] i32[0]", .record = RecordCall<EmbeddingGradient, 5>, .out = "[5,3]"},
+    {.in = "[7,3] [7]", .record = RecordCall<EmbeddingGradient, 5>, .error = "ids must be i32"},
+    {.in = "[6,3] i32[7]", .record = RecordCall<EmbeddingGradient, 5>, .error = "dy must have ids' shape"},
 };
 
 constexpr OpExample kAddExamples[] = {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/rows.h"
 #include "weft/ops/ops.h"
 
@@ -114,25 +115,20 @@ void Reference(const ReferenceArgs& a) {
   }
 }
 
-template <int64_t k>
-VarList Example(VarSpan in) {
-  return TopK(in[0], k);
-}
-
 constexpr OpExample kExamples[] = {
-    {.in = "[1]", .record = Example<1>},
-    {.in = "[3,5]", .record = Example<5>, .out = "[3,5]"},
-    {.in = "[2,17,67]", .record = Example<4>, .out = "[2,17,4]"},
-    {.in = "i32[6,9]", .record = Example<3>, .below = 4},  // with equal values
-    {.in = "[0,3]", .record = Example<2>},
-    {.in = "[2,1,2,1,2,5]", .record = Example<3>, .out = "[2,1,2,1,2,3]"},
-    {.in = "[3,4]", .record = Example<0>, .out = "[3,0]"},
-    {.in = "[2,300]", .record = Example<130>},
-    {.in = "i32[2,300]", .record = Example<300>, .below = 20},
-    {.in = "[3,4]", .record = Example<5>, .error = "k is 5, wanted 0 .. 4"},
-    {.in = "[3,4]", .record = Example<-1>, .error = "k is -1, wanted 0 .. 4"},
-    {.in = "[]", .record = Example<1>, .error = "x needs rank >= 1"},
-    {.in = "bool[3]", .record = Example<1>, .error = "not defined for bool"},
+    {.in = "[1]", .record = RecordCall<TopK, 1>},
+    {.in = "[3,5]", .record = RecordCall<TopK, 5>, .out = "[3,5]"},
+    {.in = "[2,17,67]", .record = RecordCall<TopK, 4>, .out = "[2,17,4]"},
+    {.in = "i32[6,9]", .record = RecordCall<TopK, 3>, .below = 4},  // with equal values
+    {.in = "[0,3]", .record = RecordCall<TopK, 2>},
+    {.in = "[2,1,2,1,2,5]", .record = RecordCall<TopK, 3>, .out = "[2,1,2,1,2,3]"},
+    {.in = "[3,4]", .record = RecordCall<TopK, 0>, .out = "[3,0]"},
+    {.in = "[2,300]", .record = RecordCall<TopK, 130>},
+    {.in = "i32[2,300]", .record = RecordCall<TopK, 300>, .below = 20},
+    {.in = "[3,4]", .record = RecordCall<TopK, 5>, .error = "k is 5, wanted 0 .. 4"},
+    {.in = "[3,4]", .record = RecordCall<TopK, -1>, .error = "k is -1, wanted 0 .. 4"},
+    {.in = "[]", .record = RecordCall<TopK, 1>, .error = "x needs rank >= 1"},
+    {.in = "bool[3]", .record = RecordCall<TopK, 1>, .error = "not defined for bool"},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/product/gemm.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
@@ -116,27 +117,21 @@ void PackReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kPackExamples[] = {
-    {.in = "f32[5,3]", .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; }, .out = "f32[1,5,64]"},
-    {.in = "f32[5,3]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }, .out = "bf16[1,32,64]"},
-    {.in = "f32[100,130]", .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; }},
-    {.in = "f32[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
-    {.in = "f32[100,130]", .record = [](VarSpan in) { return VarList{Pack(in[0], false, kBF16)}; }},
-    {.in = "f32[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }},
-    {.in = "f32[0,3]", .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; }, .out = "f32[1,0,64]"},
-    {.in = "f32[3]", .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; }, .error = "b needs rank 2"},
-    {.in = "f32[3,5]",
-     .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF64)}; },
-     .error = "panels are of b's dtype"},
-    {.in = "bf16[130,96]",
-     .record = [](VarSpan in) { return VarList{Pack(in[0], false, kF32)}; },
-     .error = "a stored weight is transposed"},
-    {.in = "f32[300,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
-    {.in = "bf16[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }},
-    {.in = "bf16[130,96]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kBF16)}; }},  // moves words
-    {.in = "bf16[130,100]", .record = [](VarSpan in) { return VarList{Pack(in[0], true, kF32)}; }},
-    {.in = "i32[3,5]",
-     .record = [](VarSpan in) { return VarList{Pack(in[0], false, kI32)}; },
-     .error = "not defined for i32"},
+    {.in = "f32[5,3]", .record = RecordCall<Pack, false, kF32>, .out = "f32[1,5,64]"},
+    {.in = "f32[5,3]", .record = RecordCall<Pack, true, kBF16>, .out = "bf16[1,32,64]"},
+    {.in = "f32[100,130]", .record = RecordCall<Pack, false, kF32>},
+    {.in = "f32[130,100]", .record = RecordCall<Pack, true, kF32>},
+    {.in = "f32[100,130]", .record = RecordCall<Pack, false, kBF16>},
+    {.in = "f32[130,100]", .record = RecordCall<Pack, true, kBF16>},
+    {.in = "f32[0,3]", .record = RecordCall<Pack, false, kF32>, .out = "f32[1,0,64]"},
+    {.in = "f32[3]", .record = RecordCall<Pack, false, kF32>, .error = "b needs rank 2"},
+    {.in = "f32[3,5]", .record = RecordCall<Pack, false, kF64>, .error = "panels are of b's dtype"},
+    {.in = "bf16[130,96]", .record = RecordCall<Pack, false, kF32>, .error = "a stored weight is transposed"},
+    {.in = "f32[300,100]", .record = RecordCall<Pack, true, kF32>},
+    {.in = "bf16[130,100]", .record = RecordCall<Pack, true, kBF16>},
+    {.in = "bf16[130,96]", .record = RecordCall<Pack, true, kBF16>},  // moves words
+    {.in = "bf16[130,100]", .record = RecordCall<Pack, true, kF32>},
+    {.in = "i32[3,5]", .record = RecordCall<Pack, false, kI32>, .error = "not defined for i32"},
 };
 
 struct PackedMatMulAttrs {
@@ -251,11 +246,9 @@ constexpr OpExample kProductExamples[] = {
      .tolerance = kSumTolerance},
     {.in = "f32[0,5] f32[5,7]", .record = ProductExample<0, 0>, .out = "f32[0,7]"},
     {.in = "f32[3,0] f32[0,7]", .record = ProductExample<0, 0>, .out = "f32[3,7]"},  // sums of nothing
-    {.in = "f32[] f32[1,1]",
-     .record = [](VarSpan in) { return VarList{PackedMatMul(in[0], in[1], 1)}; },
-     .error = "a needs rank >= 1"},
+    {.in = "f32[] f32[1,1]", .record = RecordCall<PackedMatMul, 1, false>, .error = "a needs rank >= 1"},
     {.in = "f32[3,5] f32[5,7]",
-     .record = [](VarSpan in) { return VarList{PackedMatMul(in[0], in[1], 7)}; },
+     .record = RecordCall<PackedMatMul, 7, false>,
      .error = "the panels for 7 columns are f32[1,5,64]"},
 };
 

@@ -111,29 +111,24 @@ void SumReference(const ReferenceArgs& a) {
   }
 }
 
-template <int axis, int64_t block>
-VarList SumExample(VarSpan in) {
-  return {SumBlocks(in[0], axis, block)};
-}
-
 constexpr OpExample kSumExamples[] = {
-    {.in = "[1]", .record = SumExample<0, 64>, .out = "[1]"},
-    {.in = "[130]", .record = SumExample<0, 64>, .out = "[3]"},
-    {.in = "[3,257]", .record = SumExample<1, 64>, .out = "[3,5]"},
-    {.in = "[257,3]", .record = SumExample<0, 64>, .out = "[5,3]"},
-    {.in = "[130,67]", .record = SumExample<0, 64>, .out = "[3,67]"},
-    {.in = "[2,7,3,5]", .record = SumExample<1, 3>, .out = "[2,3,3,5]"},
-    {.in = "[2,3,2,7,1,5]", .record = SumExample<3, 2>, .out = "[2,3,2,4,1,5]"},
-    {.in = "[4,0]", .record = SumExample<1, 64>, .out = "[4,1]"},  // sums of nothing
-    {.in = "[0,4]", .record = SumExample<0, 64>, .out = "[1,4]"},
-    {.in = "[0,4]", .record = SumExample<1, 64>, .out = "[0,1]"},
-    {.in = "[3]", .record = SumExample<1, 64>, .error = "axis 1 is outside rank 1"},
+    {.in = "[1]", .record = RecordCall<SumBlocks, 0, 64>, .out = "[1]"},
+    {.in = "[130]", .record = RecordCall<SumBlocks, 0, 64>, .out = "[3]"},
+    {.in = "[3,257]", .record = RecordCall<SumBlocks, 1, 64>, .out = "[3,5]"},
+    {.in = "[257,3]", .record = RecordCall<SumBlocks, 0, 64>, .out = "[5,3]"},
+    {.in = "[130,67]", .record = RecordCall<SumBlocks, 0, 64>, .out = "[3,67]"},
+    {.in = "[2,7,3,5]", .record = RecordCall<SumBlocks, 1, 3>, .out = "[2,3,3,5]"},
+    {.in = "[2,3,2,7,1,5]", .record = RecordCall<SumBlocks, 3, 2>, .out = "[2,3,2,4,1,5]"},
+    {.in = "[4,0]", .record = RecordCall<SumBlocks, 1, 64>, .out = "[4,1]"},  // sums of nothing
+    {.in = "[0,4]", .record = RecordCall<SumBlocks, 0, 64>, .out = "[1,4]"},
+    {.in = "[0,4]", .record = RecordCall<SumBlocks, 1, 64>, .out = "[0,1]"},
+    {.in = "[3]", .record = RecordCall<SumBlocks, 1, 64>, .error = "axis 1 is outside rank 1"},
     {.in = "[3]",
      .record = [](VarSpan in) { return VarList{Sum(in[0], -2)}; },
      .error = "sum: axis -2 is outside rank 1"},
     {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Sum(in[0], 0)}; }, .error = "sum: not defined for i32"},
     {.in = "i32[2]", .record = [](VarSpan in) { return VarList{Sum(in[0])}; }, .error = "sum: not defined for i32"},
-    {.in = "[3]", .record = SumExample<0, 0>, .error = "a block of 0 elements"},
+    {.in = "[3]", .record = RecordCall<SumBlocks, 0, 0>, .error = "a block of 0 elements"},
 };
 
 // Returns the whole axis as one block.
@@ -190,11 +185,7 @@ constexpr OpExample kMaxExamples[] = {
     {.in = "[3,257]", .record = MaxExample<-1, true>, .out = "[3,1]"},
     {.in = "[257,3]", .record = MaxExample<0, false>, .out = "[3]"},
     {.in = "[2,7,3,5]", .record = MaxExample<1, true>, .low = -90, .high = -80, .out = "[2,1,3,5]"},
-    {.in = "[7,3]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Max(Concat({in[0], in[0]}, 0), 0)};
-         }},  // ties
+    {.in = "[7,3]", .record = [](VarSpan in) { return VarList{Max(Concat(VarList(2, in[0]), 0), 0)}; }},  // ties
     {.in = "[0,4]", .record = MaxExample<1, true>, .out = "[0,1]"},
     {.in = "[4,0]", .record = MaxExample<1, true>, .error = "axis 1 has no elements"},
     {.in = "[3]", .record = MaxExample<1, true>, .error = "axis 1 is outside rank 1"},

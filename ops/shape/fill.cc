@@ -35,44 +35,19 @@ void FillReference(const ReferenceArgs& a) {
   std::fill(a.outputs[0].begin(), a.outputs[0].end(), value);
 }
 
+template <DType dtype, int value, int64_t... dims>
+VarList FillExample(VarSpan in) {
+  return {Fill(in[0].tape, {dtype, {dims...}}, value)};
+}
+
 constexpr OpExample kFillExamples[] = {
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kF32, {}}, -1.5)};
-         },
-     .out = "f32[]"},
+    {.in = "i32[1]", .record = [](VarSpan in) { return VarList{Fill(in[0].tape, {kF32}, -1.5)}; }, .out = "f32[]"},
     {.in = "[3,37]", .record = [](VarSpan in) { return VarList{FillLike(in[0], 0.1)}; }, .out = "[3,37]"},
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kI32, {5}}, -2.0)};
-         },
-     .out = "i32[5]"},
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kBool, {2, 2}}, 1)};
-         },
-     .out = "bool[2,2]"},
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kBF16, {3}}, 1e9)};
-         },
-     .out = "bf16[3]"},
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kF64, {0, 3}}, 1)};
-         },
-     .out = "f64[0,3]"},
-    {.in = "i32[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Fill(in[0].tape, {kF32, {2, -1}}, 1)};
-         },
-     .error = "[2,-1] is not a shape"},
+    {.in = "i32[1]", .record = FillExample<kI32, -2, 5>, .out = "i32[5]"},
+    {.in = "i32[1]", .record = FillExample<kBool, 1, 2, 2>, .out = "bool[2,2]"},
+    {.in = "i32[1]", .record = FillExample<kBF16, 1000000000, 3>, .out = "bf16[3]"},
+    {.in = "i32[1]", .record = FillExample<kF64, 1, 0, 3>, .out = "f64[0,3]"},
+    {.in = "i32[1]", .record = FillExample<kF32, 1, 2, -1>, .error = "[2,-1] is not a shape"},
 };
 
 struct IotaAttrs {

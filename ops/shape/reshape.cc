@@ -45,50 +45,14 @@ Shape Resolve(const Shape& shape, int64_t elements) {
 }
 
 constexpr OpExample kExamples[] = {
-    {.in = "[3,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {2, 6})};
-         },
-     .out = "[2,6]"},
-    {.in = "[3,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {2, -1, 1})};
-         },
-     .out = "[2,6,1]"},
-    {.in = "[1,1]", .record = [](VarSpan in) { return VarList{Reshape(in[0], {})}; }, .out = "[]"},
-    {.in = "[0,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {7, 0})};
-         },
-     .out = "[7,0]"},
-    {.in = "i32[6]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {3, 2})};
-         },
-     .below = 9,
-     .out = "i32[3,2]"},
-    {.in = "[3,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {5, 2})};
-         },
-     .error = "12 elements of [3,4] can't be seen as [5,2]"},
-    {.in = "[3,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {-1, -1})};
-         },
-     .error = "[-1,-1]"},
-    {.in = "[3,4]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Reshape(in[0], {-1, 5})};
-         },
-     .error = "[-1,5]"},
+    {.in = "[3,4]", .record = RecordList<Reshape, 2, 6>, .out = "[2,6]"},
+    {.in = "[3,4]", .record = RecordList<Reshape, 2, -1, 1>, .out = "[2,6,1]"},
+    {.in = "[1,1]", .record = RecordList<Reshape>, .out = "[]"},
+    {.in = "[0,4]", .record = RecordList<Reshape, 7, 0>, .out = "[7,0]"},
+    {.in = "i32[6]", .record = RecordList<Reshape, 3, 2>, .below = 9, .out = "i32[3,2]"},
+    {.in = "[3,4]", .record = RecordList<Reshape, 5, 2>, .error = "12 elements of [3,4] can't be seen as [5,2]"},
+    {.in = "[3,4]", .record = RecordList<Reshape, -1, -1>, .error = "[-1,-1]"},
+    {.in = "[3,4]", .record = RecordList<Reshape, -1, 5>, .error = "[-1,5]"},
 };
 
 }  // namespace

@@ -57,20 +57,16 @@ void SliceReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kSliceExamples[] = {
-    {.in = "[1]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 0, 1)}; }, .out = "[1]"},
-    {.in = "[37]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 5, 36)}; }, .out = "[31]"},
-    {.in = "[5,19]", .record = [](VarSpan in) { return VarList{Slice(in[0], -1, 2, 19)}; }, .out = "[5,17]"},
-    {.in = "[2,5,3]", .record = [](VarSpan in) { return VarList{Slice(in[0], 1, 1, 4)}; }, .out = "[2,3,3]"},
-    {.in = "[4,2,3,5]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 3, 4)}; }, .out = "[1,2,3,5]"},
-    {.in = "[4,3]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 2, 2)}; }, .out = "[0,3]"},
-    {.in = "i32[7]", .record = [](VarSpan in) { return VarList{Slice(in[0], 0, 1, 3)}; }, .below = 50, .out = "i32[2]"},
-    {.in = "[4,3]",
-     .record = [](VarSpan in) { return VarList{Slice(in[0], 2, 0, 1)}; },
-     .error = "axis 2 is outside rank 2"},
-    {.in = "[4,3]",
-     .record = [](VarSpan in) { return VarList{Slice(in[0], 1, 1, 4)}; },
-     .error = "1:4 does not lie in 0:3"},
-    {.in = "[4,3]", .record = [](VarSpan in) { return VarList{Slice(in[0], 1, 2, 1)}; }, .error = "2:1"},
+    {.in = "[1]", .record = RecordCall<Slice, 0, 0, 1>, .out = "[1]"},
+    {.in = "[37]", .record = RecordCall<Slice, 0, 5, 36>, .out = "[31]"},
+    {.in = "[5,19]", .record = RecordCall<Slice, -1, 2, 19>, .out = "[5,17]"},
+    {.in = "[2,5,3]", .record = RecordCall<Slice, 1, 1, 4>, .out = "[2,3,3]"},
+    {.in = "[4,2,3,5]", .record = RecordCall<Slice, 0, 3, 4>, .out = "[1,2,3,5]"},
+    {.in = "[4,3]", .record = RecordCall<Slice, 0, 2, 2>, .out = "[0,3]"},
+    {.in = "i32[7]", .record = RecordCall<Slice, 0, 1, 3>, .below = 50, .out = "i32[2]"},
+    {.in = "[4,3]", .record = RecordCall<Slice, 2, 0, 1>, .error = "axis 2 is outside rank 2"},
+    {.in = "[4,3]", .record = RecordCall<Slice, 1, 1, 4>, .error = "1:4 does not lie in 0:3"},
+    {.in = "[4,3]", .record = RecordCall<Slice, 1, 2, 1>, .error = "2:1"},
 };
 
 // Reports whether an axis of `size` elements falls into `parts` equal parts.
@@ -136,20 +132,16 @@ void PadReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kPadExamples[] = {
-    {.in = "[1]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 0, 0)}; }, .out = "[1]"},
-    {.in = "[31]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 5, 1)}; }, .out = "[37]"},
-    {.in = "[5,17]", .record = [](VarSpan in) { return VarList{Pad(in[0], -1, 2, 0)}; }, .out = "[5,19]"},
-    {.in = "[2,3,3]", .record = [](VarSpan in) { return VarList{Pad(in[0], 1, 1, 2)}; }, .out = "[2,6,3]"},
-    {.in = "[1,2,3,5]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 3, 0)}; }, .out = "[4,2,3,5]"},
-    {.in = "[0,3]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 1, 1)}; }, .out = "[2,3]"},
+    {.in = "[1]", .record = RecordCall<Pad, 0, 0, 0, 0>, .out = "[1]"},
+    {.in = "[31]", .record = RecordCall<Pad, 0, 5, 1, 0>, .out = "[37]"},
+    {.in = "[5,17]", .record = RecordCall<Pad, -1, 2, 0, 0>, .out = "[5,19]"},
+    {.in = "[2,3,3]", .record = RecordCall<Pad, 1, 1, 2, 0>, .out = "[2,6,3]"},
+    {.in = "[1,2,3,5]", .record = RecordCall<Pad, 0, 3, 0, 0>, .out = "[4,2,3,5]"},
+    {.in = "[0,3]", .record = RecordCall<Pad, 0, 1, 1, 0>, .out = "[2,3]"},
     {.in = "[5,17]", .record = [](VarSpan in) { return VarList{Pad(in[0], 1, 2, 1, -2.5)}; }, .out = "[5,20]"},
-    {.in = "bool[7]", .record = [](VarSpan in) { return VarList{Pad(in[0], 0, 1, 3)}; }, .out = "bool[11]"},
-    {.in = "[4,3]",
-     .record = [](VarSpan in) { return VarList{Pad(in[0], -3, 0, 1)}; },
-     .error = "axis -3 is outside rank 2"},
-    {.in = "[4,3]",
-     .record = [](VarSpan in) { return VarList{Pad(in[0], 1, -1, 4)}; },
-     .error = "can't pad by -1 and 4"},
+    {.in = "bool[7]", .record = RecordCall<Pad, 0, 1, 3, 0>, .out = "bool[11]"},
+    {.in = "[4,3]", .record = RecordCall<Pad, -3, 0, 1, 0>, .error = "axis -3 is outside rank 2"},
+    {.in = "[4,3]", .record = RecordCall<Pad, 1, -1, 4, 0>, .error = "can't pad by -1 and 4"},
 };
 
 absl::StatusOr<Types> InferSplit(const Attrs& attrs, TypeSpan in) {
@@ -200,17 +192,17 @@ void SplitReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kSplitExamples[] = {
-    {.in = "[1]", .record = [](VarSpan in) { return Split(in[0], 0, 1); }, .out = "[1]"},
-    {.in = "[38]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .out = "[19]"},
-    {.in = "[5,21]", .record = [](VarSpan in) { return Split(in[0], -1, 3); }, .out = "[5,7]"},
-    {.in = "[2,6,5]", .record = [](VarSpan in) { return Split(in[0], 1, 3); }, .out = "[2,2,5]"},
-    {.in = "[10,3]", .record = [](VarSpan in) { return Split(in[0], 0, 10); }, .out = "[1,3]"},
-    {.in = "[4,0]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .out = "[2,0]"},
-    {.in = "[4,0]", .record = [](VarSpan in) { return Split(in[0], 1, 3); }, .out = "[4,0]"},
-    {.in = "i32[6]", .record = [](VarSpan in) { return Split(in[0], 0, 2); }, .below = 50, .out = "i32[3]"},
-    {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 1, 2); }, .error = "axis 1 is outside rank 1"},
-    {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 4); }, .error = "does not fall into 4 equal parts"},
-    {.in = "[6]", .record = [](VarSpan in) { return Split(in[0], 0, 0); }, .error = "0 equal parts"},
+    {.in = "[1]", .record = RecordCall<Split, 0, 1>, .out = "[1]"},
+    {.in = "[38]", .record = RecordCall<Split, 0, 2>, .out = "[19]"},
+    {.in = "[5,21]", .record = RecordCall<Split, -1, 3>, .out = "[5,7]"},
+    {.in = "[2,6,5]", .record = RecordCall<Split, 1, 3>, .out = "[2,2,5]"},
+    {.in = "[10,3]", .record = RecordCall<Split, 0, 10>, .out = "[1,3]"},
+    {.in = "[4,0]", .record = RecordCall<Split, 0, 2>, .out = "[2,0]"},
+    {.in = "[4,0]", .record = RecordCall<Split, 1, 3>, .out = "[4,0]"},
+    {.in = "i32[6]", .record = RecordCall<Split, 0, 2>, .below = 50, .out = "i32[3]"},
+    {.in = "[6]", .record = RecordCall<Split, 1, 2>, .error = "axis 1 is outside rank 1"},
+    {.in = "[6]", .record = RecordCall<Split, 0, 4>, .error = "does not fall into 4 equal parts"},
+    {.in = "[6]", .record = RecordCall<Split, 0, 0>, .error = "0 equal parts"},
 };
 
 absl::StatusOr<Types> InferConcat(const Attrs& attrs, TypeSpan in) {

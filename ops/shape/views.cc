@@ -105,37 +105,18 @@ void PermuteReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kPermuteExamples[] = {
-    {.in = "[]", .record = [](VarSpan in) { return VarList{Permute(in[0], {})}; }},
-    {.in = "[5]", .record = [](VarSpan in) { return VarList{Permute(in[0], {0})}; }},
-    {.in = "[33,19]", .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 1)}; }, .out = "[19,33]"},
-    {.in = "[2,3,4,5]", .record = [](VarSpan in) { return VarList{Transpose(in[0], 1, 2)}; }, .out = "[2,4,3,5]"},
-    {.in = "[2,3,4,5]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Permute(in[0], {0, 2, -1, 1})};
-         },
-     .out = "[2,4,5,3]"},
-    {.in = "[3,17,18]", .record = [](VarSpan in) { return VarList{Transpose(in[0], -1, 0)}; }, .out = "[18,17,3]"},
-    {.in = "[2,1,3,1,2,2]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Permute(in[0], {5, 4, 3, 2, 1, 0})};
-         }},
-    {.in = "[0,4]", .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 1)}; }, .out = "[4,0]"},
-    {.in = "bool[3,4]", .record = [](VarSpan in) { return VarList{Transpose(in[0], 0, 1)}; }, .out = "bool[4,3]"},
-    {.in = "[2,3]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Permute(in[0], {1, 1})};
-         },
-     .error = "axis 1 is named twice"},
-    {.in = "[2,3]", .record = [](VarSpan in) { return VarList{Permute(in[0], {0})}; }, .error = "1 axes, wanted all 2"},
-    {.in = "[2,3]",
-     .record =
-         [](VarSpan in) {
-           return VarList{Permute(in[0], {0, 2})};
-         },
-     .error = "axis 2 is outside rank 2"},
+    {.in = "[]", .record = RecordList<Permute>},
+    {.in = "[5]", .record = RecordList<Permute, 0>},
+    {.in = "[33,19]", .record = RecordCall<Transpose, 0, 1>, .out = "[19,33]"},
+    {.in = "[2,3,4,5]", .record = RecordCall<Transpose, 1, 2>, .out = "[2,4,3,5]"},
+    {.in = "[2,3,4,5]", .record = RecordList<Permute, 0, 2, -1, 1>, .out = "[2,4,5,3]"},
+    {.in = "[3,17,18]", .record = RecordCall<Transpose, -1, 0>, .out = "[18,17,3]"},
+    {.in = "[2,1,3,1,2,2]", .record = RecordList<Permute, 5, 4, 3, 2, 1, 0>},
+    {.in = "[0,4]", .record = RecordCall<Transpose, 0, 1>, .out = "[4,0]"},
+    {.in = "bool[3,4]", .record = RecordCall<Transpose, 0, 1>, .out = "bool[4,3]"},
+    {.in = "[2,3]", .record = RecordList<Permute, 1, 1>, .error = "axis 1 is named twice"},
+    {.in = "[2,3]", .record = RecordList<Permute, 0>, .error = "1 axes, wanted all 2"},
+    {.in = "[2,3]", .record = RecordList<Permute, 0, 2>, .error = "axis 2 is outside rank 2"},
 };
 
 absl::StatusOr<Types> InferFlip(const Attrs& attrs, TypeSpan in) {
@@ -174,23 +155,18 @@ void FlipReference(const ReferenceArgs& a) {
   }
 }
 
-template <int axis>
-VarList FlipExample(VarSpan in) {
-  return {Flip(in[0], axis)};
-}
-
 constexpr OpExample kFlipExamples[] = {
-    {.in = "[1]", .record = FlipExample<0>, .out = "[1]"},
-    {.in = "[37]", .record = FlipExample<0>},
-    {.in = "[5,19]", .record = FlipExample<-1>},
-    {.in = "[5,19]", .record = FlipExample<0>},
-    {.in = "[2,5,3]", .record = FlipExample<1>},
-    {.in = "[67,130]", .record = FlipExample<1>},
-    {.in = "i32[2,7]", .record = FlipExample<1>, .below = 50},
-    {.in = "bool[7]", .record = FlipExample<0>},
-    {.in = "[0,3]", .record = FlipExample<1>},
-    {.in = "[3,0]", .record = FlipExample<0>},
-    {.in = "[4,3]", .record = FlipExample<2>, .error = "axis 2 is outside rank 2"},
+    {.in = "[1]", .record = RecordCall<Flip, 0>, .out = "[1]"},
+    {.in = "[37]", .record = RecordCall<Flip, 0>},
+    {.in = "[5,19]", .record = RecordCall<Flip, -1>},
+    {.in = "[5,19]", .record = RecordCall<Flip, 0>},
+    {.in = "[2,5,3]", .record = RecordCall<Flip, 1>},
+    {.in = "[67,130]", .record = RecordCall<Flip, 1>},
+    {.in = "i32[2,7]", .record = RecordCall<Flip, 1>, .below = 50},
+    {.in = "bool[7]", .record = RecordCall<Flip, 0>},
+    {.in = "[0,3]", .record = RecordCall<Flip, 1>},
+    {.in = "[3,0]", .record = RecordCall<Flip, 0>},
+    {.in = "[4,3]", .record = RecordCall<Flip, 2>, .error = "axis 2 is outside rank 2"},
 };
 
 absl::StatusOr<Types> InferBroadcast(const Attrs& attrs, TypeSpan in) {
@@ -215,57 +191,15 @@ void BroadcastReference(const ReferenceArgs& a) {
 }
 
 constexpr OpExample kBroadcastExamples[] = {
-    {.in = "[]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {3, 5})};
-         },
-     .out = "[3,5]"},
-    {.in = "[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {1, 1})};
-         },
-     .out = "[1,1]"},
-    {.in = "[19]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {4, 19})};
-         },
-     .out = "[4,19]"},
-    {.in = "[5,1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {2, 5, 33})};
-         },
-     .out = "[2,5,33]"},
-    {.in = "[2,1,3]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {2, 7, 3})};
-         },
-     .out = "[2,7,3]"},
-    {.in = "bool[3,1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {3, 4})};
-         },
-     .out = "bool[3,4]"},
-    {.in = "[1]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {4, 0})};
-         },
-     .out = "[4,0]"},
-    {.in = "[2,3]",
-     .record =
-         [](VarSpan in) {
-           return VarList{BroadcastTo(in[0], {3, 3})};
-         },
-     .error = "[2,3] can't be broadcast to [3,3]"},
-    {.in = "[2,3]",
-     .record = [](VarSpan in) { return VarList{BroadcastTo(in[0], {3})}; },
-     .error = "can't be broadcast"},
+    {.in = "[]", .record = RecordList<BroadcastTo, 3, 5>, .out = "[3,5]"},
+    {.in = "[1]", .record = RecordList<BroadcastTo, 1, 1>, .out = "[1,1]"},
+    {.in = "[19]", .record = RecordList<BroadcastTo, 4, 19>, .out = "[4,19]"},
+    {.in = "[5,1]", .record = RecordList<BroadcastTo, 2, 5, 33>, .out = "[2,5,33]"},
+    {.in = "[2,1,3]", .record = RecordList<BroadcastTo, 2, 7, 3>, .out = "[2,7,3]"},
+    {.in = "bool[3,1]", .record = RecordList<BroadcastTo, 3, 4>, .out = "bool[3,4]"},
+    {.in = "[1]", .record = RecordList<BroadcastTo, 4, 0>, .out = "[4,0]"},
+    {.in = "[2,3]", .record = RecordList<BroadcastTo, 3, 3>, .error = "[2,3] can't be broadcast to [3,3]"},
+    {.in = "[2,3]", .record = RecordList<BroadcastTo, 3>, .error = "can't be broadcast"},
 };
 
 }  // namespace

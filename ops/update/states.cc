@@ -12,6 +12,7 @@
 
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
+#include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
@@ -130,23 +131,18 @@ void WriteRowsReference(const ReferenceArgs& a) {
 
 Cost WriteRowsCost(const OpArgs& args) { return {.bytes = 2.0 * static_cast<double>(args.inputs[2].bytes())}; }
 
-template <int64_t begin>
-VarList WriteRowsExample(VarSpan in) {
-  return {WriteRows(in[0], in[1], in[2], begin)};
-}
-
 constexpr OpExample kWriteRowsExamples[] = {
-    {.in = "[1,1] i32[1] [1,1]", .record = WriteRowsExample<0>, .below = 1, .out = "[1,1]"},
-    {.in = "[130,17] i32[9] [9,17]", .record = WriteRowsExample<0>, .below = 130, .out = "[130,17]"},
-    {.in = "[5,3] i32[9] [9,3]", .record = WriteRowsExample<0>, .below = 4},     // some rows are named several times
-    {.in = "[5,3] i32[19] [19,3]", .record = WriteRowsExample<4>, .below = 12},  // some rows are not in the state
-    {.in = "[5,3] i32[0] [0,3]", .record = WriteRowsExample<0>},
-    {.in = "[0,3] i32[4] [4,3]", .record = WriteRowsExample<0>},
-    {.in = "[5,3] [4] [4,3]", .record = WriteRowsExample<0>, .error = "rows must be i32"},
+    {.in = "[1,1] i32[1] [1,1]", .record = RecordCall<WriteRows, 0>, .below = 1, .out = "[1,1]"},
+    {.in = "[130,17] i32[9] [9,17]", .record = RecordCall<WriteRows, 0>, .below = 130, .out = "[130,17]"},
+    {.in = "[5,3] i32[9] [9,3]", .record = RecordCall<WriteRows, 0>, .below = 4},  // some rows are named several times
+    {.in = "[5,3] i32[19] [19,3]", .record = RecordCall<WriteRows, 4>, .below = 12},  // some rows are not in the state
+    {.in = "[5,3] i32[0] [0,3]", .record = RecordCall<WriteRows, 0>},
+    {.in = "[0,3] i32[4] [4,3]", .record = RecordCall<WriteRows, 0>},
+    {.in = "[5,3] [4] [4,3]", .record = RecordCall<WriteRows, 0>, .error = "rows must be i32"},
     {.in = "[5,3] i32[4] [5,3]",
-     .record = WriteRowsExample<0>,
+     .record = RecordCall<WriteRows, 0>,
      .error = "wanted a state [V,C], rows [R] and values [R,C]"},
-    {.in = "f32[5,3] i32[4] bf16[4,3]", .record = WriteRowsExample<0>, .error = "of the state's dtype"},
+    {.in = "f32[5,3] i32[4] bf16[4,3]", .record = RecordCall<WriteRows, 0>, .error = "of the state's dtype"},
 };
 
 }  // namespace
