@@ -1,51 +1,247 @@
-// This file has the table of encoders of BERT's kind, BERT's own row, and the functions that read and write their
-// configurations and the names of their weights.
+// This file has the encoders of BERT's kind, their table, and the functions that read and write their configurations
+// and the names of their weights.
 #include "weft/formats/bert_type.h"
 
+#include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/status.h"
-#include "weft/formats/all_bert_types.h"
 #include "weft/formats/config_json.h"
+#include "weft/models/validate.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-void ReadBert(KeyReader& keys, BertConfig& config) {
-  ListBertKeys(keys, config);
+// The endings of the names of the classes that several types have.
+constexpr absl::string_view kUsualClasses[] = {kModelClass,  kMaskedClass, kTextClass,
+                                               kTokensClass, kAnswerClass, kChoiceClass};
+constexpr LayerName kRobertaHeads[] = {{"lm_head.dense", "cls.predictions.transform.dense"},
+                                       {"lm_head.layer_norm", "cls.predictions.transform.LayerNorm"},
+                                       {"lm_head.decoder", "cls.predictions.decoder"},
+                                       {"lm_head", "cls.predictions"}};
+constexpr LayerName kRobertaClassifier[] = {{"classifier.dense", "pooler.dense"},
+                                            {"classifier.out_proj", "classifier"}};
+
+// Lists the keys that most types share.
+void ListSharedKeys(Keys& keys, BertConfig& config) {
+  keys.Field("vocab_size", config.vocabulary);
+  ListEncoder(keys, config);
+  keys.Field("attention_probs_dropout_prob", config.attention_dropout, config.dropout);
+  keys.Field("layer_norm_eps", config.norm.epsilon);
+  keys.Only("is_decoder", false);
+  keys.Only("tie_word_embeddings", true);
+}
+
+// Lists the keys of tables of positions and segments. The first position is config.padding + 1 or, without it, 0.
+void ListTables(Keys& keys, BertConfig& config) {
+  const int64_t first = config.padding ? *config.padding + 1 : 0;
+  int64_t positions = config.context + first;
+  keys.Field("max_position_embeddings", positions);
+  config.context = std::max<int64_t>(positions, 0) - first;
+  if (config.segments > 0) keys.Field("type_vocab_size", config.segments);
+}
+
+// Lists the key of a classifier's dropout, which is written only if it differs from `dropout`.
+void ListClassifierDropout(Keys& keys, BertConfig& config) {
+  if (keys.reading() || config.classifier_dropout) {
+    keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
+  }
+}
+
+void ListBert(Keys& keys, BertConfig& config) {
+  ListSharedKeys(keys, config);
   ListTables(keys, config);
   ListClassifierDropout(keys, config);
-  keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
+  keys.Write("position_embedding_type", "absolute");
+  if (keys.reading() || config.classifier_pooling != Pooling::kFirst) {  // which only newer encoders have
+    keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
+  }
   // Google's own checkpoints have these keys, but no code reads them. Nor does transformers 5 read the last: tensors of
   // relative positions, which it ignores, are refused.
   keys.Harmless({"directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
                  "pooler_size_per_head", "pooler_type", "position_embedding_type"});
 }
 
-void WriteBert(KeyWriter& keys, BertConfig& config) {
-  ListBertKeys(keys, config);
-  ListTables(keys, config);
-  ListClassifierDropout(keys, config);
-  keys.Field("position_embedding_type", "absolute");
-  if (config.classifier_pooling != Pooling::kFirst) {  // encoders that are newer than BERT have this key
-    keys.Choice("classifier_pooling", Choices<Pooling>(kPoolings), config.classifier_pooling);
-  }
-}
-
 constexpr absl::string_view kBertClasses[] = {kModelClass, kTrainingClass, kMaskedClass, kNextClass,
                                               kTextClass,  kTokensClass,   kAnswerClass, kChoiceClass};
+constexpr BertType kBertType = {.prefix = "bert.", .list = ListBert, .classes = kBertClasses};
 
-}  // namespace
+// RoBERTa (Liu et al., 2019) is a BERT without segments whose positions begin after the number of its padding token.
+// XLM-R and CamemBERT have the same keys and names.
+void ListRoberta(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config.segment_inputs = false;
+    config.masked_activation = Activation::kGelu;
+  }
+  const Json* const number = keys.Find("pad_token_id");
+  if (keys.IsNull("pad_token_id") || (number != nullptr && !(*number >= 0 && *number <= kMaxPositions))) {
+    return keys.Refuse("pad_token_id", absl::StrCat("0 .. ", kMaxPositions));
+  }
+  int64_t padding = config.padding.value_or(1);
+  keys.Field("pad_token_id", padding);
+  config.padding = padding;
+  ListSharedKeys(keys, config);
+  ListTables(keys, config);
+  ListClassifierDropout(keys, config);
+  keys.Harmless({"position_embedding_type"});
+}
 
-constexpr BertType kBertType = {.prefix = "bert.", .read = ReadBert, .write = WriteBert, .classes = kBertClasses};
+constexpr BertType kRobertaType = {"roberta.", ListRoberta, kUsualClasses, {}, kRobertaHeads, kRobertaClassifier};
 
-namespace {
+// DistilBERT (Sanh et al., 2019) is a BERT without segments and pooler. Its classifier of texts has a layer with ReLU.
+void ListDistilBert(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config.layers = 6;
+    config.segments = 0;
+    config.segment_inputs = false;
+    config.classifier_dropout = 0.2;
+    config.pooler_activation = Activation::kRelu;
+  }
+  keys.Field("vocab_size", config.vocabulary);
+  keys.Field("max_position_embeddings", config.context);
+  keys.Field("n_layers", config.layers);
+  keys.Field("n_heads", config.heads);
+  keys.Field("dim", config.width);
+  keys.Field("hidden_dim", config.feed_forward);
+  keys.Choice("activation", kActivations, config.activation);
+  keys.Field("dropout", config.dropout);
+  keys.Field("attention_dropout", config.attention_dropout, config.dropout);
+  keys.Field("seq_classif_dropout", config.classifier_dropout, config.dropout);
+  keys.Only("tie_word_embeddings", true);
+  keys.Harmless({"sinusoidal_pos_embds", "qa_dropout"});  // initial values, which weights replace; training alone
+}
+
+constexpr LayerName kDistilBertLayers[] = {
+    {"transformer.layer.#.attention.q_lin", "encoder.layer.#.attention.self.query"},
+    {"transformer.layer.#.attention.k_lin", "encoder.layer.#.attention.self.key"},
+    {"transformer.layer.#.attention.v_lin", "encoder.layer.#.attention.self.value"},
+    {"transformer.layer.#.attention.out_lin", "encoder.layer.#.attention.output.dense"},
+    {"transformer.layer.#.sa_layer_norm", "encoder.layer.#.attention.output.LayerNorm"},
+    {"transformer.layer.#.ffn.lin1", "encoder.layer.#.intermediate.dense"},
+    {"transformer.layer.#.ffn.lin2", "encoder.layer.#.output.dense"},
+    {"transformer.layer.#.output_layer_norm", "encoder.layer.#.output.LayerNorm"}};
+constexpr LayerName kDistilBertHeads[] = {{"vocab_transform", "cls.predictions.transform.dense"},
+                                          {"vocab_layer_norm", "cls.predictions.transform.LayerNorm"},
+                                          {"vocab_projector", "cls.predictions"},
+                                          {"pre_classifier", "pooler.dense"}};
+
+constexpr BertType kDistilBertType = {"distilbert.", ListDistilBert, kUsualClasses, kDistilBertLayers,
+                                      kDistilBertHeads};
+
+// ELECTRA (Clark et al., 2020) has a generator, which guesses masked tokens, and a discriminator, which finds the
+// tokens that the generator replaced. Both are BERTs without pooler whose embeddings may be narrower than the model.
+void ListElectra(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config.embedding_width = 128;
+    config.width = 256;
+    config.heads = 4;
+    config.feed_forward = 1024;
+    config.pooler_activation = config.masked_activation = Activation::kGelu;
+  }
+  ListSharedKeys(keys, config);
+  int64_t width = config.embedding_width != 0 ? config.embedding_width : config.width;
+  keys.Field("embedding_size", width);
+  config.embedding_width = width == config.width ? 0 : width;
+  ListTables(keys, config);
+  ListClassifierDropout(keys, config);
+  if (keys.IsNull("num_attention_heads")) keys.Refuse("num_attention_heads", "a whole number");
+  // The summary is a layer of a head that no model here has.
+  keys.Harmless(
+      {"position_embedding_type", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"});
+}
+
+constexpr absl::string_view kElectraClasses[] = {kModelClass, kTrainingClass, kMaskedClass,
+                                                 kTextClass,  kTokensClass,   kAnswerClass};
+constexpr LayerName kElectraHeads[] = {{"generator_predictions.dense", "cls.predictions.transform.dense"},
+                                       {"generator_predictions.LayerNorm", "cls.predictions.transform.LayerNorm"},
+                                       {"generator_lm_head", "cls.predictions"}};
+constexpr BertType kElectraType = {"electra.", ListElectra, kElectraClasses, {}, kElectraHeads, kRobertaClassifier};
+
+// MPNet (Song et al., 2020) is a BERT without segments. All layers add the same learnt numbers to their scores, by
+// buckets of distances.
+void ListMpNet(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config.vocabulary = 30527;
+    config.segments = 0;
+    config.segment_inputs = false;
+    config.padding = 1;  // whatever pad_token_id is
+    config.positions = PositionKind::kLearned;
+    config.attention = {.distance_bias = DistanceBias::kBuckets, .buckets = 32, .max_distance = 128};
+    config.shared_distance_bias = true;
+    config.masked_activation = Activation::kGelu;
+  }
+  ListSharedKeys(keys, config);
+  ListTables(keys, config);
+  keys.Only("relative_attention_num_buckets",
+            config.attention.buckets);  // transformers uses the first 32 of any number
+}
+
+constexpr LayerName kMpNetLayers[] = {
+    {"encoder.relative_attention_bias", "encoder.layer.0.attention.relative_attention_bias"},
+    {"encoder.layer.#.attention.attn.q", "encoder.layer.#.attention.self.query"},
+    {"encoder.layer.#.attention.attn.k", "encoder.layer.#.attention.self.key"},
+    {"encoder.layer.#.attention.attn.v", "encoder.layer.#.attention.self.value"},
+    {"encoder.layer.#.attention.attn.o", "encoder.layer.#.attention.output.dense"},
+    {"encoder.layer.#.attention.LayerNorm", "encoder.layer.#.attention.output.LayerNorm"}};
+
+constexpr BertType kMpNetType = {"mpnet.", ListMpNet, kUsualClasses, kMpNetLayers, kRobertaHeads, kRobertaClassifier};
+
+// ALBERT (Lan et al., 2020) is a BERT whose layers share one set of weights, and whose embeddings are narrower than the
+// model. Its other pre-training task is the order of two sentences.
+void ListAlbert(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config.vocabulary = 30000;
+    config.embedding_width = 128;
+    config.width = 4096;
+    config.heads = 64;
+    config.feed_forward = 16384;
+    config.activation = Activation::kGeluTanh;
+    config.dropout = 0;
+    config.attention_dropout = 0;
+    config.classifier_dropout = 0.1;
+    config.shared_layers = true;
+  }
+  ListSharedKeys(keys, config);
+  keys.Field("embedding_size", config.embedding_width);
+  ListTables(keys, config);
+  keys.Field("classifier_dropout_prob", config.classifier_dropout, config.dropout);
+  keys.Only("num_hidden_groups", 1);
+  keys.Only("inner_group_num", 1);
+  config.next_sentence_dropout = config.classifier_dropout.value_or(config.dropout);
+  if (keys.IsNull("num_hidden_layers")) keys.Refuse("num_hidden_layers", "a whole number");
+  if (config.embedding_width < 1) keys.Refuse("embedding_size", "a number above 0");
+  // Google's own checkpoints have these keys, but no code reads them.
+  keys.Harmless(
+      {"down_scale_factor", "gap_size", "net_structure_type", "num_memory_blocks", "position_embedding_type"});
+}
+
+constexpr absl::string_view kAlbertClasses[] = {kModelClass,  kTrainingClass, kMaskedClass, kTextClass,
+                                                kTokensClass, kAnswerClass,   kChoiceClass};
+constexpr LayerName kAlbertLayers[] = {
+    {"encoder.embedding_hidden_mapping_in", "embeddings_project"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.attention.query", "encoder.layer.0.attention.self.query"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.attention.key", "encoder.layer.0.attention.self.key"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.attention.value", "encoder.layer.0.attention.self.value"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.attention.dense", "encoder.layer.0.attention.output.dense"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.attention.LayerNorm", "encoder.layer.0.attention.output.LayerNorm"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.ffn", "encoder.layer.0.intermediate.dense"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.ffn_output", "encoder.layer.0.output.dense"},
+    {"encoder.albert_layer_groups.0.albert_layers.0.full_layer_layer_norm", "encoder.layer.0.output.LayerNorm"},
+    {"pooler", "pooler.dense"}};
+constexpr LayerName kAlbertHeads[] = {{"predictions.dense", "cls.predictions.transform.dense"},
+                                      {"predictions.LayerNorm", "cls.predictions.transform.LayerNorm"},
+                                      {"predictions.decoder", "cls.predictions.decoder"},
+                                      {"predictions", "cls.predictions"},
+                                      {"sop_classifier.classifier", "cls.seq_relationship"}};
+
+constexpr BertType kAlbertType = {"albert.", ListAlbert, kAlbertClasses, kAlbertLayers, kAlbertHeads};
 
 struct TypeRow {
   absl::string_view model_type, class_name;  // class_name: with what the names of its classes begin
@@ -131,7 +327,7 @@ absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
     keys.Refuse("model_type", absl::StrJoin(kModelTypes, ", "));
     return keys.Refused();
   }
-  row->type.read(keys, config);
+  row->type.list(keys, config);
   std::vector<std::string> classes;
   for (const absl::string_view suffix : row->type.classes) classes.push_back(absl::StrCat(row->class_name, suffix));
   ReadUsualKeys(keys, std::vector<absl::string_view>(classes.begin(), classes.end()));
@@ -141,10 +337,10 @@ absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   KeyWriter keys;
-  keys.Field("model_type", config.model_type);
-  keys.Field("architectures", std::vector<std::string>{ClassName(config, kModelClass)});
+  keys.Write("model_type", config.model_type);
+  keys.Write("architectures", std::vector<std::string>{ClassName(config, kModelClass)});
   BertConfig full = WithFeedForward(config);
-  TypeOf(config.model_type).type.write(keys, full);
+  TypeOf(config.model_type).type.list(keys, full);
   Json json = std::move(keys).Finish();
   WEFT_RETURN_IF_ERROR(CheckReadBack(config.model_type, config, ConfigFromJson<BertConfig>(json)));
   return json;

@@ -50,33 +50,34 @@ const Choices<Activation> kActivations = kActivationNames;
 const absl::Span<const char* const> kGenerationKeys = kGenerationKeyList;
 const absl::Span<const char* const> kTokenNameKeys = kTokenNameKeyList;
 
-const Json* KeyReader::Find(const char* key) {
+const Json* Keys::Find(const char* key) {
+  if (!reading()) return nullptr;
   known_.insert(key);
-  const auto it = json_.find(key);
-  return it == json_.end() || it->is_null() ? nullptr : &*it;
+  const auto it = json_->find(key);
+  return it == json_->end() || it->is_null() ? nullptr : &*it;
 }
 
-void KeyReader::Field(const char* key, std::optional<double>& value, double usual) {
+void Keys::Field(const char* key, std::optional<double>& value, double usual) {
   double number = value.value_or(usual);
   Field(key, number);
   value = number == usual ? std::nullopt : std::optional<double>(number);
 }
 
-void KeyReader::Only(const char* key, const Json& value) {
+void Keys::Only(const char* key, const Json& value) {
   const Json* const json = Find(key);
   if (json != nullptr && *json != value) Refuse(key, value.dump());
 }
 
-void KeyReader::Harmless(absl::Span<const char* const> keys) { known_.insert(keys.begin(), keys.end()); }
+void Keys::Harmless(absl::Span<const char* const> keys) { known_.insert(keys.begin(), keys.end()); }
 
-void KeyReader::Refuse(const char* key, absl::string_view wanted) {
-  if (!status_.ok()) return;
+void Keys::Refuse(const char* key, absl::string_view wanted) {
+  if (!reading() || !status_.ok()) return;
   status_ =
-      InvalidArgument(key, " is ", Shortened(json_.value(key, Json())), ", which is not supported; wanted ", wanted);
+      InvalidArgument(key, " is ", Shortened(json_->value(key, Json())), ", which is not supported; wanted ", wanted);
 }
 
 absl::Status KeyReader::Finish() {
-  for (const auto& [key, value] : json_.items()) {
+  for (const auto& [key, value] : json_->items()) {
     if (!status_.ok()) break;
     const bool unused = value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
     if (unused || known_.contains(key)) continue;

@@ -1,9 +1,8 @@
-// Each kind of model lists its keys in config.json once, in a function template like the one below. With a KeyReader,
-// the function reads the fields of a configuration from JSON; with a KeyWriter, it writes the fields to JSON. No other
+// Each kind of model lists its keys in config.json once, in a function like the one below. With a KeyReader, the
+// function reads the fields of a configuration from JSON; with a KeyWriter, it writes the fields to JSON. No other
 // folder includes this header.
 //
-//   template <class Keys, class Config>
-//   void ListKeys(Keys& keys, Config& config) {
+//   void ListKeys(Keys& keys, BertConfig& config) {
 //     keys.Field("vocab_size", config.vocabulary);
 //     keys.Choice("hidden_act", kActivations, config.activation);
 //     keys.Only("is_decoder", false);
@@ -37,13 +36,15 @@ extern const absl::Span<const char* const> kGenerationKeys;
 // The keys of CTranslate2's config.json for special tokens. ReadTokenNames (published.h) reads them.
 extern const absl::Span<const char* const> kTokenNameKeys;
 
-class KeyReader {
+// The keys of one JSON object, which a KeyReader reads and a KeyWriter writes.
+class Keys {
  public:
-  explicit KeyReader(const nlohmann::ordered_json& json) : json_(json) {}
+  bool reading() const { return json_ != nullptr; }
 
-  // Sets `value` if the key is present and not null.
+  // Reads or writes `value`. Reading leaves `value` unchanged if the key is absent or null.
   template <class T>
   void Field(const char* key, T& value) {
+    if (!reading()) return Write(key, value);
     const nlohmann::ordered_json* const json = Find(key);
     if (json == nullptr) return;
     const auto [fits, wanted] = std::is_same_v<T, bool>          ? std::pair{json->is_boolean(), "true or false"}
@@ -54,28 +55,39 @@ class KeyReader {
     if (!fits) return Refuse(key, wanted);
     value = json->get<T>();
   }
-  // Sets an optional value that may be unset without the key.
+  // Reads an optional value that may be unset without the key.
   template <class T>
   void Field(const char* key, std::optional<T>& value) {
     if (Find(key) != nullptr) Field(key, value.emplace());
   }
-  // Reads a size as Field does: an absent or null key leaves `size` unchanged. KeyWriter writes the size 0 as null.
-  void SizeOrNull(const char* key, int64_t& size) { Field(key, size); }
-  // Reads `value`, for which unset means `usual`. An absent or null key leaves `value` unchanged. Then, if `value`
-  // equals `usual`, it becomes unset.
+  // The same for a size that is written as null if it is 0.
+  void SizeOrNull(const char* key, int64_t& size) {
+    if (!reading() && size == 0) return Write(key, nullptr);
+    Field(key, size);
+  }
+  // The same for a value for which unset means `usual`. If a value that was read equals `usual`, it becomes unset.
   void Field(const char* key, std::optional<double>& value, double usual);
-  // Reads the name of a value.
+  // Reads or writes the name of a value.
   template <class E>
   void Choice(const char* key, Choices<E> choices, E& value) {
     const nlohmann::ordered_json* const json = Find(key);
-    if (json == nullptr) return;
+    if (reading() && json == nullptr) return;
     std::string wanted;
     for (const auto& [name, choice] : choices) {
-      if (*json == name) return void(value = choice);
+      if (!reading() && choice == value) return Write(key, name);
+      if (reading() && *json == name) return void(value = choice);
       wanted += (wanted.empty() ? "" : ", ") + std::string(name);
     }
     Refuse(key, wanted);
   }
+
+  // Writes a value that is no field of the configuration. Does nothing when reading.
+  void Write(const char* key, const nlohmann::ordered_json& value) {
+    if (!reading()) written_[key] = value;
+  }
+
+  // The following functions do nothing when writing.
+
   // Refuses any value of `key` except `value` and null. Other values would change the model's results, and are not
   // supported. The key may be absent.
   void Only(const char* key, const nlohmann::ordered_json& value);
@@ -84,19 +96,28 @@ class KeyReader {
   void Harmless(std::initializer_list<const char*> keys) { Harmless(absl::MakeConstSpan(keys.begin(), keys.size())); }
   // Returns the value of `key`, or null if the key is absent or its value is null.
   const nlohmann::ordered_json* Find(const char* key);
-  bool IsNull(const char* key) const { return json_.contains(key) && json_[key].is_null(); }
+  bool IsNull(const char* key) const { return reading() && json_->contains(key) && (*json_)[key].is_null(); }
   // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
-  // Returns the first error. An unknown key, which no call has named, is also an error, because it might change the
-  // model's results. An unknown key with the value null, false or empty is accepted, because it is not in use.
-  absl::Status Finish();
   // Returns the first error in the keys that calls have named. Other keys are not checked.
   const absl::Status& Refused() const { return status_; }
 
- private:
-  const nlohmann::ordered_json& json_;
+ protected:
+  explicit Keys(const nlohmann::ordered_json* json) : json_(json) {}
+
+  const nlohmann::ordered_json* json_;  // what is read; null when writing
+  nlohmann::ordered_json written_ = nlohmann::ordered_json::object();
   absl::flat_hash_set<std::string> known_;
   absl::Status status_;
+};
+
+class KeyReader : public Keys {
+ public:
+  explicit KeyReader(const nlohmann::ordered_json& json) : Keys(&json) {}
+
+  // Returns the first error. An unknown key, which no call has named, is also an error, because it might change the
+  // model's results. An unknown key with the value null, false or empty is accepted, because it is not in use.
+  absl::Status Finish();
 };
 
 // Returns `config` after KeyReader::Finish and Validate.
@@ -107,34 +128,15 @@ absl::StatusOr<Config> Finished(KeyReader& keys, const Config& config) {
   return config;
 }
 
-class KeyWriter {
+class KeyWriter : public Keys {
  public:
-  template <class T>
-  void Field(const char* key, const T& value) {
-    json_[key] = value;
-  }
-  void Field(const char* key, const std::optional<double>& value, double usual) { json_[key] = value.value_or(usual); }
-  void SizeOrNull(const char* key, int64_t size) {
-    json_[key] = nullptr;
-    if (size != 0) json_[key] = size;
-  }
-  template <class E>
-  void Choice(const char* key, Choices<E> choices, const E& value) {
-    for (const auto& [name, choice] : choices) {
-      if (choice == value) return void(json_[key] = name);
-    }
-  }
-  void Only(const char*, const nlohmann::ordered_json&) {}
-  void Harmless(std::initializer_list<const char*>) {}
+  KeyWriter() : Keys(nullptr) {}
 
-  nlohmann::ordered_json Finish() && { return std::move(json_); }
-
- private:
-  nlohmann::ordered_json json_ = nlohmann::ordered_json::object();
+  nlohmann::ordered_json Finish() && { return std::move(written_); }
 };
 
 // Lists the keys that BERT and ViT share.
-template <class Keys, class Config>
+template <class Config>
 void ListEncoder(Keys& keys, Config& config) {
   keys.Field("hidden_size", config.width);
   keys.Field("num_hidden_layers", config.layers);

@@ -26,8 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Positions = TransformerConfig::Positions;
 
-template <class Keys, class Config>
-void ListCTranslate2(Keys& keys, Config& config) {
+void ListCTranslate2(Keys& keys, TransformerConfig& config) {
   keys.Field("source_vocab", config.source_vocabulary);
   keys.Field("target_vocab", config.target_vocabulary);
   keys.Field("encoder_layers", config.encoder_layers);

@@ -62,7 +62,7 @@ absl::StatusOr<GptConfig> ConfigFromJson(const Json& json) {
     return keys.Refused();
   }
   GptConfig config = family->defaults();
-  family->read(keys, config);
+  family->list(keys, config);
   const size_t classes = family->classes[1].empty() ? 1 : 2;
   ReadUsualKeys(keys, absl::MakeConstSpan(family->classes).first(classes));
   keys.Harmless({"is_decoder"});
@@ -74,8 +74,8 @@ namespace {
 // Writes `config` as a model of `family`.
 absl::StatusOr<Json> WriteAs(const DecoderFamily& family, const GptConfig& config) {
   KeyWriter keys;
-  keys.Field("model_type", std::string(family.model_type));
-  keys.Field("architectures", std::vector<std::string>{std::string(family.classes[0])});
+  keys.Write("model_type", std::string(family.model_type));
+  keys.Write("architectures", std::vector<std::string>{std::string(family.classes[0])});
   GptConfig full = config;
   if (config.names == GptConfig::Names::kLlama) {
     full = WithFeedForward(config);
@@ -83,7 +83,7 @@ absl::StatusOr<Json> WriteAs(const DecoderFamily& family, const GptConfig& confi
     full.attention.key_value_heads = head.key_value_heads;
     full.attention.key_width = head.key_width;
   }
-  family.write(keys, full);
+  family.list(keys, full);
   Json json = std::move(keys).Finish();
   WEFT_RETURN_IF_ERROR(CheckReadBack(family.model_type, config, ConfigFromJson<GptConfig>(json)));
   return json;
@@ -97,7 +97,7 @@ absl::StatusOr<Json> WriteAsAny(const GptConfig& config, absl::string_view prefe
   absl::StatusOr<Json> json = WriteAs(*first, config);
   for (const DecoderFamily* const each : DecoderFamilies()) {
     if (json.ok()) break;
-    if (each == first || each->write == nullptr) continue;
+    if (each == first || each->only_read) continue;
     if (absl::StatusOr<Json> other = WriteAs(*each, config); other.ok()) return other;
   }
   return json;
@@ -193,7 +193,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   config.tied_head =
       config.tied_head && weights.Tie(absl::StrCat(TokenTable(config), ".weight"), "lm_head.weight").ok();
   WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedGpt{config})));
-  const absl::string_view written = family.write != nullptr ? family.model_type : "";
+  const absl::string_view written = family.only_read ? "" : family.model_type;
   return PublishedModel(PublishedGpt{config, std::move(weights), std::string(written)});
 }
 

@@ -131,8 +131,7 @@ std::string Lacking(const Layout& layout, const TransformerConfig& config, int32
   return config.first_position == first ? "" : absl::StrCat("first_position is ", config.first_position);
 }
 
-template <class Keys, class Config>
-void ListMarian(Keys& keys, Config& config) {
+void ListMarian(Keys& keys, TransformerConfig& config) {
   keys.Field("vocab_size", config.source_vocabulary);
   ListTranslator(keys, config);
   keys.Field("scale_embedding", config.scale_embeddings);
@@ -191,26 +190,26 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
 
 Json MarianToJson(const std::string& model_type, const TransformerConfig& config, const TranslationTokens& tokens) {
   KeyWriter keys;
-  keys.Field("model_type", model_type);
+  keys.Write("model_type", model_type);
   const Layout* const layout = FindLayout(model_type);
-  keys.Field("architectures", std::vector<std::string>{std::string(layout->classes.front())});
-  keys.Field("is_encoder_decoder", true);
+  keys.Write("architectures", std::vector<std::string>{std::string(layout->classes.front())});
+  keys.Write("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
   ListMarian(keys, full);
   if (layout->separate_tables) {
-    keys.Field("share_encoder_decoder_embeddings", full.shared_embeddings);
-    keys.Field("decoder_vocab_size", full.target_vocabulary);
+    keys.Write("share_encoder_decoder_embeddings", full.shared_embeddings);
+    keys.Write("decoder_vocab_size", full.target_vocabulary);
   }
-  keys.Field("decoder_attention_heads", full.heads);
-  keys.Field("decoder_ffn_dim", full.feed_forward);
-  keys.Field("num_hidden_layers", full.encoder_layers);
-  keys.Field("decoder_start_token_id", tokens.begin);
-  keys.Field("bos_token_id", tokens.begin);
-  keys.Field("eos_token_id", tokens.end);
-  keys.Field("pad_token_id", tokens.padding);
+  keys.Write("decoder_attention_heads", full.heads);
+  keys.Write("decoder_ffn_dim", full.feed_forward);
+  keys.Write("num_hidden_layers", full.encoder_layers);
+  keys.Write("decoder_start_token_id", tokens.begin);
+  keys.Write("bos_token_id", tokens.begin);
+  keys.Write("eos_token_id", tokens.end);
+  keys.Write("pad_token_id", tokens.padding);
   // The classes' own defaults would force an end token at the maximum length, and forbid repeated phrases.
-  keys.Field("forced_eos_token_id", nullptr);
-  if (model_type == "blenderbot") keys.Field("encoder_no_repeat_ngram_size", 0);
+  keys.Write("forced_eos_token_id", nullptr);
+  if (model_type == "blenderbot") keys.Write("encoder_no_repeat_ngram_size", 0);
   return std::move(keys).Finish();
 }
 

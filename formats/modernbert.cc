@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "weft/formats/all_bert_types.h"
+#include "weft/formats/bert_type.h"
 #include "weft/formats/decoders/decoder.h"
 
 namespace weft {
@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Reads which layers see near tokens only, how far they see, and the bases of rotary positions of both kinds.
-void ListPatterns(KeyReader& keys, BertConfig& config) {
+void ReadPatterns(Keys& keys, BertConfig& config) {
   int64_t span = 128, period = 3;
   double global = 160000, local = 10000;
   keys.Field("local_attention", span);
@@ -40,21 +40,42 @@ void ListPatterns(KeyReader& keys, BertConfig& config) {
   for (AttentionPattern& each : config.attention.patterns) each.rotary_base = each.window != 0 ? local : 0;
 }
 
-void ListPatterns(KeyWriter& keys, BertConfig& config) {
+void WritePatterns(Keys& keys, const BertConfig& config) {
   GptConfig stack = {.layers = config.layers, .attention = config.attention};
   double local = 10000;
   for (const AttentionPattern& each : config.attention.patterns) {
     if (each.window != 0) local = each.rotary_base != 0 ? each.rotary_base : config.attention.rotary_base;
   }
   const int64_t window = WindowOf(stack);
-  keys.Field("local_attention", window != 0 ? 2 * (window - 1) : 128);
-  keys.Field("global_rope_theta", config.attention.rotary_base);
-  keys.Field("local_rope_theta", local);
+  keys.Write("local_attention", window != 0 ? 2 * (window - 1) : 128);
+  keys.Write("global_rope_theta", config.attention.rotary_base);
+  keys.Write("local_rope_theta", local);
   ListLayerTypes(keys, stack, window, [](int64_t) { return false; });
 }
 
-template <class Keys>
 void ListModernBert(Keys& keys, BertConfig& config) {
+  if (keys.reading()) {
+    config = {.vocabulary = 50368,
+              .context = 8192,
+              .segments = 0,
+              .layers = 22,
+              .feed_forward = 1152,
+              .dropout = 0,
+              .attention_dropout = 0,
+              .classifier_dropout = 0,
+              .norm = {.epsilon = 1e-5, .bias = false},
+              .pre_norm = true,
+              .bias = false,
+              .gated = true,
+              .attention = {.rotary = RotaryLayout::kHalves, .projection_bias = false, .output_bias = false},
+              .model_type = config.model_type,
+              .segment_inputs = false,
+              .masked_activation = Activation::kGelu,
+              .first_norm = false,
+              .result_dropout = false,
+              .shared_transform = true,
+              .transform_bias = false};
+  }
   ListSizes(keys, config);
   keys.Field("intermediate_size", config.feed_forward);
   keys.Choice("hidden_activation", kActivations, config.activation);
@@ -75,37 +96,9 @@ void ListModernBert(Keys& keys, BertConfig& config) {
   keys.Field("mlp_dropout", config.activation_dropout);
   keys.Field("classifier_dropout", config.classifier_dropout, config.dropout);
   keys.Only("tie_word_embeddings", true);
-  ListPatterns(keys, config);
-}
-
-void WriteModernBert(KeyWriter& keys, BertConfig& config) {
-  ListModernBert(keys, config);
+  keys.reading() ? ReadPatterns(keys, config) : WritePatterns(keys, config);
   constexpr int64_t kUsualPadding = 50283;
-  if (config.vocabulary <= kUsualPadding) keys.Field("pad_token_id", Json());  // transformers refuses the default then
-}
-
-void ReadModernBert(KeyReader& keys, BertConfig& config) {
-  config = {.vocabulary = 50368,
-            .context = 8192,
-            .segments = 0,
-            .layers = 22,
-            .feed_forward = 1152,
-            .dropout = 0,
-            .attention_dropout = 0,
-            .classifier_dropout = 0,
-            .norm = {.epsilon = 1e-5, .bias = false},
-            .pre_norm = true,
-            .bias = false,
-            .gated = true,
-            .attention = {.rotary = RotaryLayout::kHalves, .projection_bias = false, .output_bias = false},
-            .model_type = config.model_type,
-            .segment_inputs = false,
-            .masked_activation = Activation::kGelu,
-            .first_norm = false,
-            .result_dropout = false,
-            .shared_transform = true,
-            .transform_bias = false};
-  ListModernBert(keys, config);
+  if (config.vocabulary <= kUsualPadding) keys.Write("pad_token_id", nullptr);  // transformers refuses the default then
   for (const char* const key : {"local_attention", "classifier_activation", "classifier_pooling"}) {
     if (keys.IsNull(key)) keys.Refuse(key, "another value");
   }
@@ -132,11 +125,6 @@ constexpr LayerName kHeads[] = {
 
 }  // namespace
 
-constexpr BertType kModernBertType = {.prefix = "model.",
-                                      .read = ReadModernBert,
-                                      .write = WriteModernBert,
-                                      .classes = kClasses,
-                                      .layers = kLayers,
-                                      .heads = kHeads};
+constexpr BertType kModernBertType = {"model.", ListModernBert, kClasses, kLayers, kHeads};
 
 }  // namespace weft

@@ -14,8 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-template <class Keys, class Config>
-void ListNanoGpt(Keys& keys, Config& config) {
+void ListNanoGpt(Keys& keys, GptConfig& config) {
   keys.Field("n_layer", config.layers);
   keys.Field("n_head", config.heads);
   keys.Field("n_embd", config.width);
@@ -92,7 +91,8 @@ absl::StatusOr<Json> ToNanoGptJson(const GptConfig& config) {
                        config.embedding_dropout.value_or(config.dropout) != config.dropout,
                    "dropouts differ"}}));
   KeyWriter keys;
-  ListNanoGpt(keys, config);
+  GptConfig written = config;
+  ListNanoGpt(keys, written);
   return std::move(keys).Finish();
 }
 

@@ -124,8 +124,7 @@ std::string UnusualOption(const TransformerConfig& config) {
 
 namespace {
 
-template <class Keys, class Names>
-void ListTokenNames(Keys& keys, Names& names) {
+void ListTokenNames(Keys& keys, TokenNames& names) {
   keys.Field("unk_token", names.unknown);
   keys.Field("bos_token", names.begin);
   keys.Field("eos_token", names.end);
@@ -149,7 +148,8 @@ absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const Json& json) {
 void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
   if (!names.has_value()) return;
   KeyWriter keys;
-  ListTokenNames(keys, *names);
+  TokenNames copy = *names;
+  ListTokenNames(keys, copy);
   json->update(std::move(keys).Finish());
 }
 

@@ -67,8 +67,7 @@ const Type* FindType(const Json& model_type) {
   return nullptr;
 }
 
-template <class Keys, class Config>
-void ListT5(Keys& keys, Config& config) {
+void ListT5(Keys& keys, TransformerConfig& config) {
   keys.Field("vocab_size", config.source_vocabulary);
   keys.Field("n_positions", config.context);
   keys.Field("d_model", config.width);
@@ -134,25 +133,25 @@ absl::StatusOr<TransformerConfig> ConfigOf(const Json& json) {
 }
 
 absl::StatusOr<Json> ToJson(const Type& type, const TransformerConfig& config, const TranslationTokens& tokens) {
-  const TransformerConfig full = WithFeedForward(config);
+  TransformerConfig full = WithFeedForward(config);
   const char* activation = "";
   for (const auto& [name, kind] : kActivations) {
     if (kind == full.activation && *activation == '\0') activation = name;
   }
   KeyWriter keys;
-  keys.Field("model_type", type.model_type);
-  keys.Field("architectures", std::vector<std::string>{type.architecture});
-  keys.Field("is_encoder_decoder", true);
+  keys.Write("model_type", type.model_type);
+  keys.Write("architectures", std::vector<std::string>{type.architecture});
+  keys.Write("is_encoder_decoder", true);
   ListT5(keys, full);
-  keys.Field("d_kv", WithWidths(full.attention, full.ablation, full.heads, full.width).key_width);
-  keys.Field("num_decoder_layers", full.decoder_layers);
+  keys.Write("d_kv", WithWidths(full.attention, full.ablation, full.heads, full.width).key_width);
+  keys.Write("num_decoder_layers", full.decoder_layers);
   const bool usual = full.gated && full.activation == Activation::kGeluTanh;
-  keys.Field("feed_forward_proj", usual ? "gated-gelu" : absl::StrCat(full.gated ? "gated-" : "", activation));
-  keys.Field("tie_word_embeddings", full.logits_scale != 1);
-  keys.Field("scale_decoder_outputs", full.logits_scale != 1);
-  keys.Field("decoder_start_token_id", tokens.begin);
-  keys.Field("eos_token_id", tokens.end);
-  keys.Field("pad_token_id", tokens.padding);
+  keys.Write("feed_forward_proj", usual ? "gated-gelu" : absl::StrCat(full.gated ? "gated-" : "", activation));
+  keys.Write("tie_word_embeddings", full.logits_scale != 1);
+  keys.Write("scale_decoder_outputs", full.logits_scale != 1);
+  keys.Write("decoder_start_token_id", tokens.begin);
+  keys.Write("eos_token_id", tokens.end);
+  keys.Write("pad_token_id", tokens.padding);
   Json json = std::move(keys).Finish();
   absl::StatusOr<TransformerConfig> read = ConfigOf(json);
   if (read.ok()) read->tied_head = config.tied_head;  // the tensors tell

@@ -27,8 +27,7 @@ constexpr std::pair<const char*, Memory> kMemories[] = {{"last", Memory::kLast},
 constexpr std::pair<const char*, NormKind> kNorms[] = {{"layer_norm", NormKind::kLayerNorm},
                                                        {"rms_norm", NormKind::kRmsNorm}};
 
-template <class Keys, class Config>
-void ListTransformer(Keys& keys, Config& config) {
+void ListTransformer(Keys& keys, TransformerConfig& config) {
   keys.Field("vocab_size", config.source_vocabulary);
   keys.Field("decoder_vocab_size", config.target_vocabulary);
   ListTranslator(keys, config);
@@ -87,8 +86,8 @@ absl::StatusOr<TransformerConfig> ConfigFromJson(const Json& json) {
 absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   KeyWriter keys;
-  keys.Field("model_type", "transformer");
-  keys.Field("is_encoder_decoder", true);
+  keys.Write("model_type", "transformer");
+  keys.Write("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
   ListTransformer(keys, full);
   keys.Field("decoder_attention_heads", full.heads);
@@ -96,7 +95,7 @@ absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
   Json patterns = Json::array();
   for (const AttentionPattern& pattern : config.attention.patterns)
     patterns.push_back({pattern.window, pattern.stride});
-  if (!patterns.empty()) keys.Field("attention_patterns", patterns);
+  if (!patterns.empty()) keys.Write("attention_patterns", patterns);
   Json json = std::move(keys).Finish();
   WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, ConfigFromJson<TransformerConfig>(json)));
   return json;

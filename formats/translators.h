@@ -45,8 +45,7 @@ inline constexpr std::pair<const char*, PositionKind> kPositionNames[] = {
     {"none", PositionKind::kNone}};
 
 // Lists the keys that the classes of marian.cc and this project's own model_type "transformer" share (config_keys.h).
-template <class Keys, class Config>
-void ListTranslator(Keys& keys, Config& config) {
+inline void ListTranslator(Keys& keys, TransformerConfig& config) {
   keys.Field("max_position_embeddings", config.context);
   keys.Field("d_model", config.width);
   keys.Field("encoder_layers", config.encoder_layers);

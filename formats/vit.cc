@@ -17,8 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kClassifierClass[] = "ViTForImageClassification", kMaskedClass[] = "ViTForMaskedImageModeling";
 
-template <class Keys, class Config>
-void ListVit(Keys& keys, Config& config) {
+void ListVit(Keys& keys, VitConfig& config) {
   ListEncoder(keys, config);
   keys.Field("layer_norm_eps", config.norm.epsilon);
   keys.Field("patch_size", config.patch_size);
@@ -70,16 +69,16 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   KeyWriter keys;
-  keys.Field("model_type", "vit");
-  keys.Field("architectures", std::vector<std::string>{kClassifierClass});
+  keys.Write("model_type", "vit");
+  keys.Write("architectures", std::vector<std::string>{kClassifierClass});
   if (config.image_height == config.image_width) {
-    keys.Field("image_size", config.image_height);
+    keys.Write("image_size", config.image_height);
   } else {
-    keys.Field("image_size", std::vector<int64_t>{config.image_height, config.image_width});
+    keys.Write("image_size", std::vector<int64_t>{config.image_height, config.image_width});
   }
   VitConfig full = WithFeedForward(config);
   ListVit(keys, full);
-  keys.Field("attention_probs_dropout_prob", 0.0);
+  keys.Write("attention_probs_dropout_prob", 0.0);
   Json json = std::move(keys).Finish();
   std::vector<std::string> labels;
   for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));

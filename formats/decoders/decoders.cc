@@ -28,8 +28,35 @@ constexpr std::pair<const char*, RotaryScalingKind> kRopeTypes[] = {{"default", 
                                                                     {"yarn", RotaryScalingKind::kYarn}};
 constexpr char kSliding[] = "sliding_attention", kFull[] = "full_attention";
 
+// Lists the numbers of a scaling of `scaling.kind`.
+void ListScaling(Keys& keys, RotaryScaling& scaling) {
+  const bool llama = scaling.kind == RotaryScalingKind::kLlama3, yarn = scaling.kind == RotaryScalingKind::kYarn;
+  const auto needed = [&](const char* name, double& value) {
+    if (keys.Find(name) == nullptr) keys.Refuse(name, "a number");
+    keys.Field(name, value);
+  };
+  if (scaling.kind != RotaryScalingKind::kNone) needed("factor", scaling.factor);
+  if (llama || yarn) keys.Field("original_max_position_embeddings", scaling.context);
+  if (llama) {
+    needed("low_freq_factor", scaling.slow);
+    needed("high_freq_factor", scaling.fast);
+  }
+  if (!yarn) return;
+  keys.Field("beta_slow", scaling.slow);
+  keys.Field("beta_fast", scaling.fast);
+  keys.Only("truncate", true);
+  if (keys.reading()) {
+    double mscale = 0, mscale_all = 0;
+    keys.Field("mscale", mscale);
+    keys.Field("mscale_all_dim", mscale_all);
+    const auto gain = [&](double m) { return 0.1 * m * std::log(std::max(scaling.factor, 1.0)) + 1; };
+    if (mscale != 0 && mscale_all != 0) scaling.gain = gain(mscale) / gain(mscale_all);
+  }
+  if (keys.reading() || scaling.gain != 0) keys.Field("attention_factor", scaling.gain);
+}
+
 // Reads the rotary positions in `json`, whose rope_theta is already set to its default.
-void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, double* part, KeyReader& keys,
+void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, double* part, Keys& keys,
                 GptConfig& config) {
   if (!json.is_object()) return keys.Refuse(key, "an object");
   KeyReader own(json);
@@ -43,33 +70,27 @@ void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, doub
   own.Field("partial_rotary_factor", *part);
   if (names.part == nullptr) own.Only("partial_rotary_factor", 1);
   if (!names.may_scale && scaling.kind != RotaryScalingKind::kNone) own.Refuse("rope_type", "default");
-  const auto number = [&](const char* name, double& value) {
-    if (own.Find(name) == nullptr) own.Refuse(name, "a number");
-    own.Field(name, value);
-  };
   const bool llama = scaling.kind == RotaryScalingKind::kLlama3, yarn = scaling.kind == RotaryScalingKind::kYarn;
-  if (scaling.kind != RotaryScalingKind::kNone) number("factor", scaling.factor);
-  if (llama || yarn) {
-    scaling.context = config.context;
-    own.Field("original_max_position_embeddings", scaling.context);
-  }
-  if (llama) {
-    number("low_freq_factor", scaling.slow);
-    number("high_freq_factor", scaling.fast);
-  }
-  if (yarn) {
-    own.Field("beta_slow", scaling.slow);
-    own.Field("beta_fast", scaling.fast);
-    own.Only("truncate", true);
-    double mscale = 0, mscale_all = 0;
-    own.Field("mscale", mscale);
-    own.Field("mscale_all_dim", mscale_all);
-    const auto gain = [&](double m) { return 0.1 * m * std::log(std::max(scaling.factor, 1.0)) + 1; };
-    if (mscale != 0 && mscale_all != 0) scaling.gain = gain(mscale) / gain(mscale_all);
-    own.Field("attention_factor", scaling.gain);
-  }
+  if (llama || yarn) scaling.context = config.context;
+  ListScaling(own, scaling);
   if (const absl::Status status = own.Finish(); !status.ok()) return keys.Refuse(key, status.message());
   config.attention.rotary_scaling = scaling;
+}
+
+void WriteRotary(Keys& keys, const AttentionVariant& attention, const RotaryKeys& names) {
+  if (names.part != nullptr) {
+    const double width = static_cast<double>(attention.key_width);
+    const double turned = attention.rotary_width != 0 ? static_cast<double>(attention.rotary_width) : width;
+    const double part = turned / width;  // rounded up, if the product would be below `turned`
+    keys.Write(names.part, part * width < turned ? std::nextafter(part, 1) : part);
+  }
+  RotaryScaling scaling = attention.rotary_scaling;
+  if (scaling.kind == RotaryScalingKind::kNone) return;
+  if (scaling.fast == 0) scaling.fast = scaling.kind == RotaryScalingKind::kLlama3 ? 4 : 32;
+  KeyWriter own;
+  own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
+  ListScaling(own, scaling);
+  keys.Write("rope_scaling", std::move(own).Finish());
 }
 
 }  // namespace
@@ -83,25 +104,28 @@ const DecoderFamily* FindDecoder(absl::string_view model_type) {
   return nullptr;
 }
 
-GptConfig LlamaDefaults() {
-  return {.vocabulary = 32000,
-          .context = 2048,
-          .layers = 32,
-          .heads = 32,
-          .width = 4096,
-          .feed_forward = 11008,
+GptConfig LlamaDefaults(const DecoderSizes& sizes) {
+  return {.vocabulary = sizes.vocabulary,
+          .context = sizes.context,
+          .layers = sizes.layers,
+          .heads = sizes.heads,
+          .width = sizes.width,
+          .feed_forward = sizes.feed_forward != 0 ? sizes.feed_forward : 11008,
           .activation = Activation::kSilu,
           .tied_head = false,
           .bias = false,
           .norm = {.kind = NormKind::kRmsNorm, .epsilon = 1e-6},
           .gated = true,
-          .attention = {.rotary = RotaryLayout::kHalves, .projection_bias = false, .output_bias = false},
+          .attention = {.key_value_heads = sizes.key_value_heads,
+                        .rotary = RotaryLayout::kHalves,
+                        .projection_bias = false,
+                        .output_bias = false},
           .names = GptConfig::Names::kLlama};
 }
 
-GptConfig LayerNormDefaults() {
-  GptConfig config = LlamaDefaults();
-  config.feed_forward = 0;
+GptConfig LayerNormDefaults(const DecoderSizes& sizes) {
+  GptConfig config = LlamaDefaults(sizes);
+  config.feed_forward = sizes.feed_forward;
   config.embedding_dropout = config.attention_dropout = 0;
   config.activation = Activation::kGeluTanh;
   config.bias = true;
@@ -111,8 +135,27 @@ GptConfig LayerNormDefaults() {
   return config;
 }
 
-void ListRotary(KeyReader& keys, GptConfig& config, const RotaryKeys& names) {
+void ListLlamaKeys(Keys& keys, GptConfig& config, const char* activation, const char* epsilon) {
+  ListSizes(keys, config);
+  if (keys.IsNull("num_key_value_heads"))
+    config.attention.key_value_heads = 0;  // each head has its own keys and values
+  keys.SizeOrNull("num_key_value_heads", config.attention.key_value_heads);
+  keys.Field("intermediate_size", config.feed_forward);
+  keys.Choice(activation, kActivations, config.activation);
+  keys.Field("attention_dropout", config.attention_dropout, config.dropout);
+  keys.Field(epsilon, config.norm.epsilon);
+  keys.Field("tie_word_embeddings", config.tied_head);
+}
+
+void ListAttentionBias(Keys& keys, GptConfig& config, const char* key) {
+  bool bias = config.attention.projection_bias.value_or(config.bias);
+  keys.Field(key, bias);
+  config.attention.projection_bias = config.attention.output_bias = bias;
+}
+
+void ListRotary(Keys& keys, GptConfig& config, const RotaryKeys& names) {
   keys.Field(names.theta, config.attention.rotary_base);
+  if (!keys.reading()) return WriteRotary(keys, config.attention, names);
   double part = names.usual_part;
   if (names.part != nullptr) keys.Field(names.part, part);
   const Json *const scaling = keys.Find("rope_scaling"), *const parameters = keys.Find("rope_parameters");
@@ -135,31 +178,17 @@ void ListRotary(KeyReader& keys, GptConfig& config, const RotaryKeys& names) {
   }
 }
 
-void ListRotary(KeyWriter& keys, GptConfig& config, const RotaryKeys& names) {
-  keys.Field(names.theta, config.attention.rotary_base);
-  if (names.part != nullptr) {
-    const double width = static_cast<double>(config.attention.key_width);
-    const double turned =
-        config.attention.rotary_width != 0 ? static_cast<double>(config.attention.rotary_width) : width;
-    const double part = turned / width;  // rounded up, if the product would be below `turned`
-    keys.Field(names.part, part * width < turned ? std::nextafter(part, 1) : part);
+int64_t WindowOf(const GptConfig& config) {
+  for (const AttentionPattern& each : config.attention.patterns) {
+    if (each.window != 0) return each.window;
   }
-  const RotaryScaling& scaling = config.attention.rotary_scaling;
-  if (scaling.kind == RotaryScalingKind::kNone) return;
-  KeyWriter own;
-  own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
-  own.Field("factor", scaling.factor);
-  if (scaling.kind != RotaryScalingKind::kLinear) own.Field("original_max_position_embeddings", scaling.context);
-  if (scaling.kind == RotaryScalingKind::kLlama3) {
-    own.Field("low_freq_factor", scaling.slow);
-    own.Field("high_freq_factor", scaling.fast != 0 ? scaling.fast : 4);
-  }
-  if (scaling.kind == RotaryScalingKind::kYarn) {
-    own.Field("beta_slow", scaling.slow);
-    own.Field("beta_fast", scaling.fast != 0 ? scaling.fast : 32);
-    if (scaling.gain != 0) own.Field("attention_factor", scaling.gain);
-  }
-  keys.Field("rope_scaling", std::move(own).Finish());
+  return 0;
+}
+
+int64_t ListWindow(Keys& keys, const GptConfig& config, int64_t usual) {
+  int64_t window = !keys.reading() ? WindowOf(config) : keys.IsNull("sliding_window") ? 0 : usual;
+  keys.SizeOrNull("sliding_window", window);
+  return window;
 }
 
 std::vector<AttentionPattern> PatternsByLayer(const GptConfig& config) {
@@ -169,8 +198,13 @@ std::vector<AttentionPattern> PatternsByLayer(const GptConfig& config) {
   return patterns;
 }
 
-void ListLayerTypes(KeyReader& keys, GptConfig& config, int64_t window, absl::FunctionRef<bool(int64_t)> slides) {
+void ListLayerTypes(Keys& keys, GptConfig& config, int64_t window, absl::FunctionRef<bool(int64_t)> slides) {
   std::vector<AttentionPattern> patterns = PatternsByLayer(config);
+  if (!keys.reading()) {
+    Json types = Json::array();
+    for (const AttentionPattern& each : patterns) types.push_back(each.window != 0 ? kSliding : kFull);
+    return keys.Write("layer_types", types);
+  }
   const Json* const types = keys.Find("layer_types");
   if (types != nullptr && (!types->is_array() || types->size() != patterns.size())) {
     return keys.Refuse("layer_types", "a text for each of num_hidden_layers");
@@ -184,19 +218,6 @@ void ListLayerTypes(KeyReader& keys, GptConfig& config, int64_t window, absl::Fu
     if (sliding) patterns[i].window = window;
   }
   config.attention.patterns = ShortestPatterns(std::move(patterns), config.layers);
-}
-
-void ListLayerTypes(KeyWriter& keys, GptConfig& config, int64_t, absl::FunctionRef<bool(int64_t)>) {
-  std::vector<std::string> types;
-  for (const AttentionPattern& each : PatternsByLayer(config)) types.push_back(each.window != 0 ? kSliding : kFull);
-  keys.Field("layer_types", types);
-}
-
-int64_t WindowOf(const GptConfig& config) {
-  for (const AttentionPattern& each : config.attention.patterns) {
-    if (each.window != 0) return each.window;
-  }
-  return 0;
 }
 
 }  // namespace weft

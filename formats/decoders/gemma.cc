@@ -13,37 +13,32 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Lists the keys of all three.
-template <class Keys>
 void ListShared(Keys& keys, GptConfig& config, const char* activation) {
   ListLlamaKeys(keys, config, activation);
   keys.Field("head_dim", config.attention.key_width);
   ListAttentionBias(keys, config);
   keys.Only("use_bidirectional_attention", false);
-  if constexpr (std::is_same_v<Keys, KeyReader>) config.embedding_scale = std::sqrt(static_cast<double>(config.width));
+  if (keys.reading()) config.embedding_scale = std::sqrt(static_cast<double>(config.width));
 }
 
-template <class Keys>
 void List1(Keys& keys, GptConfig& config) {
   ListShared(keys, config, "hidden_act");
   ListRotary(keys, config);
-  if constexpr (std::is_same_v<Keys, KeyReader>) {  // published files with "gelu" mean the form with tanh
-    const Json* const name = keys.Find("hidden_act");
-    if (name != nullptr && *name == "gelu") config.activation = Activation::kGeluTanh;
-  }
+  const Json* const name = keys.Find("hidden_act");  // published files with "gelu" mean the form with tanh
+  if (name != nullptr && *name == "gelu") config.activation = Activation::kGeluTanh;
   keys.Harmless({"hidden_activation"});
 }
 
 // Lists a cap, for which null means none.
-void ListCap(KeyReader& keys, const char* key, double& cap) {
+void ListCap(Keys& keys, const char* key, double& cap) {
   if (keys.IsNull(key)) cap = 0;
   const Json* const json = keys.Find(key);
   if (json != nullptr && !json->is_number_float()) keys.Refuse(key, "null or a number with a decimal point");
+  if (!keys.reading() && cap == 0) return keys.Write(key, nullptr);
   keys.Field(key, cap);
 }
-void ListCap(KeyWriter& keys, const char* key, double& cap) { keys.Field(key, cap != 0 ? Json(cap) : Json()); }
 
 // Lists the keys of Gemma 2 and 3. Layer i has a window unless i + 1 is a multiple of `period`.
-template <class Keys>
 void ListWindows(Keys& keys, GptConfig& config, int64_t period) {
   ListShared(keys, config, "hidden_activation");
   ListCap(keys, "final_logit_softcapping", config.logits_cap);
@@ -51,26 +46,28 @@ void ListWindows(Keys& keys, GptConfig& config, int64_t period) {
   int64_t scalar = scale == 0 ? config.attention.key_width : std::llround(1 / (scale * scale));
   keys.Field("query_pre_attn_scalar", scalar);
   if (scalar > 0) scale = 1 / std::sqrt(static_cast<double>(scalar));
-  int64_t window = WindowOf(config);
-  if constexpr (std::is_same_v<Keys, KeyReader>) {
-    if (scalar <= 0 || keys.IsNull("query_pre_attn_scalar")) keys.Refuse("query_pre_attn_scalar", "a number above 0");
-    window = keys.IsNull("sliding_window") ? 0 : 4096;
-  }
-  keys.SizeOrNull("sliding_window", window);
+  if (scalar <= 0 || keys.IsNull("query_pre_attn_scalar")) keys.Refuse("query_pre_attn_scalar", "a number above 0");
+  const int64_t window = ListWindow(keys, config, 4096);
   ListLayerTypes(keys, config, window, [&](int64_t i) { return (i + 1) % period != 0; });
 }
 
-template <class Keys>
 void List2(Keys& keys, GptConfig& config) {
   ListWindows(keys, config, 2);
   ListRotary(keys, config);
   ListCap(keys, "attn_logit_softcapping", config.attention.soft_cap);
 }
 
-// Reads the rotary positions of both kinds of layers. rope_parameters has an object for each kind; older files have
-// rope_theta, rope_scaling and rope_local_base_freq. The keys of each kind are then read as those of a model whose
-// layers are all of this kind.
-void ListRotary3(KeyReader& keys, GptConfig& config) {
+// Lists the rotary positions of both kinds of layers. rope_parameters has an object for each kind; older files have
+// rope_theta, rope_scaling and rope_local_base_freq, which are written. The keys of each kind are read as those of a
+// model whose layers are all of this kind.
+void ListRotary3(Keys& keys, GptConfig& config) {
+  if (!keys.reading()) {
+    ListRotary(keys, config);
+    for (const AttentionPattern& each : config.attention.patterns) {
+      if (each.window != 0) keys.Write("rope_local_base_freq", each.rotary_base);
+    }
+    return;
+  }
   Json full = {{"rope_theta", config.attention.rotary_base}}, local = {{"rope_theta", 1e4}};
   for (const auto& [key, kind] : {std::pair("rope_theta", &full), std::pair("rope_local_base_freq", &local)}) {
     if (keys.IsNull(key)) return keys.Refuse(key, "a number");
@@ -102,21 +99,11 @@ void ListRotary3(KeyReader& keys, GptConfig& config) {
   }
 }
 
-void ListRotary3(KeyWriter& keys, GptConfig& config) {
-  ListRotary(keys, config);
-  for (const AttentionPattern& each : config.attention.patterns) {
-    if (each.window != 0) keys.Field("rope_local_base_freq", each.rotary_base);
-  }
-}
-
-template <class Keys>
 void List3(Keys& keys, GptConfig& config) {
   int64_t period = 6;
-  if constexpr (std::is_same_v<Keys, KeyReader>) {
-    keys.Field("sliding_window_pattern", period);
-    if (period <= 0 || keys.IsNull("sliding_window_pattern")) {
-      return keys.Refuse("sliding_window_pattern", "a number above 0");
-    }
+  if (keys.reading()) keys.Field("sliding_window_pattern", period);
+  if (period <= 0 || keys.IsNull("sliding_window_pattern")) {
+    return keys.Refuse("sliding_window_pattern", "a number above 0");
   }
   ListWindows(keys, config, period);
   ListRotary3(keys, config);
@@ -125,17 +112,16 @@ void List3(Keys& keys, GptConfig& config) {
 }
 
 GptConfig Defaults1() {
-  GptConfig config = LlamaDefaults();
-  config.vocabulary = 256000;
-  config.context = 8192;
-  config.layers = 28;
-  config.heads = 16;
-  config.width = 3072;
-  config.feed_forward = 24576;
+  GptConfig config = LlamaDefaults({.vocabulary = 256000,
+                                    .context = 8192,
+                                    .layers = 28,
+                                    .heads = 16,
+                                    .width = 3072,
+                                    .feed_forward = 24576,
+                                    .key_value_heads = 16});
   config.activation = Activation::kGeluTanh;
   config.tied_head = true;
   config.norm.plus_one = true;
-  config.attention.key_value_heads = 16;
   config.attention.key_width = 256;
   return config;
 }
@@ -166,20 +152,8 @@ GptConfig Defaults3() {
 
 }  // namespace
 
-constexpr DecoderFamily kGemmaDecoder = {.model_type = "gemma",
-                                         .classes = {"GemmaForCausalLM"},
-                                         .defaults = Defaults1,
-                                         .read = List1<KeyReader>,
-                                         .write = List1<KeyWriter>};
-constexpr DecoderFamily kGemma2Decoder = {.model_type = "gemma2",
-                                          .classes = {"Gemma2ForCausalLM"},
-                                          .defaults = Defaults2,
-                                          .read = List2<KeyReader>,
-                                          .write = List2<KeyWriter>};
-constexpr DecoderFamily kGemma3Decoder = {.model_type = "gemma3_text",
-                                          .classes = {"Gemma3ForCausalLM"},
-                                          .defaults = Defaults3,
-                                          .read = List3<KeyReader>,
-                                          .write = List3<KeyWriter>};
+constexpr DecoderFamily kGemmaDecoder = {"gemma", {"GemmaForCausalLM"}, Defaults1, List1};
+constexpr DecoderFamily kGemma2Decoder = {"gemma2", {"Gemma2ForCausalLM"}, Defaults2, List2};
+constexpr DecoderFamily kGemma3Decoder = {"gemma3_text", {"Gemma3ForCausalLM"}, Defaults3, List3};
 
 }  // namespace weft
