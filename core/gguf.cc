@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/little_endian.h"
 #include "weft/base/status.h"
-#include "weft/core/block_formats.h"
+#include "weft/core/dtype.h"
 
 namespace weft {
 namespace {
@@ -236,12 +236,6 @@ absl::StatusOr<std::vector<Entry>> ReadHeader(absl::string_view bytes, GgufLists
   return entries;
 }
 
-// Reports whether kernels can use the tensor's bytes where they are in the file.
-bool IsUsableInPlace(const Entry& entry, const std::byte* bytes) {
-  const size_t alignment = IsBlockFormat(*entry.dtype) ? 1 : SizeOf(*entry.dtype);
-  return reinterpret_cast<uintptr_t>(bytes) % alignment == 0;
-}
-
 }  // namespace
 
 absl::StatusOr<GgufFile> GgufFile::Open(const std::string& path, GgufLists lists) {
@@ -257,14 +251,9 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string& path, GgufLists lists
       continue;
     }
     const TensorType type = {*entry.dtype, entry.shape};
-    std::byte* const bytes = file.mapped_.data() + data + (type.bytes() > 0 ? entry.begin : 0);
-    if (type.bytes() > 0 && IsUsableInPlace(entry, bytes)) {
-      file.tensors_.push_back({std::move(entry.name), {type, bytes}});
-      continue;
-    }
-    const Tensor tensor = {type, file.arena_.Allocate(type.bytes())};
-    if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    if (type.bytes() > 0) std::memcpy(tensor.data, bytes, type.bytes());
+    const absl::string_view from =
+        type.bytes() > 0 ? file.mapped_.bytes().substr(data + entry.begin, type.bytes()) : "";
+    WEFT_ASSIGN_OR_RETURN(const Tensor tensor, Annotate(file.Place(type, from, /*other=*/nullptr), path));
     file.tensors_.push_back({std::move(entry.name), tensor});
   }
   return file;

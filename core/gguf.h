@@ -12,15 +12,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/base/arena.h"
 #include "weft/base/file.h"
-#include "weft/base/regular_file.h"
 #include "weft/core/safetensors.h"
 #include "weft/core/tensor.h"
 
@@ -34,26 +31,18 @@ enum class GgufLists {
   kShort  // lists of more than 64 values, such as the vocabulary, are null
 };
 
-class GgufFile {
+class GgufFile : public TensorFile {
  public:
-  // Maps a file of version 2 or 3 and checks it. Tensors whose bytes are aligned stay where they are in the file
-  // (MappedFile). Sizes and offsets must fit the file, and the bytes of tensors must not overlap.
-  // Errors name the file and the key or the tensor.
+  // Maps a file of version 2 or 3 and checks it. Sizes and offsets must fit the file, and the bytes of tensors must not
+  // overlap. Shapes have the outermost axis first, whereas GGUF has it last. Errors name the file and the key or the
+  // tensor.
   static absl::StatusOr<GgufFile> Open(const std::string& path, GgufLists lists = GgufLists::kAll);
 
   // The metadata as one object. Texts may be no UTF-8. A 32-bit float is the shortest decimal number that rounds to it.
   const nlohmann::ordered_json& metadata() const { return metadata_; }
-  // The tensors in the order of the file. Shapes have the outermost axis first, whereas GGUF has it last.
-  absl::Span<const NamedTensor> tensors() const { return tensors_; }
-  // The names and types of the tensors that `tensors` lacks, because no DType holds them: {"w", "Q2_K[64,256]"}.
-  absl::Span<const std::pair<std::string, std::string>> unread() const { return unread_; }
 
  private:
-  MappedFile mapped_;
-  Arena arena_;  // of the tensors that were converted
   nlohmann::ordered_json metadata_ = nlohmann::ordered_json::object();
-  std::vector<NamedTensor> tensors_;
-  std::vector<std::pair<std::string, std::string>> unread_;
 };
 
 // Writes a file of version 3, one tensor after the other. So the tensors need not be in memory at the same time.

@@ -14,7 +14,6 @@
 #include "weft/base/json.h"
 #include "weft/base/little_endian.h"
 #include "weft/base/status.h"
-#include "weft/core/stored_dtype.h"
 
 namespace weft {
 namespace {
@@ -189,6 +188,16 @@ absl::StatusOr<std::string> MakeHeader(const std::string& path, absl::Span<const
 
 }  // namespace
 
+absl::StatusOr<Tensor> TensorFile::Place(const TensorType& type, absl::string_view from, const OtherDType* other) {
+  if (IsUsableInPlace(from, other, type.dtype)) {
+    return Tensor{type, mapped_.data() + (from.data() - mapped_.bytes().data())};
+  }
+  const Tensor tensor = {type, arena_.Allocate(type.bytes())};
+  if (tensor.data == nullptr) return absl::ResourceExhaustedError("no memory for its tensors");
+  WEFT_RETURN_IF_ERROR(CopyStored(from, other, tensor));
+  return tensor;
+}
+
 absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, WantedChecksum checksum) {
   SafetensorsFile file;
   WEFT_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
@@ -205,17 +214,11 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, W
                                                          ToString(entry.type.shape)));
       continue;
     }
-    const absl::string_view from = data.substr(entry.begin, entry.end - entry.begin);
-    std::byte* const in_file = file.mapped_.data() + (from.data() - bytes.data());
-    if (IsUsableInPlace(from, entry.other, entry.type.dtype)) {
-      file.tensors_.push_back({std::move(entry.name), {entry.type, in_file}});
-      continue;
-    }
-    const Tensor tensor = {entry.type, file.arena_.Allocate(entry.type.bytes())};
-    if (tensor.data == nullptr) return absl::ResourceExhaustedError(absl::StrCat(path, ": no memory for its tensors"));
-    WEFT_RETURN_IF_ERROR(
-        Annotate(CopyStored(from, entry.other, tensor), absl::StrCat(where, ": tensor '", entry.name, "'")));
-    file.tensors_.push_back({std::move(entry.name), tensor});
+    const absl::StatusOr<Tensor> tensor =
+        file.Place(entry.type, data.substr(entry.begin, entry.end - entry.begin), entry.other);
+    if (absl::IsResourceExhausted(tensor.status())) return Annotate(tensor.status(), path);
+    if (!tensor.ok()) return Annotate(tensor.status(), absl::StrCat(where, ": tensor '", entry.name, "'"));
+    file.tensors_.push_back({std::move(entry.name), *tensor});
   }
   return file;
 }

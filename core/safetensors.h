@@ -20,6 +20,7 @@
 #include "weft/base/checksum.h"
 #include "weft/base/file.h"
 #include "weft/base/regular_file.h"
+#include "weft/core/stored_dtype.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -37,28 +38,37 @@ enum class WantedChecksum {
   kOfRun
 };
 
-class SafetensorsFile {
+// The tensors of a file of weights, which is mapped. Tensors whose bytes need no conversion stay where they are in the
+// file (MappedFile).
+class TensorFile {
  public:
-  // Maps a file and checks it. Tensors whose bytes need no conversion stay where they are in the file (MappedFile). The
-  // header must be a JSON object of at most 100 MB, with the format's dtypes and at most 6 axes. Byte ranges must fit
-  // their shapes, follow each other without gap or overlap, and end with the file. Errors name file and tensor.
-  // I64 becomes i32; a value that does not fit is an error. If the file holds its checksum, verifies it;
-  // DataLoss says that the file is damaged.
-  static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
-                                              WantedChecksum checksum = WantedChecksum::kIfPresent);
-
-  // The tensors, in the order of their bytes.
+  // The tensors in the order of the file.
   absl::Span<const NamedTensor> tensors() const { return tensors_; }
-  // Returns the tensor called `name`, or null if there is none.
-  const NamedTensor* Find(absl::string_view name) const;
   // The names and types of the tensors that `tensors` lacks, because no DType holds them: {"mask", "U8[4,4]"}.
   absl::Span<const std::pair<std::string, std::string>> unread() const { return unread_; }
 
- private:
+ protected:
+  // Returns the tensor with the elements `from` of the mapped file: in place or, if kernels can't use them there,
+  // converted as CopyStored does.
+  absl::StatusOr<Tensor> Place(const TensorType& type, absl::string_view from, const OtherDType* other);
+
   MappedFile mapped_;
   Arena arena_;  // of the tensors that were converted
   std::vector<NamedTensor> tensors_;
   std::vector<std::pair<std::string, std::string>> unread_;
+};
+
+class SafetensorsFile : public TensorFile {
+ public:
+  // Maps a file and checks it. The header must be a JSON object of at most 100 MB, with the format's dtypes and at most
+  // 6 axes. Byte ranges must fit their shapes, follow each other without gap or overlap, and end with the file. Errors
+  // name file and tensor. I64 becomes i32; a value that does not fit is an error. If the file holds its checksum,
+  // verifies it; DataLoss says that the file is damaged.
+  static absl::StatusOr<SafetensorsFile> Open(const std::string& path,
+                                              WantedChecksum checksum = WantedChecksum::kIfPresent);
+
+  // Returns the tensor called `name`, or null if there is none.
+  const NamedTensor* Find(absl::string_view name) const;
 };
 
 // Writes `tensors` to `path` in the given order, by a NewFile. `metadata`: entries of the header's "__metadata__";

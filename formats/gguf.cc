@@ -7,14 +7,11 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "weft/base/arena.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/core/block_formats.h"
 #include "weft/formats/all_containers.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/generation.h"
@@ -26,14 +23,6 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-absl::StatusOr<TensorFile> OpenGguf(const std::string& path, WantedChecksum) {
-  WEFT_ASSIGN_OR_RETURN(GgufFile opened, GgufFile::Open(path, GgufLists::kShort));
-  const auto file = std::make_shared<const GgufFile>(std::move(opened));
-  return TensorFile{.tensors = {file->tensors().begin(), file->tensors().end()},
-                    .unread = {file->unread().begin(), file->unread().end()},
-                    .bytes = file};
-}
 
 absl::StatusOr<Json> ConfigInFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path, GgufLists::kShort));
@@ -104,50 +93,29 @@ DType WrittenDType(const ParameterSpec& spec, const Tensor& tensor, std::optiona
   return tensor.type.shape.cols() % RowOf(dtype).block == 0 && tensor.type.shape.rank() > 1 ? dtype : kF32;
 }
 
-// Converts and writes one weight after the other, so that no second copy of all weights is in memory.
-absl::Status WriteTensors(const std::string& path, const Json& metadata, const std::vector<NamedTensor>& tensors,
-                          const std::vector<DType>& dtypes) {
-  std::vector<GgufWriter::NamedType> types;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    types.emplace_back(tensors[i].name, TensorType{dtypes[i], tensors[i].tensor.type.shape});
-  }
-  WEFT_ASSIGN_OR_RETURN(GgufWriter writer, GgufWriter::Create(path, metadata, types));
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    Arena arena;
-    const Tensor to = {types[i].second, arena.Allocate(types[i].second.bytes())};
-    if (to.data == nullptr) return absl::ResourceExhaustedError("no memory for the weight '" + tensors[i].name + "'");
-    ConvertWeight(tensors[i].tensor, to);
-    WEFT_RETURN_IF_ERROR(writer.Add(to));
-  }
-  return writer.Finish();
-}
-
-// A model to write. `config` and the names of `weights` are those of the published model.
-struct Contents {
-  const GgufArchitecture& architecture;
-  Json config;
-  Weights weights;
-  std::vector<ParameterSpec> specs;
-  int64_t vocabulary;
-};
-
-// `read_back` checks the config.json that a reader finds in the file.
-absl::Status WriteContents(Contents model, const std::string& folder, const WriteModelOptions& options,
-                           absl::FunctionRef<absl::Status(const Json& read)> read_back) {
+// Writes a model whose published configuration is `config`, and whose weights have the published names. Weights beside
+// those of the configuration are written in f32.
+template <class Model>
+absl::Status WriteAs(const GgufArchitecture& architecture, const Json& config, Model model, const std::string& folder,
+                     const WriteModelOptions& options) {
+  const std::vector<ParameterSpec> specs = ParametersOf(Model{.config = model.config});
   std::vector<DType> dtypes;
   for (const auto& [name, tensor] : model.weights.tensors()) {
-    const auto spec = absl::c_find_if(model.specs, [&, &name = name](const auto& each) { return each.name == name; });
-    dtypes.push_back(spec == model.specs.end() ? kF32 : WrittenDType(*spec, tensor, options.weights));
+    const auto spec = absl::c_find_if(specs, [&, &name = name](const auto& each) { return each.name == name; });
+    dtypes.push_back(spec == specs.end() ? kF32 : WrittenDType(*spec, tensor, options.weights));
   }
-  WEFT_RETURN_IF_ERROR(model.weights.Revert(RulesOf(model.architecture)));
+  WEFT_RETURN_IF_ERROR(model.weights.Revert(RulesOf(architecture)));
   const absl::Span<const NamedTensor> tensors = model.weights.tensors();
   const auto least =
       absl::c_min_element(dtypes, [](DType a, DType b) { return BytesOfElement(a) < BytesOfElement(b); });
-  Json metadata = GgufOfConfig(model.architecture, model.config, *least);
+  Json metadata = GgufOfConfig(architecture, config, *least);
   WEFT_ASSIGN_OR_RETURN(const Json read, ConfigOfGguf(metadata, tensors));
-  WEFT_RETURN_IF_ERROR(read_back(read));
-  WEFT_RETURN_IF_ERROR(AddTokenizer(folder, model.vocabulary, &metadata));
-  return WriteTensors(absl::StrCat(folder, "/", kFiles[0]), metadata, {tensors.begin(), tensors.end()}, dtypes);
+  WEFT_RETURN_IF_ERROR(CheckReadBack(absl::StrCat("a GGUF file of ", architecture.name), model.config,
+                                     ConfigOf<decltype(model.config)>(architecture, read), /*training=*/false));
+  WEFT_RETURN_IF_ERROR(AddTokenizer(folder, model.config.vocabulary, &metadata));
+  return WriteConverted(tensors, dtypes, [&](const auto& types) {
+    return GgufWriter::Create(absl::StrCat(folder, "/", kFiles[0]), metadata, types);
+  });
 }
 
 absl::Status WriteGpt(const PublishedGpt& gpt, const std::string& folder, const WriteModelOptions& options) {
@@ -161,8 +129,7 @@ absl::Status WriteGpt(const PublishedGpt& gpt, const std::string& folder, const 
   if (gpt.config.names == GptConfig::Names::kGpt2) {
     WEFT_ASSIGN_OR_RETURN(written, WithBiases(written));
   }
-  const std::vector<ParameterSpec> specs = ParametersOf(written);
-  WEFT_RETURN_IF_ERROR(Parameters::Check("the model", written.weights.tensors(), specs));
+  WEFT_RETURN_IF_ERROR(Parameters::Check("the model", written.weights.tensors(), ParametersOf(written)));
   if (const RotaryScaling& scaling = gpt.config.attention.rotary_scaling; scaling.kind == RotaryScalingKind::kLlama3) {
     const AttentionVariant head =
         WithWidths(gpt.config.attention, gpt.config.ablation, gpt.config.heads, gpt.config.width);
@@ -171,11 +138,7 @@ absl::Status WriteGpt(const PublishedGpt& gpt, const std::string& folder, const 
                           written.weights.Add(kGgufFactors, {kF32, {static_cast<int64_t>(factors.size())}}));
     absl::c_copy(factors, to.span<float>().begin());
   }
-  return WriteContents({*found, config, written.weights, specs, gpt.config.vocabulary}, folder, options,
-                       [&](const Json& read) {
-                         return CheckReadBack(absl::StrCat("a GGUF file of ", found->name), written.config,
-                                              ConfigOf<GptConfig>(*found, read), /*training=*/false);
-                       });
+  return WriteAs(*found, config, std::move(written), folder, options);
 }
 
 // llama.cpp makes embeddings with encoders. A pooler has no part in these, and other heads have no place in a file.
@@ -194,12 +157,7 @@ absl::Status WriteBert(const PublishedBert& bert, const std::string& folder, con
     return InvalidArgument("a GGUF file has no place for the prompt ", Quoted(format.prompt));
   }
   config[kGgufPooling] = {{"pooling_mode", format.pooling == Pooling::kFirst ? "cls" : "mean"}};
-  return WriteContents(
-      {*found, config, weights, ParametersOf(PublishedBert{.config = bert.config}), bert.config.vocabulary}, folder,
-      options, [&](const Json& read) {
-        return CheckReadBack("a GGUF file of bert", bert.config, ConfigOf<BertConfig>(*found, read),
-                             /*training=*/false);
-      });
+  return WriteAs(*found, config, PublishedBert{.config = bert.config, .weights = weights}, folder, options);
 }
 
 absl::Status Write(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options) {
@@ -214,7 +172,7 @@ constexpr Container kGguf = {
     .beginnings = {"GGUF"},
     .endings = {kGgufEnding},
     .advice = "Wanted this file as the model, or a folder with no other such file and no config.json",
-    .open = OpenGguf,
+    .open = [](const std::string& path, WantedChecksum) { return Shared(GgufFile::Open(path, GgufLists::kShort)); },
     .config = ConfigInFile};
 
 constexpr Format kGgufFormat = {

@@ -16,9 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "weft/base/arena.h"
 #include "weft/base/status.h"
-#include "weft/core/block_formats.h"
 #include "weft/core/parameters.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/published.h"
@@ -108,25 +106,6 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& confi
   return model;
 }
 
-// Converts and writes one weight after the other, so that no second copy of all weights is in memory.
-absl::Status WriteWeights(const std::string& path, const std::vector<ParameterSpec>& specs, const Weights& weights,
-                          DType dtype) {
-  std::vector<SafetensorsWriter::NamedType> types;
-  for (const ParameterSpec& spec : specs) {
-    types.emplace_back(spec.name, TensorType{HeldDType(spec, dtype), spec.type.shape});
-  }
-  WEFT_ASSIGN_OR_RETURN(SafetensorsWriter writer, SafetensorsWriter::Create(path, types));
-  for (const auto& [name, type] : types) {
-    const Tensor& from = *weights.Find(name);
-    Arena arena;
-    const Tensor to = {type, arena.Allocate(type.bytes())};
-    if (to.data == nullptr) return absl::ResourceExhaustedError("no memory for the weight '" + name + "'");
-    ConvertWeight(from, to);
-    WEFT_RETURN_IF_ERROR(writer.Add(to));
-  }
-  return writer.Finish();
-}
-
 absl::Status Write(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options) {
   WEFT_ASSIGN_OR_RETURN(const Json described, FamilyOf(model).to_run(model));
   const DType dtype = options.weights.value_or(kF32);
@@ -137,7 +116,14 @@ absl::Status Write(const PublishedModel& model, const std::string& folder, const
   WEFT_ASSIGN_OR_RETURN(const PublishedModel same, Describe(folder, config, weights));
   const std::vector<ParameterSpec> specs = ParametersOf(same);
   WEFT_RETURN_IF_ERROR(Parameters::Check("the model", weights.tensors(), specs));
-  WEFT_RETURN_IF_ERROR(WriteWeights(WeightsPath(folder), specs, weights, dtype));
+  std::vector<NamedTensor> tensors;
+  std::vector<DType> dtypes;
+  for (const ParameterSpec& spec : specs) {
+    tensors.push_back({spec.name, *weights.Find(spec.name)});
+    dtypes.push_back(HeldDType(spec, dtype));
+  }
+  WEFT_RETURN_IF_ERROR(WriteConverted(
+      tensors, dtypes, [&](const auto& types) { return SafetensorsWriter::Create(WeightsPath(folder), types); }));
   return WriteJson(ConfigPath(folder), config);
 }
 

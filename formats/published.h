@@ -12,7 +12,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "weft/base/arena.h"
 #include "weft/base/status.h"
+#include "weft/core/block_formats.h"
+#include "weft/core/safetensors.h"
 #include "weft/core/tape.h"
 #include "weft/formats/all_formats.h"
 #include "weft/formats/config_keys.h"
@@ -35,6 +39,25 @@ absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
 
 // Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.
 absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
+// Converts `tensors` to `dtypes` and writes them to a file by a SafetensorsWriter or GgufWriter, one after the other,
+// so that no second copy of all weights is in memory. `create` is called with the names and types, and returns the
+// writer.
+template <class Create>
+absl::Status WriteConverted(absl::Span<const NamedTensor> tensors, absl::Span<const DType> dtypes, Create create) {
+  std::vector<std::pair<std::string, TensorType>> types;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    types.emplace_back(tensors[i].name, TensorType{dtypes[i], tensors[i].tensor.type.shape});
+  }
+  WEFT_ASSIGN_OR_RETURN(auto writer, create(types));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Arena arena;
+    const Tensor to = {types[i].second, arena.Allocate(types[i].second.bytes())};
+    if (to.data == nullptr) return absl::ResourceExhaustedError("no memory for the weight '" + tensors[i].name + "'");
+    ConvertWeight(tensors[i].tensor, to);
+    WEFT_RETURN_IF_ERROR(writer.Add(to));
+  }
+  return writer.Finish();
+}
 // Writes `json`, indented. Bytes of its strings that are not UTF-8 become U+FFFD.
 absl::Status WriteJson(const std::string& path, const nlohmann::ordered_json& json);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/base/zip.h"
+#include "weft/core/safetensors.h"
 #include "weft/core/stored_dtype.h"
 #include "weft/formats/all_containers.h"
 #include "weft/formats/weight_files.h"
@@ -206,29 +206,26 @@ constexpr uint64_t kMaxPickle = 16'000'000;             // bytes: 100,000 tensor
 // The copied tensors take at most 4 times the bytes of the file: a tied table may be copied several times.
 constexpr uint64_t kMaxCopies = 4;
 
-// Reads the tensors of a file.
-class TensorReader {
+class PyTorchFile : public TensorFile {
  public:
-  TensorReader(Bytes file, Arena* arena) : file_(file), arena_(arena) {}
-  absl::Status Read(TensorFile* to);
+  static absl::StatusOr<PyTorchFile> Open(const std::string& path);
 
  private:
   // Item `i` of a tuple, or None.
   const Value& Item(const Value& tuple, size_t i) const { return values_[i < tuple.items.size() ? tuple.items[i] : 0]; }
-  absl::Status Add(const std::string& name, const Value& tensor, TensorFile* to);
+  absl::Status Read();
+  absl::Status Add(const std::string& name, const Value& tensor);
   absl::StatusOr<std::vector<int64_t>> Sizes(const Value& tuple) const;
   absl::StatusOr<Tensor> Copy(Bytes from, size_t size, absl::Span<const int64_t> strides, const OtherDType* other,
                               const TensorType& type);
 
-  Bytes file_;
-  Arena* arena_;
   ZipFile entries_;
   Bytes folder_;  // the beginning of the entries' names
   std::vector<Value> values_;
   uint64_t copied_ = 0;  // bytes
 };
 
-absl::StatusOr<std::vector<int64_t>> TensorReader::Sizes(const Value& tuple) const {
+absl::StatusOr<std::vector<int64_t>> PyTorchFile::Sizes(const Value& tuple) const {
   std::vector<int64_t> sizes;
   for (size_t i = 0; i < std::min<size_t>(tuple.items.size(), Shape::kMaxRank + 1); ++i) {
     sizes.push_back(Item(tuple, i).kind == Kind::kNumber ? Item(tuple, i).number : -1);
@@ -239,11 +236,11 @@ absl::StatusOr<std::vector<int64_t>> TensorReader::Sizes(const Value& tuple) con
 }
 
 // Copies a tensor whose elements of `size` bytes are in `from` with these strides.
-absl::StatusOr<Tensor> TensorReader::Copy(Bytes from, size_t size, absl::Span<const int64_t> strides,
-                                          const OtherDType* other, const TensorType& type) {
+absl::StatusOr<Tensor> PyTorchFile::Copy(Bytes from, size_t size, absl::Span<const int64_t> strides,
+                                         const OtherDType* other, const TensorType& type) {
   copied_ += type.bytes();
-  if (copied_ > kMaxCopies * file_.size()) return InvalidArgument("too many tensors share bytes");
-  const Tensor tensor = {type, arena_->Allocate(type.bytes())};
+  if (copied_ > kMaxCopies * mapped_.bytes().size()) return InvalidArgument("too many tensors share bytes");
+  const Tensor tensor = {type, arena_.Allocate(type.bytes())};
   if (tensor.data == nullptr) return absl::ResourceExhaustedError("no memory for its tensors");
   std::string elements;
   for (int64_t i = 0; i < type.shape.elements(); ++i) {
@@ -257,9 +254,9 @@ absl::StatusOr<Tensor> TensorReader::Copy(Bytes from, size_t size, absl::Span<co
   return tensor;
 }
 
-absl::Status TensorReader::Add(const std::string& name, const Value& tensor, TensorFile* to) {
+absl::Status PyTorchFile::Add(const std::string& name, const Value& tensor) {
   const auto unread = [&](const std::string& type) {
-    to->unread.emplace_back(name, type);
+    unread_.emplace_back(name, type);
     return absl::OkStatus();
   };
   if (tensor.kind != Kind::kTensor) return unread("no tensor");
@@ -299,22 +296,22 @@ absl::Status TensorReader::Add(const std::string& name, const Value& tensor, Ten
   Bytes from = found->second.substr(first * size);
   if (contiguous) from = from.substr(0, elements * size);
   if (contiguous && IsUsableInPlace(from, other, type.dtype)) {
-    // MappedFile's bytes may be written.
-    to->tensors.push_back({name, {type, reinterpret_cast<std::byte*>(const_cast<char*>(from.data()))}});
+    WEFT_ASSIGN_OR_RETURN(const Tensor in_place, Place(type, from, other));
+    tensors_.push_back({name, in_place});
     return absl::OkStatus();
   }
   WEFT_ASSIGN_OR_RETURN(const Tensor copy, Copy(from, size, strides, other, type));
-  to->tensors.push_back({name, copy});
+  tensors_.push_back({name, copy});
   return absl::OkStatus();
 }
 
-absl::Status TensorReader::Read(TensorFile* to) {
-  if (!absl::StartsWith(file_, "PK")) {
+absl::Status PyTorchFile::Read() {
+  if (!absl::StartsWith(mapped_.bytes(), "PK")) {
     return InvalidArgument(
         "it is no zip file. Before version 1.6, torch.save wrote pickles, which are not read; in Python, "
         "torch.save(torch.load(FILE), FILE) writes a zip file");
   }
-  WEFT_ASSIGN_OR_RETURN(entries_, ReadZip(file_));
+  WEFT_ASSIGN_OR_RETURN(entries_, ReadZip(mapped_.bytes()));
   const auto pickle =
       absl::c_find_if(entries_, [](const auto& each) { return absl::EndsWith(each.first, "/data.pkl"); });
   if (pickle == entries_.end()) return InvalidArgument("it has no entry data.pkl, as files of torch.save have");
@@ -335,22 +332,17 @@ absl::Status TensorReader::Read(TensorFile* to) {
   for (size_t i = 0; i < state->items.size(); i += 2) {
     if (Item(*state, i).kind != Kind::kText) return InvalidArgument("the name of a tensor is no text");
     const std::string name(Item(*state, i).text);
-    WEFT_RETURN_IF_ERROR(Annotate(Add(name, Item(*state, i + 1), to), absl::StrCat("tensor '", name, "'")));
+    WEFT_RETURN_IF_ERROR(Annotate(Add(name, Item(*state, i + 1)), absl::StrCat("tensor '", name, "'")));
   }
   return absl::OkStatus();
 }
 
-struct OpenedFile {
-  MappedFile mapped;
-  Arena arena;  // of the tensors that were copied
-};
-
-absl::StatusOr<TensorFile> Open(const std::string& path, WantedChecksum) {
-  const auto opened = std::make_shared<OpenedFile>();
-  WEFT_ASSIGN_OR_RETURN(opened->mapped, MappedFile::Open(path));
-  TensorFile file = {.tensors = {}, .unread = {}, .bytes = opened};
-  TensorReader reader(opened->mapped.bytes(), &opened->arena);
-  WEFT_RETURN_IF_ERROR(Annotate(reader.Read(&file), absl::StrCat(path, ": it is no PyTorch file that is read")));
+absl::StatusOr<PyTorchFile> PyTorchFile::Open(const std::string& path) {
+  PyTorchFile file;
+  WEFT_ASSIGN_OR_RETURN(file.mapped_, MappedFile::Open(path));
+  WEFT_RETURN_IF_ERROR(Annotate(file.Read(), absl::StrCat(path, ": it is no PyTorch file that is read")));
+  file.values_ = {};  // only reading needs them
+  file.entries_ = {};
   return file;
 }
 
@@ -362,7 +354,7 @@ constexpr Container kPyTorch = {
     .endings = {".bin", ".pt", ".pth", ".ckpt"},
     .advice = "Wanted its folder, with config.json",
     .weights_file = "pytorch_model.bin",
-    .open = Open,
+    .open = [](const std::string& path, WantedChecksum) { return Shared(PyTorchFile::Open(path)); },
 };
 
 }  // namespace weft

@@ -26,14 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted, because an index may have many keys
 
-absl::StatusOr<TensorFile> OpenSafetensors(const std::string& path, WantedChecksum checksum) {
-  WEFT_ASSIGN_OR_RETURN(SafetensorsFile opened, SafetensorsFile::Open(path, checksum));
-  const auto file = std::make_shared<const SafetensorsFile>(std::move(opened));
-  return TensorFile{.tensors = {file->tensors().begin(), file->tensors().end()},
-                    .unread = {file->unread().begin(), file->unread().end()},
-                    .bytes = file};
-}
-
 bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
   const auto fits = [](char wanted, char got) { return wanted == '?' || wanted == got; };
   return !beginning.empty() && absl::c_equal(beginning, bytes.substr(0, beginning.size()), fits);
@@ -75,7 +67,9 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
                                     .endings = {".safetensors"},
                                     .advice = "Wanted its folder, with config.json",
                                     .weights_file = kWeightsFile,
-                                    .open = OpenSafetensors};
+                                    .open = [](const std::string& path, WantedChecksum checksum) {
+                                      return Shared(SafetensorsFile::Open(path, checksum));
+                                    }};
 
 // A file is of the first of these kinds that recognises it. A folder's weights are of the first kind that is there.
 constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kSafetensors, &kPyTorch, &kTensorFlow, &kFlax};
@@ -128,7 +122,7 @@ absl::Status CheckNotForeign(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksum checksum) {
+absl::StatusOr<std::shared_ptr<const TensorFile>> OpenTensorFile(const std::string& path, WantedChecksum checksum) {
   for (const Container* const container : kContainers) {
     if (container->open != nullptr && HasEnding(*container, path)) return container->open(path, checksum);
   }

@@ -13,7 +13,6 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,12 +28,12 @@ inline constexpr char kWeightsFile[] = "model.safetensors", kWeightIndex[] = "mo
 inline constexpr char kIndexEnding[] = ".index.json";  // follows Container::weights_file
 inline std::string WeightsPath(const std::string& folder) { return absl::StrCat(folder, "/", kWeightsFile); }
 
-// The tensors of one file.
-struct TensorFile {
-  std::vector<NamedTensor> tensors;
-  std::vector<std::pair<std::string, std::string>> unread;  // names and types of tensors that no DType holds
-  std::shared_ptr<const void> bytes;                        // owns the bytes of `tensors`
-};
+// Returns a file that was opened, for Container::open.
+template <class File>
+absl::StatusOr<std::shared_ptr<const TensorFile>> Shared(absl::StatusOr<File> file) {
+  if (!file.ok()) return file.status();
+  return std::make_shared<const File>(*std::move(file));
+}
 
 struct Container {
   absl::string_view what;                       // with an article: "a GGUF file"
@@ -45,7 +44,7 @@ struct Container {
   // The file that holds a model's weights in its folder, or empty; and the function that opens such files, or null if
   // the container is not read.
   absl::string_view weights_file;
-  absl::StatusOr<TensorFile> (*open)(const std::string& path, WantedChecksum checksum);
+  absl::StatusOr<std::shared_ptr<const TensorFile>> (*open)(const std::string& path, WantedChecksum checksum);
   // Returns what such a file says of its model, in the keys of config.json. Null if such files hold weights only.
   absl::StatusOr<nlohmann::ordered_json> (*config)(const std::string& path);
 };
@@ -53,7 +52,7 @@ struct Container {
 // of llama2.c, and the error of CheckNotForeign for a file that is no model by itself.
 absl::StatusOr<nlohmann::ordered_json> ReadFileConfig(const std::string& path);
 // Opens a file of weights by the container that its name ends with or, if there is none, as safetensors.
-absl::StatusOr<TensorFile> OpenTensorFile(const std::string& path, WantedChecksum checksum);
+absl::StatusOr<std::shared_ptr<const TensorFile>> OpenTensorFile(const std::string& path, WantedChecksum checksum);
 
 struct WeightFiles {
   std::string path;                                         // the file, or the index that lists the files; for errors

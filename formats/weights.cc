@@ -139,11 +139,11 @@ absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedCheck
   weights.path_ = files.path;
   absl::flat_hash_map<std::string, std::string> origins;  // the file of each tensor
   for (const auto& [file, wanted] : files.tensors) {
-    absl::StatusOr<TensorFile> opened = OpenTensorFile(file, checksum);
+    const absl::StatusOr<std::shared_ptr<const TensorFile>> opened = OpenTensorFile(file, checksum);
     if (!opened.ok()) return file == files.path ? opened.status() : Annotate(opened.status(), files.path);
-    weights.files_.push_back(opened->bytes);
+    weights.files_.push_back(*opened);
     std::vector<std::string> names;
-    for (const auto& [name, tensor] : opened->tensors) {
+    for (const auto& [name, tensor] : (*opened)->tensors()) {
       names.push_back(name);
       if (tensor.type.dtype != kF64) {
         weights.tensors_.push_back({name, tensor});
@@ -153,7 +153,7 @@ absl::StatusOr<Weights> Weights::ReadStored(const std::string& path, WantedCheck
       if (!rounded.ok()) return Annotate(rounded.status(), file);
       absl::c_copy(tensor.span<const double>(), rounded->as<float>());
     }
-    for (const auto& unread : opened->unread) {
+    for (const auto& unread : (*opened)->unread()) {
       names.push_back(unread.first);
       weights.unread_.push_back(unread);
     }

@@ -101,7 +101,7 @@ class Weights {
 
   std::string path_;  // WeightFiles::path
   std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
-  std::vector<std::shared_ptr<const void>> files_;  // TensorFile::bytes of each file
+  std::vector<std::shared_ptr<const TensorFile>> files_;  // which own the bytes of tensors that are in place
   std::vector<NamedTensor> tensors_;
   std::vector<std::pair<std::string, std::string>> unread_;  // names and types, as in TensorFile
   std::vector<std::string> extra_;
