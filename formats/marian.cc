@@ -1,4 +1,4 @@
-// Classes of Hugging Face's transformers that are built like Marian. Each is a row of Layouts: its model_type, the
+// Classes of Hugging Face's transformers that are built like Marian. Each is a row of TypeRows: its model_type, the
 // options that it fixes, and what its missing keys mean.
 //
 //   marian      norms come after each layer, positions are sinusoids, the two sides may have token tables of their own
@@ -24,7 +24,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
@@ -38,16 +37,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 
-struct Layout {
-  const char* model_type;
-  std::vector<absl::string_view> classes;  // allowed in the key architectures; the first one is written
-  TransformerConfig usual;                 // what the class fixes, and what its missing keys mean
-  bool separate_tables = false;            // whether the two sides may have token tables of their own
-  bool logits_bias = true;
-
-  bool stores_positions() const { return usual.positions == Positions::kLearned; }
-  bool counts_from_padding() const { return usual.positions == Positions::kSinusoidalHalves; }
-};
+bool StoresPositions(const TranslatorType& type) { return type.usual.positions == Positions::kLearned; }
+bool CountsFromPadding(const TranslatorType& type) { return type.usual.positions == Positions::kSinusoidalHalves; }
 
 TransformerConfig Usual(int64_t vocabulary, int64_t context, int64_t encoder, int64_t decoder, int64_t heads,
                         int64_t width, bool pre_norm, Positions positions) {
@@ -65,8 +56,8 @@ TransformerConfig Usual(int64_t vocabulary, int64_t context, int64_t encoder, in
           .shared_embeddings = true};
 }
 
-const std::vector<Layout>& Layouts() {
-  static const auto* const layouts = [] {
+const std::vector<TranslatorType>& TypeRows() {
+  static const auto* const types = [] {
     TransformerConfig bart = Usual(50265, 1024, 12, 12, 16, 1024, /*pre_norm=*/false, Positions::kLearned);
     bart.first_position = 2;
     bart.embedding_norm = true;
@@ -76,7 +67,7 @@ const std::vector<Layout>& Layouts() {
     m2m.activation = Activation::kRelu;
     m2m.attention_dropout = 0.1;
     m2m.scale_embeddings = true;
-    return new std::vector<Layout>{
+    return new std::vector<TranslatorType>{
         {"marian",
          {"MarianMTModel"},
          Usual(58101, 1024, 12, 12, 16, 1024, false, Positions::kSinusoidal),
@@ -91,20 +82,12 @@ const std::vector<Layout>& Layouts() {
         {"bart", {"BartForConditionalGeneration", "BartModel"}, bart},
         {"mbart", {"MBartForConditionalGeneration", "MBartModel"}, mbart}};
   }();
-  return *layouts;
+  return *types;
 }
 
-constexpr absl::string_view kModelTypes[] = {"marian", "pegasus", "m2m_100", "blenderbot", "bart", "mbart"};
-
-const Layout* FindLayout(const Json& model_type) {
-  const auto found = absl::c_find_if(Layouts(), [&](const Layout& each) { return model_type == each.model_type; });
-  return found != Layouts().end() ? &*found : nullptr;
-}
-
-// Returns the first option of `config`, with its value, that the class lacks, or "" if the class has the model.
-std::string Lacking(const Layout& layout, const TransformerConfig& config, int32_t padding) {
+std::string Lacking(const TranslatorType& type, const TransformerConfig& config, int32_t padding) {
   constexpr double kEpsilon = 1e-5;
-  const TransformerConfig& usual = layout.usual;
+  const TransformerConfig& usual = type.usual;
   const auto says = [](const char* option, bool value) {
     return absl::StrCat(option, value ? " is true" : " is false");
   };
@@ -117,17 +100,17 @@ std::string Lacking(const Layout& layout, const TransformerConfig& config, int32
   if (config.norm.epsilon != kEpsilon) return absl::StrCat("the norm's epsilon is ", config.norm.epsilon);
   if (config.dtype != kF32) return "dtype is f64";
   if (config.pre_norm != usual.pre_norm) return says("pre_norm", config.pre_norm);
-  if (!layout.separate_tables && !config.shared_embeddings) return "shared_embeddings is false";
+  if (!type.separate_tables && !config.shared_embeddings) return "shared_embeddings is false";
   if (config.shared_embeddings && !config.tied_head) return "tied_head is false, but shared_embeddings is true";
   if (config.embedding_norm != usual.embedding_norm) return says("embedding_norm", config.embedding_norm);
-  if (config.head_bias && !layout.logits_bias) return "head_bias is true";
+  if (config.head_bias && !type.logits_bias) return "head_bias is true";
   // A table without unused rows can hold sinusoids from any position.
   const bool sinusoids = config.positions != Positions::kLearned;
-  if (layout.stores_positions() && usual.first_position == 0 && sinusoids) return "";
+  if (StoresPositions(type) && usual.first_position == 0 && sinusoids) return "";
   for (const auto& [name, kind] : kPositionNames) {
     if (config.positions == kind && kind != usual.positions) return absl::StrCat("positions are ", name);
   }
-  const int64_t first = layout.counts_from_padding() ? int64_t{padding} + 1 : usual.first_position;
+  const int64_t first = CountsFromPadding(type) ? int64_t{padding} + 1 : usual.first_position;
   return config.first_position == first ? "" : absl::StrCat("first_position is ", config.first_position);
 }
 
@@ -138,15 +121,12 @@ void ListMarian(Keys& keys, TransformerConfig& config) {
   keys.Field("tie_word_embeddings", config.tied_head);
 }
 
-absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
-  const Json* const type = FindModelType(json);
-  const Layout* const layout = type != nullptr ? FindLayout(*type) : nullptr;
-  if (layout == nullptr) return InvalidArgument("model_type is none of ", absl::StrJoin(kModelTypes, ", "));
+absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& type, const Json& json) {
   KeyReader keys(json);
-  keys.Only("model_type", layout->model_type);
-  TransformerConfig config = layout->usual;
+  keys.Only("model_type", type.model_type);
+  TransformerConfig config = type.usual;
   ListMarian(keys, config);
-  if (layout->counts_from_padding()) {
+  if (CountsFromPadding(type)) {
     int64_t padding = 1;
     keys.Field("pad_token_id", padding);
     const bool known = padding >= 0 && padding < config.source_vocabulary && !keys.IsNull("pad_token_id");
@@ -155,7 +135,7 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
   }
   if (keys.IsNull("scale_embedding")) keys.Refuse("scale_embedding", "true or false");
   config.target_vocabulary = config.source_vocabulary;
-  if (layout->separate_tables) {
+  if (type.separate_tables) {
     keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
     // The classes read the key only if the tables are separate.
     int64_t unused = 0;
@@ -170,33 +150,32 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const Json& json) {
     if (decoder == encoder) return;
     keys.Refuse(key, keys.Find(key) != nullptr ? wanted : absl::StrCat(wanted, "; a missing key means ", usual));
   };
-  same("decoder_attention_heads", layout->usual.heads, config.heads);
-  same("decoder_ffn_dim", layout->usual.feed_forward, config.feed_forward);
+  same("decoder_attention_heads", type.usual.heads, config.heads);
+  same("decoder_ffn_dim", type.usual.feed_forward, config.feed_forward);
   keys.Only("num_hidden_layers", config.encoder_layers);
   // Keys of older versions, which each class has with one value only.
   keys.Only("normalize_before", config.pre_norm);
   keys.Only("normalize_embedding", config.embedding_norm);
   keys.Only("add_final_layer_norm", config.pre_norm);
-  keys.Only("static_position_embeddings", !layout->stores_positions());
+  keys.Only("static_position_embeddings", !StoresPositions(type));
   keys.Only("add_bias_logits", false);
   // transformers 5 takes a forced begin token from other keys only, so the key force_bos_token_to_be_generated of
   // DistilBART changes nothing. The last two are of DistilBART's training.
   keys.Harmless({"encoder_layerdrop", "decoder_layerdrop", "layerdrop", "init_std", "classif_dropout",
                  "classifier_dropout", "extra_pos_embeddings", "gradient_checkpointing", "is_decoder", "use_cache",
                  "force_bos_token_to_be_generated", "replacing_rate", "save_step"});
-  ReadUsualKeys(keys, layout->classes, /*encoder_decoder=*/true);
+  ReadUsualKeys(keys, type.classes, /*encoder_decoder=*/true);
   return Finished(keys, config);
 }
 
-Json MarianToJson(const std::string& model_type, const TransformerConfig& config, const TranslationTokens& tokens) {
+Json MarianToJson(const TranslatorType& type, const TransformerConfig& config, const TranslationTokens& tokens) {
   KeyWriter keys;
-  keys.Write("model_type", model_type);
-  const Layout* const layout = FindLayout(model_type);
-  keys.Write("architectures", std::vector<std::string>{std::string(layout->classes.front())});
+  keys.Write("model_type", type.model_type);
+  keys.Write("architectures", std::vector<std::string>{std::string(type.classes.front())});
   keys.Write("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
   ListMarian(keys, full);
-  if (layout->separate_tables) {
+  if (type.separate_tables) {
     keys.Write("share_encoder_decoder_embeddings", full.shared_embeddings);
     keys.Write("decoder_vocab_size", full.target_vocabulary);
   }
@@ -209,7 +188,7 @@ Json MarianToJson(const std::string& model_type, const TransformerConfig& config
   keys.Write("pad_token_id", tokens.padding);
   // The classes' own defaults would force an end token at the maximum length, and forbid repeated phrases.
   keys.Write("forced_eos_token_id", nullptr);
-  if (model_type == "blenderbot") keys.Write("encoder_no_repeat_ngram_size", 0);
+  if (type.model_type == absl::string_view("blenderbot")) keys.Write("encoder_no_repeat_ngram_size", 0);
   return std::move(keys).Finish();
 }
 
@@ -290,18 +269,8 @@ bool PositionsAreSinusoids(const Weights& weights, int64_t width) {
   });
 }
 
-absl::StatusOr<std::string> TypeFor(const TransformerConfig& config, int32_t padding) {
-  std::vector<std::string> reasons;
-  for (const Layout& layout : Layouts()) {
-    const std::string lacking = Lacking(layout, config, padding);
-    if (lacking.empty()) return std::string(layout.model_type);
-    reasons.push_back(absl::StrCat("not ", layout.model_type, ", because ", lacking));
-  }
-  return InvalidArgument(absl::StrJoin(reasons, "; "));
-}
-
-absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(json), ConfigPath(folder)));
+absl::StatusOr<PublishedModel> Read(const TranslatorType& type, const std::string& folder, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(MarianConfigFromJson(type, json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {{{"model.#", {"#"}}}}));
   WEFT_RETURN_IF_ERROR(Annotate(TieTables(&config, &weights), weights.path()));
   std::vector<Weights::Rule> dropped = {{"encoder.version", {}}, {"decoder.version", {}}};  // of old files
@@ -330,29 +299,27 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 
-absl::StatusOr<Json> Publish(const std::string& model_type, const TransformerConfig& model,
+absl::StatusOr<Json> Publish(const TranslatorType& type, const TransformerConfig& model,
                              const TranslationTokens& tokens, Weights* weights) {
-  const Layout& layout = *FindLayout(model_type);
   TransformerConfig config = model;
-  if (layout.usual.positions == Positions::kSinusoidal) {
+  if (type.usual.positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(*weights, Permute(*weights, /*to_halves=*/true));
-  } else if (layout.stores_positions() && config.positions != Positions::kLearned) {
+  } else if (StoresPositions(type) && config.positions != Positions::kLearned) {
     WEFT_RETURN_IF_ERROR(AddPositions(config, weights));
   }
   config.bias = true;
   WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(PublishedTransformer{config}), weights));
-  if (layout.logits_bias) {
+  if (type.logits_bias) {
     if (!config.head_bias) WEFT_RETURN_IF_ERROR(weights->Add(kHeadBias, {kF32, {config.target_vocabulary}}).status());
     WEFT_RETURN_IF_ERROR(Reshape(kHeadBias, kLogitsBias, {1, config.target_vocabulary}, weights));
   }
   WEFT_RETURN_IF_ERROR(weights->Apply(
       {{"encoder.#", {"model.encoder.#"}}, {"decoder.#", {"model.decoder.#"}}, {"shared.#", {"model.shared.#"}}}));
-  return MarianToJson(model_type, config, tokens);
+  return MarianToJson(type, config, tokens);
 }
 
 }  // namespace
 
-const TranslatorFamily kMarianFamily = {
-    .model_types = kModelTypes, .read = Read, .type_for = TypeFor, .publish = Publish};
+const TranslatorFamily kMarianFamily = {.types = TypeRows, .read = Read, .lacking = Lacking, .publish = Publish};
 
 }  // namespace weft

@@ -11,7 +11,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
@@ -24,13 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Type {
-  const char *model_type, *architecture;
-  bool scales_logits;  // whether logits may be divided by √C
-  TransformerConfig usual;
-};
-
-const std::vector<Type>& Types() {
+const std::vector<TranslatorType>& TypeRows() {
   static const auto* const types = [] {
     TransformerConfig t5 = {.source_vocabulary = 32128,
                             .context = 512,
@@ -51,20 +44,15 @@ const std::vector<Type>& Types() {
     mt5.gated = true;
     TransformerConfig umt5 = mt5;
     umt5.shared_distance_bias = false;
-    return new std::vector<Type>{{"t5", "T5ForConditionalGeneration", true, t5},
-                                 {"mt5", "MT5ForConditionalGeneration", false, mt5},
-                                 {"umt5", "UMT5ForConditionalGeneration", true, umt5}};
+    constexpr absl::string_view kOldClass = "T5WithLMHeadModel";
+    return new std::vector<TranslatorType>{{"t5", {"T5ForConditionalGeneration", kOldClass}, t5},
+                                           {.model_type = "mt5",
+                                            .classes = {"MT5ForConditionalGeneration", kOldClass},
+                                            .usual = mt5,
+                                            .scales_logits = false},
+                                           {"umt5", {"UMT5ForConditionalGeneration", kOldClass}, umt5}};
   }();
   return *types;
-}
-
-constexpr absl::string_view kModelTypes[] = {"t5", "mt5", "umt5"};
-
-const Type* FindType(const Json& model_type) {
-  for (const Type& type : Types()) {
-    if (model_type == type.model_type) return &type;
-  }
-  return nullptr;
 }
 
 void ListT5(Keys& keys, TransformerConfig& config) {
@@ -101,13 +89,10 @@ void ReadActivation(KeyReader& keys, TransformerConfig* config) {
   keys.Field("is_gated_act", config->gated);
 }
 
-absl::StatusOr<TransformerConfig> ConfigOf(const Json& json) {
-  const Json* const model_type = FindModelType(json);
-  const Type* const type = model_type != nullptr ? FindType(*model_type) : nullptr;
-  if (type == nullptr) return InvalidArgument("model_type is none of ", absl::StrJoin(kModelTypes, ", "));
+absl::StatusOr<TransformerConfig> ConfigOf(const TranslatorType& type, const Json& json) {
   KeyReader keys(json);
-  keys.Only("model_type", type->model_type);
-  TransformerConfig config = type->usual;
+  keys.Only("model_type", type.model_type);
+  TransformerConfig config = type.usual;
   ListT5(keys, config);
   config.target_vocabulary = config.source_vocabulary;
   config.attention_dropout = config.activation_dropout = config.dropout;
@@ -126,13 +111,14 @@ absl::StatusOr<TransformerConfig> ConfigOf(const Json& json) {
   keys.Field("scale_decoder_outputs", scales);
   if (keys.IsNull("scale_decoder_outputs")) keys.Refuse("scale_decoder_outputs", "true or false");
   keys.Only("num_hidden_layers", config.encoder_layers);
-  if (type->scales_logits && scales) config.logits_scale = 1 / std::sqrt(static_cast<double>(config.width));
+  if (type.scales_logits && scales) config.logits_scale = 1 / std::sqrt(static_cast<double>(config.width));
   keys.Harmless({"initializer_factor", "classifier_dropout", "is_decoder", "use_cache", "output_past"});
-  ReadUsualKeys(keys, {type->architecture, "T5WithLMHeadModel"}, /*encoder_decoder=*/true);
+  ReadUsualKeys(keys, type.classes, /*encoder_decoder=*/true);
   return Finished(keys, config);
 }
 
-absl::StatusOr<Json> ToJson(const Type& type, const TransformerConfig& config, const TranslationTokens& tokens) {
+absl::StatusOr<Json> ToJson(const TranslatorType& type, const TransformerConfig& config,
+                            const TranslationTokens& tokens) {
   TransformerConfig full = WithFeedForward(config);
   const char* activation = "";
   for (const auto& [name, kind] : kActivations) {
@@ -140,7 +126,7 @@ absl::StatusOr<Json> ToJson(const Type& type, const TransformerConfig& config, c
   }
   KeyWriter keys;
   keys.Write("model_type", type.model_type);
-  keys.Write("architectures", std::vector<std::string>{type.architecture});
+  keys.Write("architectures", std::vector<std::string>{std::string(type.classes[0])});
   keys.Write("is_encoder_decoder", true);
   ListT5(keys, full);
   keys.Write("d_kv", WithWidths(full.attention, full.ablation, full.heads, full.width).key_width);
@@ -153,7 +139,7 @@ absl::StatusOr<Json> ToJson(const Type& type, const TransformerConfig& config, c
   keys.Write("eos_token_id", tokens.end);
   keys.Write("pad_token_id", tokens.padding);
   Json json = std::move(keys).Finish();
-  absl::StatusOr<TransformerConfig> read = ConfigOf(json);
+  absl::StatusOr<TransformerConfig> read = ConfigOf(type, json);
   if (read.ok()) read->tied_head = config.tied_head;  // the tensors tell
   WEFT_RETURN_IF_ERROR(CheckReadBack(type.model_type, config, read, /*training=*/false));
   return json;
@@ -197,34 +183,28 @@ std::vector<Weights::Rule> Rules(bool gated) {
   return rules;
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(ConfigOf(json), ConfigPath(folder)));
+absl::StatusOr<PublishedModel> Read(const TranslatorType& type, const std::string& folder, const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(TransformerConfig config, Annotate(ConfigOf(type, json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, ReadFolderWeights(folder, {Rules(config.gated)}));
   WEFT_RETURN_IF_ERROR(Annotate(TieTables(&config, &weights), weights.path()));
   WEFT_RETURN_IF_ERROR(weights.Fit(ParametersOf(PublishedTransformer{config})));
   return PublishedModel(PublishedTransformer{config, std::move(weights)});
 }
 
-absl::StatusOr<std::string> TypeFor(const TransformerConfig& config, int32_t) {
-  std::vector<std::string> reasons;
-  for (const Type& type : Types()) {
-    const absl::Status status = ToJson(type, config, {}).status();
-    if (status.ok()) return std::string(type.model_type);
-    const std::string general = absl::StrCat("a configuration of ", type.model_type, " cannot say that ");
-    reasons.push_back(
-        absl::StrCat("not ", type.model_type, ", because ", absl::StripPrefix(status.message(), general)));
-  }
-  return InvalidArgument(absl::StrJoin(reasons, "; "));
+std::string Lacking(const TranslatorType& type, const TransformerConfig& config, int32_t) {
+  const absl::Status status = ToJson(type, config, {}).status();
+  const std::string general = absl::StrCat("a configuration of ", type.model_type, " cannot say that ");
+  return std::string(absl::StripPrefix(status.message(), general));
 }
 
-absl::StatusOr<Json> Publish(const std::string& model_type, const TransformerConfig& config,
+absl::StatusOr<Json> Publish(const TranslatorType& type, const TransformerConfig& config,
                              const TranslationTokens& tokens, Weights* weights) {
   WEFT_RETURN_IF_ERROR(weights->Revert(Rules(config.gated)));
-  return ToJson(*FindType(model_type), config, tokens);
+  return ToJson(type, config, tokens);
 }
 
 }  // namespace
 
-const TranslatorFamily kT5Family = {.model_types = kModelTypes, .read = Read, .type_for = TypeFor, .publish = Publish};
+const TranslatorFamily kT5Family = {.types = TypeRows, .read = Read, .lacking = Lacking, .publish = Publish};
 
 }  // namespace weft

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
@@ -114,16 +114,6 @@ namespace {
 
 constexpr const TranslatorFamily* kFamilies[] = {&kMarianFamily, &kT5Family};
 
-const TranslatorFamily* FindTranslator(const Json& config) {
-  const Json* const type = FindModelType(config);
-  const auto has = [&](const TranslatorFamily* family) {
-    return type != nullptr &&
-           absl::c_any_of(family->model_types, [&](absl::string_view name) { return *type == std::string(name); });
-  };
-  const auto* const found = absl::c_find_if(kFamilies, has);
-  return found != std::end(kFamilies) ? *found : nullptr;
-}
-
 void RecordModel(const PublishedTransformer& model, int64_t tokens, bool, Tape* tape) {
   const TransformerConfig& config = model.config;
   const Var source = TokensInput(tape, "source", tokens, config.source_vocabulary);
@@ -145,7 +135,12 @@ ModelSizes SizesOf(const PublishedTransformer& model) {
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
-  if (const TranslatorFamily* const family = FindTranslator(json)) return family->read(folder, json);
+  const Json* const model_type = FindModelType(json);
+  for (const TranslatorFamily* const family : kFamilies) {
+    for (const TranslatorType& type : family->types()) {
+      if (model_type != nullptr && *model_type == type.model_type) return family->read(type, folder, json);
+    }
+  }
   TransformerConfig config;
   WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(json, &config), ConfigPath(folder)));
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), ConfigPath(folder)));
@@ -155,15 +150,14 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
   return PublishedModel(PublishedTransformer{config, std::move(weights), std::move(tokens)});
 }
 
-// Writes the model as `model_type`. If nothing in `folder` tells how to generate, also writes generation_config.json
+// Writes the model as `type`. If nothing in `folder` tells how to generate, also writes generation_config.json
 // and what the tokenizer lacks.
-absl::Status WritePublished(const TranslatorFamily& family, const std::string& model_type,
-                            const TransformerConfig& config, const TranslationTokens& tokens, Weights weights,
-                            const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json json, family.publish(model_type, config, tokens, &weights));
+absl::Status WritePublished(const TranslatorFamily& family, const TranslatorType& type, const TransformerConfig& config,
+                            const TranslationTokens& tokens, Weights weights, const std::string& folder) {
+  WEFT_ASSIGN_OR_RETURN(const Json json, family.publish(type, config, tokens, &weights));
   if (!tokens.published) {
-    WEFT_RETURN_IF_ERROR(CheckExpressible(model_type, {{tokens.source_begin, "sources have a begin token"},
-                                                       {!tokens.source_end, "sources have no end token"}}));
+    WEFT_RETURN_IF_ERROR(CheckExpressible(type.model_type, {{tokens.source_begin, "sources have a begin token"},
+                                                            {!tokens.source_end, "sources have no end token"}}));
     WEFT_RETURN_IF_ERROR(WriteTranslationTokenizer(folder, config.context, tokens));
     WEFT_RETURN_IF_ERROR(WriteJson(folder + "/" + kGenerationConfig, {{"decoder_start_token_id", tokens.begin},
                                                                       {"bos_token_id", tokens.begin},
@@ -183,15 +177,17 @@ absl::Status Write(const PublishedTransformer& transformer, const std::string& f
   config.positions = Resolve(config.positions, config.attention, Positions::kSinusoidal);
   WEFT_RETURN_IF_ERROR(Validate(config));
   const absl::StatusOr<TranslationTokens> tokens = ReadTranslationTokens(folder, transformer.tokens);
-  std::vector<absl::string_view> reasons;
-  std::vector<absl::StatusOr<std::string>> types;
+  const int32_t padding = tokens.ok() ? tokens->padding : TranslationTokens().padding;
+  std::vector<std::string> reasons;
   for (const TranslatorFamily* const family : kFamilies) {
-    types.push_back(family->type_for(config, tokens.ok() ? tokens->padding : TranslationTokens().padding));
-    if (types.back().ok()) {
-      WEFT_RETURN_IF_ERROR(tokens.status());
-      return WritePublished(*family, *types.back(), config, *tokens, transformer.weights, folder);
+    for (const TranslatorType& type : family->types()) {
+      const std::string lacking = family->lacking(type, config, padding);
+      if (lacking.empty()) {
+        WEFT_RETURN_IF_ERROR(tokens.status());
+        return WritePublished(*family, type, config, *tokens, transformer.weights, folder);
+      }
+      reasons.push_back(absl::StrCat("not ", type.model_type, ", because ", lacking));
     }
-    reasons.push_back(types.back().status().message());
   }
   if (options.published_classes_only) {
     return InvalidArgument("no class of Hugging Face has this Transformer: ", absl::StrJoin(reasons, "; "));
@@ -205,7 +201,7 @@ const std::vector<absl::string_view>& ModelTypes() {
   static const auto* const types = [] {
     auto* const all = new std::vector<absl::string_view>{"transformer"};
     for (const TranslatorFamily* const family : kFamilies) {
-      all->insert(all->end(), family->model_types.begin(), family->model_types.end());
+      for (const TranslatorType& type : family->types()) all->push_back(type.model_type);
     }
     return all;
   }();

@@ -8,25 +8,35 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/token_texts.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
 
+struct TranslatorType {
+  const char* model_type;
+  std::vector<absl::string_view> classes;  // allowed in the key architectures; the first one is written
+  TransformerConfig usual;                 // what the class fixes, and what its missing keys mean
+  // Of marian.cc: whether the two sides may have token tables of their own, and whether logits have a bias.
+  bool separate_tables = false, logits_bias = true;
+  bool scales_logits = true;  // of t5.cc: whether logits may be divided by √C
+};
+
 struct TranslatorFamily {
-  absl::Span<const absl::string_view> model_types;
-  absl::StatusOr<PublishedModel> (*read)(const std::string& folder, const nlohmann::ordered_json& config);
-  // Returns the first model_type that has a model, whose `config` has no kAuto positions. Otherwise returns
-  // InvalidArgument "not marian, because pre_norm is true; not ...". `padding`: the padding token.
-  absl::StatusOr<std::string> (*type_for)(const TransformerConfig& config, int32_t padding);
-  // Returns config.json of a `model_type` that type_for gave, and changes the tensors to those of Hugging Face.
-  absl::StatusOr<nlohmann::ordered_json> (*publish)(const std::string& model_type, const TransformerConfig& config,
+  const std::vector<TranslatorType>& (*types)();
+  absl::StatusOr<PublishedModel> (*read)(const TranslatorType& type, const std::string& folder,
+                                         const nlohmann::ordered_json& config);
+  // Returns the first option of `config`, with its value, that the type lacks, or "" if the type has the model:
+  // "pre_norm is true". `config` has no kAuto positions. `padding`: the padding token.
+  std::string (*lacking)(const TranslatorType& type, const TransformerConfig& config, int32_t padding);
+  // Returns config.json of a type that lacks nothing, and changes the tensors to those of Hugging Face.
+  absl::StatusOr<nlohmann::ordered_json> (*publish)(const TranslatorType& type, const TransformerConfig& config,
                                                     const TranslationTokens& tokens, Weights* weights);
 };
 
