@@ -243,7 +243,7 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
   const DecoderFamily& family = *FindDecoder(json["model_type"].get_ref<const std::string&>());
   WEFT_RETURN_IF_ERROR(full.weights.Revert(OtherRules(family, full.config)));
   WEFT_RETURN_IF_ERROR(full.weights.Revert(LayersOf(family.model_type)));
-  if (!llama) WEFT_RETURN_IF_ERROR(full.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
+  if (!llama) WEFT_RETURN_IF_ERROR(full.weights.Apply(Gpt2Prefixes()));
   return WriteModelFolder(folder, json, full.weights);
 }
 
@@ -268,7 +268,9 @@ ModelSizes SizesOf(const PublishedGpt& model) {
 std::vector<std::vector<Weights::Rule>> NamesOf(const PublishedGpt& model) { return {LayersOf(model.model_type)}; }
 
 absl::Status PublishAdapter(absl::string_view model_type, Weights* adapter) {
-  return adapter->Revert(LayersOf(model_type));
+  if (model_type != "gpt2") return adapter->Revert(LayersOf(model_type));
+  WEFT_RETURN_IF_ERROR(adapter->Apply(Gpt2Transposes()));
+  return adapter->Apply(Gpt2Prefixes());
 }
 
 std::vector<std::string> TiedLayers(const PublishedGpt& model) {
@@ -284,10 +286,6 @@ absl::Status Untie(PublishedGpt* model) {
   return absl::OkStatus();
 }
 
-constexpr absl::string_view kUnprefixed[] = {"lm_head"};
-constexpr absl::string_view kTransposed[] = {"h.#.attn.c_attn.weight", "h.#.attn.c_proj.weight", "h.#.mlp.c_fc.weight",
-                                             "h.#.mlp.c_proj.weight"};
-
 }  // namespace
 
 const ModelFamily PublishedGpt::kFamily = {
@@ -295,9 +293,6 @@ const ModelFamily PublishedGpt::kFamily = {
     .model_types = ModelTypes(),
     .read = Read,
     .write = OfAnyModel<Write>::Call,
-    .prefix = "transformer.",
-    .unprefixed = kUnprefixed,
-    .transposed = kTransposed,
     .from_run = FromRun,
     .to_run = OfAnyModel<ToRun>::Call,
     .record = OfAnyModel<RecordModel>::Call,

@@ -45,11 +45,6 @@ struct ModelFamily {
   // Read and write a folder in Hugging Face's layout. `config`: the contents of config.json.
   absl::StatusOr<PublishedModel> (*read)(const std::string& folder, const nlohmann::ordered_json& config);
   absl::Status (*write)(const PublishedModel& model, const std::string& folder, const WriteModelOptions& options);
-  // Hugging Face's classes with a head put `prefix` before the names of all tensors except those that begin with one of
-  // `unprefixed`. They store the weights `transposed`, patterns as in Weights::Rule, as [in, out]. All this holds for
-  // the first of model_types; the others have the model's own names and layouts.
-  absl::string_view prefix;
-  absl::Span<const absl::string_view> unprefixed, transposed;
 
   // Returns the model that `run`, a training run's config.json, describes, without its weights. Instead, each optional
   // head that the run trained has one tensor of zeros. Null if no training makes such a model.
@@ -69,10 +64,9 @@ struct ModelFamily {
   // layer. `untie` gives the second of these layers a weight of its own; null: the model can't have such a weight.
   std::vector<std::string> (*tied)(const PublishedModel& model);
   absl::Status (*untie)(PublishedModel* model) = nullptr;
-  // If the model_types have names of their own: returns the lists of rules from Hugging Face's names to those of
-  // `model`, and gives the tensors of an adapter of a `model_type` Hugging Face's names. Null: prefix and transposed
-  // tell all.
+  // Returns the lists of rules from Hugging Face's names to those of `model`; null: names are equal, up to a prefix.
   std::vector<std::vector<Weights::Rule>> (*own_names)(const PublishedModel& model) = nullptr;
+  // Gives the tensors of an adapter of a `model_type` Hugging Face's names and layouts. Null: they have these.
   absl::Status (*publish_adapter)(absl::string_view model_type, Weights* adapter) = nullptr;
   // Makes the names of classes fit a classifier that an adapter has replaced. May be null.
   void (*fit_labels)(PublishedModel* model) = nullptr;

@@ -59,7 +59,7 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
   const Tensor* const table = model.weights.Find("wte.weight");
   if (table == nullptr) return InvalidArgument("the model has no 'wte.weight'");
   const Tensor tied = *table;
-  WEFT_RETURN_IF_ERROR(model.weights.Apply(PrefixRules(PublishedGpt::kFamily)));
+  WEFT_RETURN_IF_ERROR(model.weights.Apply(Gpt2Prefixes()));
   WEFT_RETURN_IF_ERROR(model.weights.AddCopy("lm_head.weight", tied));
   return WriteModelFolder(folder, json, model.weights);
 }

@@ -128,7 +128,7 @@ absl::Status MergeInto(const Weights& adapter, const AdapterConfig& config, Publ
   }
   for (Weights* const each : {&whole, &saved}) {
     if (each == &saved) WEFT_RETURN_IF_ERROR(Untie(changed, model));
-    WEFT_RETURN_IF_ERROR(each->Apply(TransposeRules(family)));
+    WEFT_RETURN_IF_ERROR(each->Apply(Gpt2Transposes()));
     for (const NamedTensor& named : each->tensors()) WEFT_RETURN_IF_ERROR(Replace(named, &weights));
   }
   low_rank.insert(low_rank.end(), weights.tensors().begin(), weights.tensors().end());
@@ -169,11 +169,8 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
     WEFT_RETURN_IF_ERROR(weights.AddCopy(name, *parameters.Find(name)));
   }
   const ModelFamily* const family = FamilyOfType(adapter.model_type);
-  const bool renamed = family != nullptr && !family->prefix.empty() && adapter.model_type == family->model_types[0];
-  if (renamed) {
-    WEFT_RETURN_IF_ERROR(weights.Apply(TransposeRules(*family)));
-    WEFT_RETURN_IF_ERROR(weights.Apply(PrefixRules(*family)));
-  } else if (family != nullptr && family->publish_adapter != nullptr) {
+  const bool gpt2 = adapter.model_type == "gpt2";
+  if (family != nullptr && family->publish_adapter != nullptr) {
     WEFT_RETURN_IF_ERROR(family->publish_adapter(adapter.model_type, &weights));
   }
   std::set<std::string> targets, saved;
@@ -183,9 +180,8 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
   }
   WEFT_RETURN_IF_ERROR(weights.Apply({{"#", {"base_model.model.#"}}}));
   const auto is_classifier = [](const std::string& layer) { return absl::StartsWith(layer, "classifier"); };
-  const bool transposed = renamed && !family->transposed.empty();
   Json json = {{"peft_type", "LORA"},
-               {"task_type", renamed && family->continues_texts     ? Json("CAUSAL_LM")
+               {"task_type", gpt2                                   ? Json("CAUSAL_LM")
                              : absl::c_any_of(saved, is_classifier) ? Json("SEQ_CLS")
                                                                     : Json()},
                {"base_model_name_or_path", adapter.base.empty() ? Json() : Json(adapter.base)},
@@ -194,7 +190,7 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
                {"lora_dropout", adapter.lora.dropout},
                {"target_modules", targets},
                {"modules_to_save", saved.empty() ? Json() : Json(saved)},
-               {"fan_in_fan_out", transposed},  // GPT-2's layers in Hugging Face hold [in, out]
+               {"fan_in_fan_out", gpt2},  // GPT-2's layers in Hugging Face hold [in, out]
                {"bias", "none"},
                {"inference_mode", true}};
   WEFT_RETURN_IF_ERROR(

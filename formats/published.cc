@@ -165,25 +165,19 @@ void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* 
   }
 }
 
-std::vector<Weights::Rule> TransposeRules(const ModelFamily& family) {
+std::vector<Weights::Rule> Gpt2Transposes() {
   std::vector<Weights::Rule> rules;
-  for (const absl::string_view name : family.transposed) {
-    rules.push_back({std::string(name), {std::string(name)}, /*transpose=*/true});
+  for (const char* const layer : {"attn.c_attn", "attn.c_proj", "mlp.c_fc", "mlp.c_proj"}) {
+    const std::string name = absl::StrCat("h.#.", layer, ".weight");
+    rules.push_back({name, {name}, /*transpose=*/true});
   }
   return rules;
 }
+
+std::vector<Weights::Rule> Gpt2Prefixes() { return {{"lm_head#", {"lm_head#"}}, {"#", {"transformer.#"}}}; }
 
 int64_t CacheBytes(int64_t layers, const AttentionVariant& head) {
   return layers * head.key_value_heads * (head.key_width + head.value_width) * static_cast<int64_t>(sizeof(float));
-}
-
-std::vector<Weights::Rule> PrefixRules(const ModelFamily& family) {
-  std::vector<Weights::Rule> rules;
-  for (const absl::string_view name : family.unprefixed) {
-    rules.push_back({absl::StrCat(name, "#"), {absl::StrCat(name, "#")}});
-  }
-  rules.push_back({"#", {absl::StrCat(family.prefix, "#")}});
-  return rules;
 }
 
 absl::Status AddZeroBiases(absl::Span<const ParameterSpec> wanted, Weights* weights) {

@@ -139,11 +139,11 @@ struct LayerName {
 // Appends a rule for each tensor that a layer may have: its weight, its bias and those of an adapter.
 void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules);
 
-// Returns rules that transpose the weights that the family's classes in Hugging Face store as [in, out]. The rules
-// convert from Hugging Face's layout to Weft's, and back.
-std::vector<Weights::Rule> TransposeRules(const ModelFamily& family);
-// Returns rules that put the family's prefix before names.
-std::vector<Weights::Rule> PrefixRules(const ModelFamily& family);
+// Returns rules that transpose the weights that GPT-2's classes in Hugging Face store as [in, out]. The rules convert
+// from Hugging Face's layout to Weft's, and back.
+std::vector<Weights::Rule> Gpt2Transposes();
+// Returns rules that give a GPT-2 the names of Hugging Face's class with a head.
+std::vector<Weights::Rule> Gpt2Prefixes();
 
 // Returns the bytes that the keys and values of one position take in a cache. `head`: the attention, with its widths.
 int64_t CacheBytes(int64_t layers, const AttentionVariant& head);

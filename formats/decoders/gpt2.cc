@@ -46,7 +46,7 @@ GptConfig UsualGpt2() {
   return config;
 }
 
-std::vector<Weights::Rule> Gpt2Rules(const GptConfig&) { return TransposeRules(PublishedGpt::kFamily); }
+std::vector<Weights::Rule> Gpt2Rules(const GptConfig&) { return Gpt2Transposes(); }
 
 // GPT-J (Wang and Komatsuzaki, 2021): parallel layers with one norm for both, and rotary positions that turn
 // neighbouring features. The head has a bias.
