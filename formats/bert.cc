@@ -140,7 +140,7 @@ absl::Status ReadTask(const Json& json, PublishedBert* bert) {
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
   PublishedBert bert;
   WEFT_ASSIGN_OR_RETURN(bert.config, Annotate(ConfigFromJson<BertConfig>(json), ConfigPath(folder)));
-  WEFT_ASSIGN_OR_RETURN(bert.weights, ReadFolderWeights(folder, OwnNames(bert.config)));
+  WEFT_ASSIGN_OR_RETURN(bert.weights, ReadFolderWeights(folder, OwnNames(bert)));
   for (const auto& [name, copy] : {std::pair{"embeddings.word_embeddings.weight", "cls.predictions.decoder.weight"},
                                    {"embeddings.word_embeddings.weight", "cls.predictions.weight"},
                                    {"cls.predictions.bias", "cls.predictions.decoder.bias"}}) {
@@ -241,8 +241,6 @@ void FitLabels(PublishedBert* bert) {
   if (bert->labels.size() != static_cast<size_t>(classes)) bert->labels = UsualLabels(classes);
 }
 
-std::vector<std::vector<Weights::Rule>> NamesOf(const PublishedBert& bert) { return OwnNames(bert.config); }
-
 // A classifier of texts is trained together with its pooler.
 absl::Status PublishAdapter(absl::string_view model_type, Weights* adapter) {
   return Publish(model_type, /*heads=*/true, adapter->Has("pooler."), adapter);
@@ -261,7 +259,7 @@ const ModelFamily PublishedBert::kFamily = {
     .sizes = OfAnyModel<SizesOf>::Call,
     .vocabulary = OfAnyModel<VocabularyOf<PublishedBert>>::Call,
     .tied = OfAnyModel<TiedLayers>::Call,
-    .own_names = OfAnyModel<NamesOf>::Call,
+    .own_names = OfAnyModel<OwnNames>::Call,
     .publish_adapter = PublishAdapter,
     .fit_labels = OfAnyModel<FitLabels>::Call,
 };

@@ -288,8 +288,8 @@ bool HasClass(const BertConfig& config, absl::string_view suffix) {
   return absl::c_linear_search(TypeOf(config.model_type).type.classes, suffix);
 }
 
-std::vector<std::vector<Weights::Rule>> OwnNames(const BertConfig& config) {
-  const BertType& type = TypeOf(config.model_type).type;
+std::vector<std::vector<Weights::Rule>> OwnNames(const PublishedBert& bert) {
+  const BertType& type = TypeOf(bert.config.model_type).type;
   std::vector<Weights::Rule> names;
   for (const auto& list : {type.layers, type.heads, type.classifier}) AppendRules(list, &names);
   return {{{absl::StrCat(type.prefix, "#"), {"#"}}},

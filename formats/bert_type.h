@@ -43,7 +43,7 @@ absl::Span<const absl::string_view> BertModelTypes();
 // Reports whether `suffix` is among the classes of `config`'s type.
 bool HasClass(const BertConfig& config, absl::string_view suffix);
 // Returns the lists of rules that turn Hugging Face's names into those of Bert (ReadFolderWeights).
-std::vector<std::vector<Weights::Rule>> OwnNames(const BertConfig& config);
+std::vector<std::vector<Weights::Rule>> OwnNames(const PublishedBert& bert);
 // Gives `weights`, of a model or an adapter, Hugging Face's names. `heads`: whether the class has heads, so that names
 // have the type's prefix. `classifier`: whether it classifies texts.
 absl::Status Publish(absl::string_view model_type, bool heads, bool classifier, Weights* weights);

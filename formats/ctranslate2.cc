@@ -14,9 +14,9 @@
 #include "weft/base/status.h"
 #include "weft/formats/config_json.h"
 #include "weft/formats/config_keys.h"
-#include "weft/formats/ctranslate2_bin.h"
 #include "weft/formats/published.h"
 #include "weft/formats/token_texts.h"
+#include "weft/formats/translators.h"
 #include "weft/formats/weights.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

@@ -1,9 +1,8 @@
-// model.bin has version 6 of CTranslate2's binary format and revision 7 of its TransformerSpec. After the header come
-// the variables in the order of their names: name, rank, sizes, type and bytes. The aliases follow, such as those of
-// tables that are one in this project. A variable is a weight, or a number for a property of the model that no shape
-// tells. All integers are little-endian. Each text has its length, which includes a final zero, in 2 bytes.
-#include "weft/formats/ctranslate2_bin.h"
-
+// model.bin, the file of weights of the program CTranslate2, has version 6 of CTranslate2's binary format and revision
+// 7 of its TransformerSpec. After the header come the variables in the order of their names: name, rank, sizes, type
+// and bytes. The aliases follow, such as those of tables that are one in this project. A variable is a weight, or a
+// number for a property of the model that no shape tells. All integers are little-endian. Each text has its length,
+// which includes a final zero, in 2 bytes.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -26,6 +25,7 @@
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"
 #include "weft/formats/published.h"
+#include "weft/formats/translators.h"
 #include "weft/models/layers.h"
 
 namespace weft {

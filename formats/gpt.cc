@@ -176,12 +176,9 @@ std::vector<Weights::Rule> OtherRules(const DecoderFamily& family, const GptConf
 
 // Returns the changes from the tensors of `family`'s files to those of Gpt, in the order in which they are made.
 std::vector<std::vector<Weights::Rule>> RulesOf(const DecoderFamily& family, const GptConfig& config) {
-  std::vector<std::vector<Weights::Rule>> rules = {GptTensorsToDrop()};
-  if (config.names == GptConfig::Names::kGpt2)
-    rules.insert(rules.begin(), std::vector<Weights::Rule>{Weights::Rule{"transformer.#", {"#"}}});
-  rules.push_back(LayersOf(family.model_type));
-  rules.push_back(OtherRules(family, config));
-  return rules;
+  std::vector<Weights::Rule> prefix;
+  if (config.names == GptConfig::Names::kGpt2) prefix.push_back({"transformer.#", {"#"}});
+  return {prefix, GptTensorsToDrop(), LayersOf(family.model_type), OtherRules(family, config)};
 }
 
 absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json) {
@@ -204,23 +201,26 @@ absl::StatusOr<PublishedGpt> WithLlamaNames(const PublishedGpt& gpt) {
   const AttentionVariant head =
       WithWidths(gpt.config.attention, gpt.config.ablation, gpt.config.heads, gpt.config.width);
   if (head.query_width != head.key_width || head.key_width != head.value_width) return result;  // no family has it
-  std::vector<Weights::Rule> ends, rules = {{"wte.weight", {"model.embed_tokens.weight"}}};
+  const LayerName ends_of_layers[] = {
+      {"#.attn.c_proj", "#.self_attn.o_proj"},
+      {"#.attn.q_norm", "#.self_attn.q_norm"},
+      {"#.attn.k_norm", "#.self_attn.k_norm"},
+      {"#.c_fc", "#.up_proj"},
+      {"#.c_gate", "#.gate_proj"},
+      {"#.c_proj", "#.down_proj"},
+      {"#.ln_1", "#.input_layernorm"},
+      {"#.ln_2", gpt.config.result_norm ? "#.pre_feedforward_layernorm" : "#.post_attention_layernorm"},
+      {"#.ln_1_result", "#.post_attention_layernorm"},
+      {"#.ln_2_result", "#.post_feedforward_layernorm"}};
+  constexpr LayerName kOuter[] = {{"wte", "model.embed_tokens"}, {"ln_f", "model.norm"}, {"ln_e", "model.embed_norm"}};
+  std::vector<Weights::Rule> ends, rules;
+  AppendRules(ends_of_layers, &ends);
+  AppendRules(kOuter, &rules);
   for (const std::string array : {".weight", ".bias"}) {
-    for (const auto& [from, to] :
-         {std::pair("attn.c_proj", "self_attn.o_proj"), std::pair("attn.q_norm", "self_attn.q_norm"),
-          std::pair("attn.k_norm", "self_attn.k_norm"), std::pair("c_fc", "up_proj"), std::pair("c_gate", "gate_proj"),
-          std::pair("c_proj", "down_proj"), std::pair("ln_1", "input_layernorm"),
-          std::pair("ln_2", gpt.config.result_norm ? "pre_feedforward_layernorm" : "post_attention_layernorm"),
-          std::pair("ln_1_result", "post_attention_layernorm"),
-          std::pair("ln_2_result", "post_feedforward_layernorm")}) {
-      ends.push_back({absl::StrCat("#.", from, array), {absl::StrCat("#.", to, array)}});
-    }
     const std::string of = "model.layers.#.self_attn.";
     rules.push_back({.from = "h.#.attn.c_attn" + array,
                      .to = {of + "q_proj" + array, of + "k_proj" + array, of + "v_proj" + array},
                      .parts = {gpt.config.heads, head.key_value_heads, head.key_value_heads}});
-    rules.push_back({"ln_f" + array, {"model.norm" + array}});
-    rules.push_back({"ln_e" + array, {"model.embed_norm" + array}});
   }
   rules.push_back({"h.#", {"model.layers.#"}});
   WEFT_RETURN_IF_ERROR(result.weights.Apply(ends));

@@ -1,6 +1,7 @@
 // A TranslatorFamily describes encoder-decoders of Hugging Face whose models are a Transformer: the model_types, and
 // the functions that read and write their configurations and the names of their tensors. Each family is one file, such
-// as marian.cc, and one row of the table in transformer.cc. No other folder includes this header.
+// as marian.cc, and one row of the table in transformer.cc. The header also has the file model.bin of CTranslate2, and
+// keys that several of these have. No other folder includes it.
 #ifndef WEFT_FORMATS_TRANSLATORS_H_
 #define WEFT_FORMATS_TRANSLATORS_H_
 
@@ -41,6 +42,15 @@ struct TranslatorFamily {
 };
 
 extern const TranslatorFamily kMarianFamily, kT5Family;
+
+// Writes the model.bin that the program CTranslate2 opens. `weights` have CTranslate2's names, except embeddings that
+// both sides share. Returns InvalidArgument if a tensor is not f32 or has more than 4 GiB, or if a name is too long.
+absl::Status WriteModelBin(const std::string& path, const TransformerConfig& config, Weights weights);
+// Reads a model.bin of version 6: returns the weights in f32 under the names that WriteModelBin takes, and sets all
+// that the file tells of `config`. A quantized tensor is divided by its scales, and these are left out. Returns
+// InvalidArgument if the file is damaged, or has another version or another kind of model. Also returns
+// InvalidArgument, with the name, if the model has a feature that this project's Transformer lacks.
+absl::StatusOr<Weights> ReadModelBin(const std::string& path, TransformerConfig* config);
 
 // Makes one tensor of the token table's copies under the names that transformers gives them. As in transformers, a head
 // that differs from the table stays, and `config` then says so.
