@@ -259,12 +259,13 @@ absl::StatusOr<GgufFile> GgufFile::Open(const std::string& path, GgufLists lists
   return file;
 }
 
-int32_t GgufType(DType dtype) {
+namespace {
+
+// Returns the number of the type of tensors of `dtype`, or -1 if there is no such type.
+int32_t TensorTypeOf(DType dtype) {
   const auto found = absl::c_find(kTensorTypes, absl::AsciiStrToUpper(Name(dtype)));
   return found == std::end(kTensorTypes) ? -1 : static_cast<int32_t>(found - std::begin(kTensorTypes));
 }
-
-namespace {
 
 template <class T>
 void Put(T number, std::string* out) {
@@ -327,7 +328,7 @@ absl::StatusOr<GgufWriter> GgufWriter::Create(const std::string& path, const Jso
   }
   uint64_t begin = 0;
   for (const auto& [name, type] : tensors) {
-    const int32_t number = GgufType(type.dtype);
+    const int32_t number = TensorTypeOf(type.dtype);
     const absl::Span<const int64_t> sizes = type.shape.dims();
     if (number < 0 || sizes.size() > kMaxAxes || type.shape.cols() % RowOf(type.dtype).block != 0) {
       return InvalidArgument("cannot write ", path, ": '", name, "' is ", ToString(type), ", which GGUF does not have");

@@ -64,9 +64,6 @@ class GgufWriter {
   NewFile file_;
 };
 
-// Returns GGUF's number of the type of tensors of `dtype`, or -1 if GGUF has no such type.
-int32_t GgufType(DType dtype);
-
 }  // namespace weft
 
 #endif  // WEFT_CORE_GGUF_H_

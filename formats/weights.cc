@@ -272,7 +272,9 @@ absl::Status Weights::Apply(const std::vector<Rule>& rules) {
     Tensor tensor = from;
     const Shape shape = tensor.type.shape;
     const bool split = keep.to.size() > 1;
-    const int64_t unit = split && shape.rank() > 0 ? keep.RowsOfUnit(shape.dim(0)) : 0;
+    int64_t units = 0, unit = 0;  // of all groups' parts, and the rows of one; 0: the rows can't be split
+    for (size_t i = 0; i < keep.to.size(); ++i) units += keep.groups * keep.part(i);
+    if (split && shape.rank() > 0 && shape.dim(0) % units == 0) unit = shape.dim(0) / units;
     if ((keep.transpose && (shape.rank() != 2 || tensor.type.dtype != kF32)) || (split && unit == 0)) {
       return InvalidArgument("'", name, "' is ", ToString(tensor.type), ", wanted ",
                              keep.transpose ? "an f32 matrix" : "rows in ",
@@ -341,12 +343,6 @@ absl::Status Weights::Revert(const std::vector<Rule>& rules) {
     }
   }
   return Apply(renames);
-}
-
-int64_t Weights::Rule::RowsOfUnit(int64_t rows) const {
-  int64_t units = 0;
-  for (size_t i = 0; i < to.size(); ++i) units += part(i);
-  return rows % (units * groups) == 0 ? rows / (units * groups) : 0;
 }
 
 absl::Status Weights::Join(const Rule& rule) {

@@ -79,8 +79,6 @@ class Weights {
     std::vector<int64_t> parts = {};
     int64_t groups = 1;  // the rows are this number of equal groups, and each group has rows of all parts
 
-    // Returns the number of rows of a group that a unit of `parts` has, or 0 if `rows` rows can't be split so.
-    int64_t RowsOfUnit(int64_t rows) const;
     int64_t part(size_t i) const { return parts.empty() ? 1 : parts[i]; }
   };
   // Applies to each tensor the first rule that matches its name. A tensor that no rule matches stays as it is. Returns
