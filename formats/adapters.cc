@@ -22,8 +22,6 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
-
 // Reads an object of numbers above 0 by the names of layers. PEFT takes the names for regular expressions; only those
 // without special characters, except a ^ that begins a whole name, are supported.
 void ReadPattern(const char* key, KeyReader& keys, AdapterConfig::Pattern& pattern) {

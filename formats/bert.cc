@@ -14,8 +14,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::pair<const char*, LabelScores> kProblemTypes[] = {
     {"regression", LabelScores::kNumbers},
     {"multi_label_classification", LabelScores::kSigmoid},

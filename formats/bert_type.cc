@@ -17,8 +17,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The endings of the names of the classes that several types have.
 constexpr absl::string_view kUsualClasses[] = {kModelClass,  kMaskedClass, kTextClass,
                                                kTokensClass, kAnswerClass, kChoiceClass};

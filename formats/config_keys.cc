@@ -8,8 +8,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"gelu", Activation::kGelu},          {"gelu_new", Activation::kGeluTanh},
     {"relu", Activation::kRelu},          {"silu", Activation::kSilu},

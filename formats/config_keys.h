@@ -28,6 +28,8 @@
 
 namespace weft {
 
+// The contents of a config.json or a similar file, in the order of its keys.
+using Json = nlohmann::ordered_json;
 template <class E>
 using Choices = absl::Span<const std::pair<const char*, E>>;  // if a value has several names, the first is written
 extern const Choices<Activation> kActivations;
@@ -45,7 +47,7 @@ class Keys {
   template <class T>
   void Field(const char* key, T& value) {
     if (!reading()) return Write(key, value);
-    const nlohmann::ordered_json* const json = Find(key);
+    const Json* const json = Find(key);
     if (json == nullptr) return;
     const auto [fits, wanted] = std::is_same_v<T, bool>          ? std::pair{json->is_boolean(), "true or false"}
                                 : std::is_same_v<T, std::string> ? std::pair{json->is_string(), "a text"}
@@ -70,7 +72,7 @@ class Keys {
   // Reads or writes the name of a value.
   template <class E>
   void Choice(const char* key, Choices<E> choices, E& value) {
-    const nlohmann::ordered_json* const json = Find(key);
+    const Json* const json = Find(key);
     if (reading() && json == nullptr) return;
     std::string wanted;
     for (const auto& [name, choice] : choices) {
@@ -82,7 +84,7 @@ class Keys {
   }
 
   // Writes a value that is no field of the configuration. Does nothing when reading.
-  void Write(const char* key, const nlohmann::ordered_json& value) {
+  void Write(const char* key, const Json& value) {
     if (!reading()) written_[key] = value;
   }
 
@@ -90,12 +92,12 @@ class Keys {
 
   // Refuses any value of `key` except `value` and null. Other values would change the model's results, and are not
   // supported. The key may be absent.
-  void Only(const char* key, const nlohmann::ordered_json& value);
+  void Only(const char* key, const Json& value);
   // Accepts `keys` with any values, because they do not change the model's results.
   void Harmless(absl::Span<const char* const> keys);
   void Harmless(std::initializer_list<const char*> keys) { Harmless(absl::MakeConstSpan(keys.begin(), keys.size())); }
   // Returns the value of `key`, or null if the key is absent or its value is null.
-  const nlohmann::ordered_json* Find(const char* key);
+  const Json* Find(const char* key);
   bool IsNull(const char* key) const { return reading() && json_->contains(key) && (*json_)[key].is_null(); }
   // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
@@ -103,17 +105,17 @@ class Keys {
   const absl::Status& Refused() const { return status_; }
 
  protected:
-  explicit Keys(const nlohmann::ordered_json* json) : json_(json) {}
+  explicit Keys(const Json* json) : json_(json) {}
 
-  const nlohmann::ordered_json* json_;  // what is read; null when writing
-  nlohmann::ordered_json written_ = nlohmann::ordered_json::object();
+  const Json* json_;  // what is read; null when writing
+  Json written_ = Json::object();
   absl::flat_hash_set<std::string> known_;
   absl::Status status_;
 };
 
 class KeyReader : public Keys {
  public:
-  explicit KeyReader(const nlohmann::ordered_json& json) : Keys(&json) {}
+  explicit KeyReader(const Json& json) : Keys(&json) {}
 
   // Returns the first error. An unknown key, which no call has named, is also an error, because it might change the
   // model's results. An unknown key with the value null, false or empty is accepted, because it is not in use.
@@ -132,7 +134,7 @@ class KeyWriter : public Keys {
  public:
   KeyWriter() : Keys(nullptr) {}
 
-  nlohmann::ordered_json Finish() && { return std::move(written_); }
+  Json Finish() && { return std::move(written_); }
 };
 
 // Lists the keys that BERT and ViT share.

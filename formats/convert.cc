@@ -163,7 +163,7 @@ absl::Status CheckTokenizer(const std::vector<TokenizerFile>& files, const Publi
 
 // Adds the end tokens of a model that continues texts and whose files do not name them, such as a run. Without them,
 // transformers would take the default of the model's type.
-absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& model, nlohmann::ordered_json* config) {
+absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& model, Json* config) {
   if (!FamilyOf(model).continues_texts) return absl::OkStatus();
   const std::string path = options.tokenizer.empty() ? TokenizerOf(options.model) : options.tokenizer;
   const absl::StatusOr<std::unique_ptr<Tokenizer>> tokenizer = LoadTokenizer(path);
@@ -205,7 +205,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   WEFT_RETURN_IF_ERROR(CheckTokenizer(conversion.files_, model));
   WEFT_ASSIGN_OR_RETURN(conversion.format_, FormatToWrite(options.format, FamilyOf(model)));
   if (!conversion.format_->keeps_dtypes) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
-  WEFT_ASSIGN_OR_RETURN(nlohmann::ordered_json generation, GenerationConfigOf(options.model));
+  WEFT_ASSIGN_OR_RETURN(Json generation, GenerationConfigOf(options.model));
   WEFT_RETURN_IF_ERROR(NameEndTokens(options, model, &generation));
   if (!generation.empty()) conversion.generation_ = generation.dump(2);
   return conversion;

@@ -23,7 +23,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Positions = TransformerConfig::Positions;
 
 void ListCTranslate2(Keys& keys, TransformerConfig& config) {

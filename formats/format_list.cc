@@ -20,8 +20,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <class... Models>
 absl::Span<const ModelFamily* const> FamiliesOf(const std::variant<Models...>*) {
   static constexpr const ModelFamily* kFamilies[] = {&Models::kFamily...};

@@ -21,7 +21,6 @@ namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 using Settings = GenerationSettings;
 
 // `off` is the value that disables what the key controls. The options of sampling check the ranges of these numbers.

@@ -22,8 +22,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 absl::StatusOr<Json> ConfigInFile(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const GgufFile file, GgufFile::Open(path, GgufLists::kShort));
   return Annotate(ConfigOfGguf(file.metadata(), file.tensors()), path);
@@ -177,7 +175,6 @@ constexpr Container kGguf = {
 
 constexpr Format kGgufFormat = {
     .name = "gguf",
-    .mark = "",
     .recognizes = [](const Json& config) { return config.contains(kGgufMark); },
     .families = kFamilies,
     .family = Family,

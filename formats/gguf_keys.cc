@@ -17,8 +17,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr char kArchitectureKey[] = "general.architecture", kTokenTable[] = "token_embd.weight",
                kHead[] = "output.weight", kSegments[] = "token_types.weight", kPoolingKey[] = "pooling_type";
 

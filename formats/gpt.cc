@@ -16,8 +16,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Returns the name of the token table's layer.
 absl::string_view TokenTable(const GptConfig& config) {
   return config.names == GptConfig::Names::kLlama ? "model.embed_tokens" : "wte";

@@ -87,7 +87,7 @@ uint64_t FileSize(GptConfig config, int version) {
   return kHeaderBytes[version] + sizeof(float) * static_cast<uint64_t>(numbers);
 }
 
-absl::StatusOr<PublishedModel> Read(const std::string& path, const nlohmann::ordered_json&) {
+absl::StatusOr<PublishedModel> Read(const std::string& path, const Json&) {
   WEFT_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const absl::string_view bytes = file.bytes();
   std::array<int32_t, 9> header = {};
@@ -183,8 +183,7 @@ absl::Status Write(const PublishedGpt& gpt, const std::string& folder, const Wri
 
 constexpr Format kLlama2cFormat = {
     .name = "llama2.c",
-    .mark = "",
-    .recognizes = [](const nlohmann::ordered_json& config) { return config.is_null(); },
+    .recognizes = [](const Json& config) { return config.is_null(); },
     .families = kOnlyGpt,
     .read = Read,
     .write = OfAnyModel<Write>::Call,

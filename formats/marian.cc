@@ -34,7 +34,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 
 bool StoresPositions(const TranslatorType& type) { return type.usual.positions == Positions::kLearned; }
@@ -114,19 +113,13 @@ std::string Lacking(const TranslatorType& type, const TransformerConfig& config,
   return config.first_position == first ? "" : absl::StrCat("first_position is ", config.first_position);
 }
 
-void ListMarian(Keys& keys, TransformerConfig& config) {
+// Lists the keys of a configuration of `type`, which is read with the type's fixed and missing keys, or is written.
+void ListMarian(Keys& keys, const TranslatorType& type, TransformerConfig& config) {
   keys.Field("vocab_size", config.source_vocabulary);
   ListTranslator(keys, config);
   keys.Field("scale_embedding", config.scale_embeddings);
   keys.Field("tie_word_embeddings", config.tied_head);
-}
-
-absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& type, const Json& json) {
-  KeyReader keys(json);
-  keys.Only("model_type", type.model_type);
-  TransformerConfig config = type.usual;
-  ListMarian(keys, config);
-  if (CountsFromPadding(type)) {
+  if (keys.reading() && CountsFromPadding(type)) {
     int64_t padding = 1;
     keys.Field("pad_token_id", padding);
     const bool known = padding >= 0 && padding < config.source_vocabulary && !keys.IsNull("pad_token_id");
@@ -134,17 +127,17 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& typ
     config.first_position = known ? padding + 1 : 1;
   }
   if (keys.IsNull("scale_embedding")) keys.Refuse("scale_embedding", "true or false");
-  config.target_vocabulary = config.source_vocabulary;
+  if (keys.reading()) config.target_vocabulary = config.source_vocabulary;
   if (type.separate_tables) {
     keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);
     // The classes read the key only if the tables are separate.
-    int64_t unused = 0;
+    int64_t unused = config.target_vocabulary;
     keys.Field("decoder_vocab_size", config.shared_embeddings ? unused : config.target_vocabulary);
   }
   if (config.shared_embeddings) keys.Only("tie_word_embeddings", true);
   // A missing key has the class's default, not the encoder's value.
   const auto same = [&](const char* key, int64_t usual, int64_t encoder) {
-    int64_t decoder = usual;
+    int64_t decoder = keys.reading() ? usual : encoder;
     keys.Field(key, decoder);
     const std::string wanted = absl::StrCat(encoder, ", as encoder", absl::StripPrefix(key, "decoder"));
     if (decoder == encoder) return;
@@ -153,6 +146,14 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& typ
   same("decoder_attention_heads", type.usual.heads, config.heads);
   same("decoder_ffn_dim", type.usual.feed_forward, config.feed_forward);
   keys.Only("num_hidden_layers", config.encoder_layers);
+  keys.Write("num_hidden_layers", config.encoder_layers);
+}
+
+absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& type, const Json& json) {
+  KeyReader keys(json);
+  keys.Only("model_type", type.model_type);
+  TransformerConfig config = type.usual;
+  ListMarian(keys, type, config);
   // Keys of older versions, which each class has with one value only.
   keys.Only("normalize_before", config.pre_norm);
   keys.Only("normalize_embedding", config.embedding_norm);
@@ -174,14 +175,7 @@ Json MarianToJson(const TranslatorType& type, const TransformerConfig& config, c
   keys.Write("architectures", std::vector<std::string>{std::string(type.classes.front())});
   keys.Write("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
-  ListMarian(keys, full);
-  if (type.separate_tables) {
-    keys.Write("share_encoder_decoder_embeddings", full.shared_embeddings);
-    keys.Write("decoder_vocab_size", full.target_vocabulary);
-  }
-  keys.Write("decoder_attention_heads", full.heads);
-  keys.Write("decoder_ffn_dim", full.feed_forward);
-  keys.Write("num_hidden_layers", full.encoder_layers);
+  ListMarian(keys, type, full);
   keys.Write("decoder_start_token_id", tokens.begin);
   keys.Write("bos_token_id", tokens.begin);
   keys.Write("eos_token_id", tokens.end);

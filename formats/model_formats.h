@@ -77,7 +77,7 @@ struct Format {
   absl::string_view name;
   // For errors: the key of config.json by which the format is recognised, and the key's owner: "ffn_dim (CTranslate2)".
   // Empty if errors do not mention the format.
-  absl::string_view mark;
+  absl::string_view mark = "";
   // Reports whether a model has this format. Here and below, `config` has the contents of the folder's config.json. It
   // is null for a file. A format that is only written has none of the functions that read.
   bool (*recognizes)(const nlohmann::ordered_json& config);

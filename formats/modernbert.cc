@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Reads which layers see near tokens only, how far they see, and the bases of rotary positions of both kinds.
 void ReadPatterns(Keys& keys, BertConfig& config) {
   int64_t span = 128, period = 3;

@@ -12,8 +12,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 void ListNanoGpt(Keys& keys, GptConfig& config) {
   keys.Field("n_layer", config.layers);
   keys.Field("n_head", config.heads);

@@ -25,8 +25,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Returns the model_type of the model under the key "model", or null if there is none.
 const Json* FindTypeOfModel(const Json& config) {
   const auto model = config.find("model");
@@ -131,7 +129,6 @@ absl::Status Write(const PublishedModel& model, const std::string& folder, const
 
 constexpr Format kRunFormat = {
     .name = "run",
-    .mark = "",
     .recognizes = [](const Json& config) { return config.contains("command"); },
     .family = FamilyOfRun,
     .read = ReadRun,
@@ -139,7 +136,6 @@ constexpr Format kRunFormat = {
 
 constexpr Format kWeftFormat = {
     .name = kName,
-    .mark = "",
     .recognizes = Recognizes,
     .family = FamilyOfConfig,
     .read = Read,

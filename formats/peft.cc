@@ -20,8 +20,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Returns the name of a tensor's layer.
 absl::string_view LayerOf(absl::string_view name) {
   for (const absl::string_view end : {kLoraA, kLoraB, ".weight", ".bias"}) {
@@ -200,7 +198,6 @@ absl::Status WriteAdapter(const std::string& folder, const TrainedAdapter& adapt
 
 constexpr Format kPeftFormat = {
     .name = "peft",
-    .mark = "",
     .recognizes = [](const Json& config) { return config.is_object() && config.contains("peft_type"); },
     .family = [](const Json& config) -> absl::StatusOr<const ModelFamily*> {
       const std::string base = config["base_model_name_or_path"].get<std::string>();

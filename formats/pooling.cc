@@ -16,8 +16,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Old folders have a key for each kind of pooling, which pooling_mode replaces.
 absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format) {
   KeyReader keys(json);

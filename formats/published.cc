@@ -20,8 +20,6 @@
 
 namespace weft {
 
-using Json = nlohmann::ordered_json;
-
 std::string ConfigPath(const std::string& folder) { return absl::StrCat(folder, "/", kConfigFile); }
 
 absl::StatusOr<Json> ReadConfig(const std::string& folder) { return ReadJsonFile(ConfigPath(folder)); }

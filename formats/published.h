@@ -3,7 +3,6 @@
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,10 +34,10 @@ inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, kWeightsFile};
 // Format::families of the formats that hold only GPTs.
 inline constexpr const ModelFamily* kOnlyGpt[] = {&PublishedGpt::kFamily};
 std::string ConfigPath(const std::string& folder);
-absl::StatusOr<nlohmann::ordered_json> ReadConfig(const std::string& folder);
+absl::StatusOr<Json> ReadConfig(const std::string& folder);
 
 // Writes model.safetensors, then config.json. If the weights can't be written, the folder stays unchanged.
-absl::Status WriteModelFolder(const std::string& folder, const nlohmann::ordered_json& config, const Weights& weights);
+absl::Status WriteModelFolder(const std::string& folder, const Json& config, const Weights& weights);
 // Converts `tensors` to `dtypes` and writes them to a file by a SafetensorsWriter or GgufWriter, one after the other,
 // so that no second copy of all weights is in memory. `create` is called with the names and types, and returns the
 // writer.
@@ -59,12 +58,12 @@ absl::Status WriteConverted(absl::Span<const NamedTensor> tensors, absl::Span<co
   return writer.Finish();
 }
 // Writes `json`, indented. Bytes of its strings that are not UTF-8 become U+FFFD.
-absl::Status WriteJson(const std::string& path, const nlohmann::ordered_json& json);
+absl::Status WriteJson(const std::string& path, const Json& json);
 
 // Returns the value of the key model_type, or null if `config` has no such key or its value is null.
-const nlohmann::ordered_json* FindModelType(const nlohmann::ordered_json& config);
+const Json* FindModelType(const Json& config);
 // Returns the family whose model_types include this value, or null.
-const ModelFamily* FamilyOfType(const nlohmann::ordered_json& model_type);
+const ModelFamily* FamilyOfType(const Json& model_type);
 
 // Reads the weights of `folder` and applies the lists of rules one after the other.
 absl::StatusOr<Weights> ReadFolderWeights(const std::string& folder,
@@ -114,9 +113,9 @@ absl::Status CheckReadBack(absl::string_view model_type, const Config& config, c
 }
 
 // Reads the keys of TokenNames, such as decoder_start_token and add_source_eos, or returns null if there are none.
-absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const nlohmann::ordered_json& json);
+absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const Json& json);
 // Adds these keys to `json`.
-void WriteTokenNames(const std::optional<TokenNames>& names, nlohmann::ordered_json* json);
+void WriteTokenNames(const std::optional<TokenNames>& names, Json* json);
 
 // OfAnyModel<f>::Call takes a PublishedModel and calls `f`, which takes a model of one family. The model must be of
 // that family. Rows of ModelFamily and Format need functions of this type.

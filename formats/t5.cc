@@ -21,8 +21,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const std::vector<TranslatorType>& TypeRows() {
   static const auto* const types = [] {
     TransformerConfig t5 = {.source_vocabulary = 32128,

@@ -21,7 +21,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using LargeJson = nlohmann::json;  // Its keys are sorted, so that a search among a tokenizer's many keys is fast.
 using Texts = std::vector<std::string>;
 

@@ -19,7 +19,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Positions = PositionKind;
 using Memory = TransformerConfig::Memory;
 

@@ -6,7 +6,6 @@
 #define WEFT_FORMATS_TRANSLATORS_H_
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,14 +30,13 @@ struct TranslatorType {
 
 struct TranslatorFamily {
   const std::vector<TranslatorType>& (*types)();
-  absl::StatusOr<PublishedModel> (*read)(const TranslatorType& type, const std::string& folder,
-                                         const nlohmann::ordered_json& config);
+  absl::StatusOr<PublishedModel> (*read)(const TranslatorType& type, const std::string& folder, const Json& config);
   // Returns the first option of `config`, with its value, that the type lacks, or "" if the type has the model:
   // "pre_norm is true". `config` has no kAuto positions. `padding`: the padding token.
   std::string (*lacking)(const TranslatorType& type, const TransformerConfig& config, int32_t padding);
   // Returns config.json of a type that lacks nothing, and changes the tensors to those of Hugging Face.
-  absl::StatusOr<nlohmann::ordered_json> (*publish)(const TranslatorType& type, const TransformerConfig& config,
-                                                    const TranslationTokens& tokens, Weights* weights);
+  absl::StatusOr<Json> (*publish)(const TranslatorType& type, const TransformerConfig& config,
+                                  const TranslationTokens& tokens, Weights* weights);
 };
 
 extern const TranslatorFamily kMarianFamily, kT5Family;

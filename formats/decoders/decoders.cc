@@ -14,8 +14,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const DecoderFamily* kDecoders[] = {
     &kGpt2Decoder,    &kGptNanoDecoder,  &kLlamaDecoder,   &kMistralDecoder, &kQwen2Decoder,  &kQwen3Decoder,
     &kSmolLm3Decoder, &kOlmo2Decoder,    &kGraniteDecoder, &kGemmaDecoder,   &kGemma2Decoder, &kGemma3Decoder,

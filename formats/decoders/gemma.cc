@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Lists the keys of all three.
 void ListShared(Keys& keys, GptConfig& config, const char* activation) {
   ListLlamaKeys(keys, config, activation);

@@ -9,8 +9,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Llama 1 to 3 (Touvron et al., 2023; Llama Team, 2024).
 void ListLlama(Keys& keys, GptConfig& config) {
   ListLlamaKeys(keys, config);
