@@ -288,21 +288,17 @@ bool HasClass(const BertConfig& config, absl::string_view suffix) {
 
 std::vector<std::vector<Weights::Rule>> OwnNames(const PublishedBert& bert) {
   const BertType& type = TypeOf(bert.config.model_type).type;
-  std::vector<Weights::Rule> names;
-  for (const auto& list : {type.layers, type.heads, type.classifier}) AppendRules(list, &names);
   return {{{absl::StrCat(type.prefix, "#"), {"#"}}},
           {{"embeddings.position_ids", {}}, {"#.gamma", {"#.weight"}}, {"#.beta", {"#.bias"}}},
-          std::move(names)};
+          LayerRules({type.layers, type.heads, type.classifier})};
 }
 
 absl::Status Publish(absl::string_view model_type, bool heads, bool classifier, Weights* weights) {
   const BertType& type = TypeOf(model_type).type;
   const std::string prefix(heads ? type.prefix : "");
-  std::vector<Weights::Rule> prefixes, names;
-  AppendRules(type.layers, &names);
-  AppendRules(type.heads, &names);
-  if (classifier) AppendRules(type.classifier, &names);
-  WEFT_RETURN_IF_ERROR(weights->Revert(names));
+  const absl::Span<const LayerName> none, of_classifier = classifier ? type.classifier : none;
+  WEFT_RETURN_IF_ERROR(weights->Revert(LayerRules({type.layers, type.heads, of_classifier})));
+  std::vector<Weights::Rule> prefixes;
   for (const absl::string_view head : {"cls.", "classifier.", "qa_outputs.", "discriminator_predictions."}) {
     prefixes.push_back({absl::StrCat(head, "#"), {absl::StrCat(head, "#")}});
   }

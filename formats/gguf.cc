@@ -50,7 +50,7 @@ absl::StatusOr<PublishedModel> ReadAs(const GgufArchitecture& architecture, cons
   WEFT_RETURN_IF_ERROR(Annotate(model.weights.Apply(RulesOf(architecture)), path));
   WEFT_ASSIGN_OR_RETURN(model.config, Annotate(ConfigOf<decltype(model.config)>(architecture, config), path));
   if constexpr (std::is_same_v<Model, PublishedGpt>) {  // files of GPT-2 may have the token table twice
-    const std::string table = absl::StrCat(architecture.layers[0].second, ".weight");
+    const std::string table = absl::StrCat(architecture.layers[0].own, ".weight");
     model.config.tied_head = model.weights.Tie(table, "lm_head.weight").ok();
   }
   WEFT_RETURN_IF_ERROR(model.weights.Fit(ParametersOf(model)));

@@ -24,16 +24,16 @@ constexpr GgufName kGpt2Keys[] = {
     {"context_length", "n_positions"},  {"embedding_length", "n_embd"},
     {"block_count", "n_layer"},         {"feed_forward_length", "n_inner"},
     {"attention.head_count", "n_head"}, {"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
-constexpr GgufName kGpt2Layers[] = {{"token_embd", "wte"},
-                                    {"position_embd", "wpe"},
-                                    {"blk.#.attn_norm", "h.#.ln_1"},
-                                    {"blk.#.attn_qkv", "h.#.attn.c_attn"},
-                                    {"blk.#.attn_output", "h.#.attn.c_proj"},
-                                    {"blk.#.ffn_norm", "h.#.ln_2"},
-                                    {"blk.#.ffn_up", "h.#.mlp.c_fc"},
-                                    {"blk.#.ffn_down", "h.#.mlp.c_proj"},
-                                    {"output_norm", "ln_f"},
-                                    {"output", "lm_head"}};
+constexpr LayerName kGpt2Layers[] = {{"token_embd", "wte"},
+                                     {"position_embd", "wpe"},
+                                     {"blk.#.attn_norm", "h.#.ln_1"},
+                                     {"blk.#.attn_qkv", "h.#.attn.c_attn"},
+                                     {"blk.#.attn_output", "h.#.attn.c_proj"},
+                                     {"blk.#.ffn_norm", "h.#.ln_2"},
+                                     {"blk.#.ffn_up", "h.#.mlp.c_fc"},
+                                     {"blk.#.ffn_down", "h.#.mlp.c_proj"},
+                                     {"output_norm", "ln_f"},
+                                     {"output", "lm_head"}};
 
 constexpr GgufName kLlamaKeys[] = {{"context_length", "max_position_embeddings"},
                                    {"embedding_length", "hidden_size"},
@@ -45,20 +45,20 @@ constexpr GgufName kLlamaKeys[] = {{"context_length", "max_position_embeddings"}
                                    {"rope.freq_base", "rope_theta"},
                                    {"attention.key_length", "head_dim"}};
 constexpr absl::Span<const GgufName> kQwen2Keys(kLlamaKeys, std::size(kLlamaKeys) - 1);  // without head_dim
-constexpr GgufName kLlamaLayers[] = {{"token_embd", "model.embed_tokens"},
-                                     {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
-                                     {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
-                                     {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
-                                     {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
-                                     {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm"},
-                                     {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm"},
-                                     {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
-                                     {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm"},
-                                     {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
-                                     {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
-                                     {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
-                                     {"output_norm", "model.norm"},
-                                     {"output", "lm_head"}};
+constexpr LayerName kLlamaLayers[] = {{"token_embd", "model.embed_tokens"},
+                                      {"blk.#.attn_norm", "model.layers.#.input_layernorm"},
+                                      {"blk.#.attn_q", "model.layers.#.self_attn.q_proj"},
+                                      {"blk.#.attn_k", "model.layers.#.self_attn.k_proj"},
+                                      {"blk.#.attn_v", "model.layers.#.self_attn.v_proj"},
+                                      {"blk.#.attn_q_norm", "model.layers.#.self_attn.q_norm"},
+                                      {"blk.#.attn_k_norm", "model.layers.#.self_attn.k_norm"},
+                                      {"blk.#.attn_output", "model.layers.#.self_attn.o_proj"},
+                                      {"blk.#.ffn_norm", "model.layers.#.post_attention_layernorm"},
+                                      {"blk.#.ffn_gate", "model.layers.#.mlp.gate_proj"},
+                                      {"blk.#.ffn_up", "model.layers.#.mlp.up_proj"},
+                                      {"blk.#.ffn_down", "model.layers.#.mlp.down_proj"},
+                                      {"output_norm", "model.norm"},
+                                      {"output", "lm_head"}};
 
 constexpr GgufName kBertKeys[] = {{"context_length", "max_position_embeddings"},
                                   {"embedding_length", "hidden_size"},
@@ -66,18 +66,18 @@ constexpr GgufName kBertKeys[] = {{"context_length", "max_position_embeddings"},
                                   {"feed_forward_length", "intermediate_size"},
                                   {"attention.head_count", "num_attention_heads"},
                                   {"attention.layer_norm_epsilon", "layer_norm_eps"}};
-constexpr GgufName kBertLayers[] = {{"token_embd", "embeddings.word_embeddings"},
-                                    {"token_types", "embeddings.token_type_embeddings"},
-                                    {"position_embd", "embeddings.position_embeddings"},
-                                    {"token_embd_norm", "embeddings.LayerNorm"},
-                                    {"blk.#.attn_q", "encoder.layer.#.attention.self.query"},
-                                    {"blk.#.attn_k", "encoder.layer.#.attention.self.key"},
-                                    {"blk.#.attn_v", "encoder.layer.#.attention.self.value"},
-                                    {"blk.#.attn_output", "encoder.layer.#.attention.output.dense"},
-                                    {"blk.#.attn_output_norm", "encoder.layer.#.attention.output.LayerNorm"},
-                                    {"blk.#.ffn_up", "encoder.layer.#.intermediate.dense"},
-                                    {"blk.#.ffn_down", "encoder.layer.#.output.dense"},
-                                    {"blk.#.layer_output_norm", "encoder.layer.#.output.LayerNorm"}};
+constexpr LayerName kBertLayers[] = {{"token_embd", "embeddings.word_embeddings"},
+                                     {"token_types", "embeddings.token_type_embeddings"},
+                                     {"position_embd", "embeddings.position_embeddings"},
+                                     {"token_embd_norm", "embeddings.LayerNorm"},
+                                     {"blk.#.attn_q", "encoder.layer.#.attention.self.query"},
+                                     {"blk.#.attn_k", "encoder.layer.#.attention.self.key"},
+                                     {"blk.#.attn_v", "encoder.layer.#.attention.self.value"},
+                                     {"blk.#.attn_output", "encoder.layer.#.attention.output.dense"},
+                                     {"blk.#.attn_output_norm", "encoder.layer.#.attention.output.LayerNorm"},
+                                     {"blk.#.ffn_up", "encoder.layer.#.intermediate.dense"},
+                                     {"blk.#.ffn_down", "encoder.layer.#.output.dense"},
+                                     {"blk.#.layer_output_norm", "encoder.layer.#.output.LayerNorm"}};
 
 constexpr GgufName kSilu = {"hidden_act", "silu"};
 constexpr GgufArchitecture kArchitectures[] = {
@@ -157,12 +157,8 @@ absl::StatusOr<const GgufArchitecture*> FindGgufArchitecture(const Json& name) {
 }
 
 std::vector<Weights::Rule> RulesOf(const GgufArchitecture& architecture) {
-  std::vector<Weights::Rule> rules = {{kGgufFactors, {}}};
-  for (const auto& [from, to] : architecture.layers) {
-    for (const char* const ending : {".weight", ".bias"}) {
-      rules.push_back({absl::StrCat(from, ending), {absl::StrCat(to, ending)}});
-    }
-  }
+  std::vector<Weights::Rule> rules = LayerRules({architecture.layers});
+  rules.push_back({kGgufFactors, {}});
   return rules;
 }
 

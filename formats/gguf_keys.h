@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/safetensors.h"
+#include "weft/formats/published.h"
 #include "weft/formats/weights.h"
 #include "weft/models/attention.h"
 
@@ -35,11 +36,11 @@ using GgufName = std::pair<const char*, const char*>;  // in a GGUF file and in 
 // An architecture of llama.cpp has the same name as the model_type of config.json.
 struct GgufArchitecture {
   const char* name;
-  absl::Span<const GgufName> keys;    // without the name of the architecture and a dot
-  absl::Span<const GgufName> layers;  // the names of weights and biases without their endings, as in Weights::Rule
-  GgufName activation;                // the key of config.json and the value that the published model computes with
-  bool in_pairs = false;              // whether rotary positions turn neighbouring features
-  bool encoder = false;               // a BERT; otherwise a GPT
+  absl::Span<const GgufName> keys;     // without the name of the architecture and a dot
+  absl::Span<const LayerName> layers;  // their names in a GGUF file and in the published model
+  GgufName activation;                 // the key of config.json and the value that the published model computes with
+  bool in_pairs = false;               // whether rotary positions turn neighbouring features
+  bool encoder = false;                // a BERT; otherwise a GPT
 };
 
 // Returns the architecture that is called `name`, a text, or InvalidArgument.

@@ -151,9 +151,8 @@ namespace {
 
 // Returns the rules for the layers of a model_type whose names are not Gpt's.
 std::vector<Weights::Rule> LayersOf(absl::string_view model_type) {
-  std::vector<Weights::Rule> rules;
-  if (const DecoderFamily* const family = FindDecoder(model_type)) AppendRules(family->layers, &rules);
-  return rules;
+  const DecoderFamily* const family = FindDecoder(model_type);
+  return family == nullptr ? std::vector<Weights::Rule>() : LayerRules({family->layers});
 }
 
 // Returns the other changes from the tensors of `family`'s files to those of Gpt, except those of any family.
@@ -211,9 +210,7 @@ absl::StatusOr<PublishedGpt> WithLlamaNames(const PublishedGpt& gpt) {
       {"#.ln_1_result", "#.post_attention_layernorm"},
       {"#.ln_2_result", "#.post_feedforward_layernorm"}};
   constexpr LayerName kOuter[] = {{"wte", "model.embed_tokens"}, {"ln_f", "model.norm"}, {"ln_e", "model.embed_norm"}};
-  std::vector<Weights::Rule> ends, rules;
-  AppendRules(ends_of_layers, &ends);
-  AppendRules(kOuter, &rules);
+  std::vector<Weights::Rule> rules = LayerRules({kOuter});
   for (const std::string array : {".weight", ".bias"}) {
     const std::string of = "model.layers.#.self_attn.";
     rules.push_back({.from = "h.#.attn.c_attn" + array,
@@ -221,7 +218,7 @@ absl::StatusOr<PublishedGpt> WithLlamaNames(const PublishedGpt& gpt) {
                      .parts = {gpt.config.heads, head.key_value_heads, head.key_value_heads}});
   }
   rules.push_back({"h.#", {"model.layers.#"}});
-  WEFT_RETURN_IF_ERROR(result.weights.Apply(ends));
+  WEFT_RETURN_IF_ERROR(result.weights.Apply(LayerRules({ends_of_layers})));
   WEFT_RETURN_IF_ERROR(result.weights.Apply(rules));
   return result;
 }

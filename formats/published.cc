@@ -151,16 +151,20 @@ void WriteTokenNames(const std::optional<TokenNames>& names, Json* json) {
   json->update(std::move(keys).Finish());
 }
 
-void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules) {
-  for (const auto& [published, own] : names) {
-    const std::vector<std::string> layers = absl::StrSplit(own, ',');
-    for (const absl::string_view tensor : {".weight", ".bias", kLoraA, kLoraB}) {
-      // Adapters of several layers keep their names, because each has a matrix A of its own.
-      if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
-      Weights::Rule& rule = rules->emplace_back(Weights::Rule{.from = absl::StrCat(published, tensor)});
-      for (const std::string& each : layers) rule.to.push_back(absl::StrCat(each, tensor));
+std::vector<Weights::Rule> LayerRules(std::initializer_list<absl::Span<const LayerName>> lists) {
+  std::vector<Weights::Rule> rules;
+  for (const absl::Span<const LayerName> list : lists) {
+    for (const auto& [published, own] : list) {
+      const std::vector<std::string> layers = absl::StrSplit(own, ',');
+      for (const absl::string_view tensor : {".weight", ".bias", kLoraA, kLoraB}) {
+        // Adapters of several layers keep their names, because each has a matrix A of its own.
+        if (layers.size() > 1 && (tensor == kLoraA || tensor == kLoraB)) continue;
+        Weights::Rule& rule = rules.emplace_back(Weights::Rule{.from = absl::StrCat(published, tensor)});
+        for (const std::string& each : layers) rule.to.push_back(absl::StrCat(each, tensor));
+      }
     }
   }
+  return rules;
 }
 
 std::vector<Weights::Rule> Gpt2Transposes() {

@@ -3,6 +3,7 @@
 #ifndef WEFT_FORMATS_PUBLISHED_H_
 #define WEFT_FORMATS_PUBLISHED_H_
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -135,8 +136,8 @@ struct OfAnyModel<function> {
 struct LayerName {
   absl::string_view published, own;
 };
-// Appends a rule for each tensor that a layer may have: its weight, its bias and those of an adapter.
-void AppendRules(absl::Span<const LayerName> names, std::vector<Weights::Rule>* rules);
+// Returns a rule for each tensor that a layer of these lists may have: its weight, its bias and those of an adapter.
+std::vector<Weights::Rule> LayerRules(std::initializer_list<absl::Span<const LayerName>> lists);
 
 // Returns rules that transpose the weights that GPT-2's classes in Hugging Face store as [in, out]. The rules convert
 // from Hugging Face's layout to Weft's, and back.

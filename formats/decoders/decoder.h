@@ -6,7 +6,7 @@
 //     ListLlamaKeys(keys, config);
 //     ListRotary(keys, config);
 //   }
-//   constexpr DecoderFamily kExampleDecoder = {"example", {"ExampleForCausalLM"}, ExampleDefaults, ListExample};
+//   constexpr DecoderFamily kExampleDecoder = {"example", {"ExampleForCausalLM"}, UsualExample, ListExample};
 //
 // The functions below list keys that several families have. A family whose layers have other names than Llama's lists
 // them in `layers`. If tensors also have another layout, `rules` change the published tensors to those of Llama.

@@ -132,9 +132,7 @@ constexpr LayerName kParallelNorms[] = {{"transformer.h.#.ln_attn", "model.layer
                                         {"transformer.h.#.ln_mlp", "model.layers.#.post_attention_layernorm"}};
 
 std::vector<Weights::Rule> FalconRules(const GptConfig& config) {
-  std::vector<Weights::Rule> rules;
-  AppendRules(config.residual == ResidualForm::kParallel ? kParallelNorms : kNorms, &rules);
-  return rules;
+  return LayerRules({config.residual == ResidualForm::kParallel ? kParallelNorms : kNorms});
 }
 
 // BLOOM (BigScience, 2022): ALiBi in place of positions, and a norm of the embeddings. Its tensor of queries, keys and
