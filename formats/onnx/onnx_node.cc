@@ -20,7 +20,7 @@ const Table& AllOps() {
   static const Table* const all = [] {
     auto* const table = new Table;
     for (const auto& ops : {OnnxAttention(), OnnxConvolutions(), OnnxElementwise(), OnnxNetworks(), OnnxRecurrent(),
-                            OnnxReductions(), OnnxShapes(), OnnxTraining()}) {
+                            OnnxReductions(), OnnxShapes()}) {
       for (const OnnxOp& op : ops) WEFT_CHECK(table->emplace(std::pair(op.domain, op.name), &op).second);
     }
     return table;

@@ -73,7 +73,6 @@ class OnnxNode {
   Tape* tape() const { return tape_; }
   size_t input_count() const { return inputs_.size(); }
   size_t output_count() const { return output_count_; }
-  const std::string& output_name(size_t i) const { return node_.output(static_cast<int>(i)); }
 
   // Whether there is an input i; optional ones may be left out.
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].is_there(); }
@@ -145,7 +144,6 @@ absl::Span<const OnnxOp> OnnxNetworks();
 absl::Span<const OnnxOp> OnnxRecurrent();
 absl::Span<const OnnxOp> OnnxReductions();
 absl::Span<const OnnxOp> OnnxShapes();
-absl::Span<const OnnxOp> OnnxTraining();
 // Returns the row of an op, or null.
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view name);
 // Returns the names of all ops that are read, sorted.

@@ -25,7 +25,7 @@ namespace weft {
 namespace {
 
 constexpr double kRelative = 1e-3, kAbsolute = 1e-7;
-constexpr int kPassed = 667, kSkipped = 40;  // 707 cases in all
+constexpr int kPassed = 646, kSkipped = 61;  // 707 cases in all
 
 // Records, runs and compares the case. `constants`: the inputs that are constants.
 absl::Status Check(const OnnxModel& model, const Case& onnx, const std::set<size_t>& constants) {
@@ -275,7 +275,7 @@ TEST(OnnxTest, FunctionsAndBranchesAreInlined) {
 TEST(OnnxTest, ThePageListsEveryOp) {
   const absl::StatusOr<std::string> page = ReadFile("docs/formats.md");
   ASSERT_TRUE(page.ok()) << page.status();
-  const size_t begin = page->find("`Abs`, `Adagrad`"), end = page->find("\n\n", begin);
+  const size_t begin = page->find("`Abs`, `Add`"), end = page->find("\n\n", begin);
   ASSERT_NE(end, std::string::npos);
   std::vector<std::string> wanted;
   for (const std::string& name : OnnxOpNames()) wanted.push_back(absl::StrCat("`", name, "`"));

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/match.h"
 #include "weft/formats/onnx/onnx_node.h"
 
 namespace weft {
@@ -114,37 +113,9 @@ OnnxResult Rotation(const OnnxNode& node) {
   return VarList{by_head ? y : ByRow(y)};
 }
 
-// For each position: state ← exp(decay) · state; state ← state + k (β · (v - stateᵀ k))ᵀ; y = scale · stateᵀ q. A node
-// without decay skips the first assignment. Without β, the second one is state ← state + k vᵀ.
-OnnxResult LinearAttention(const OnnxNode& node) {
-  const int64_t heads = node.Int("q_num_heads", 1), groups = node.Int("kv_num_heads", 1);
-  const std::string rule = node.String("update_rule", node.has(5) ? "gated_delta" : "gated");
-  const bool has_decay = absl::StrContains(rule, "gated"), has_beta = absl::StrContains(rule, "delta");
-  if (has_decay != node.has(4) || has_beta != node.has(5)) return InvalidArgument("its inputs are not those of ", rule);
-  const Var query = ByHead(node.in(0), heads), key = ByHead(node.in(1), groups), value = ByHead(node.in(2), groups);
-  const int64_t batch = query.dim(0), positions = query.dim(2), width = query.dim(3);
-  if (heads < 1 || groups < 1 || heads % groups != 0 || positions < 1)
-    return InvalidArgument(groups, " heads of keys do not divide ", heads);
-  WEFT_RETURN_IF_ERROR(CheckOnnxSteps(positions));
-  const double scale = node.Float("scale", 0) != 0 ? node.Float("scale", 0) : 1 / std::sqrt(width);
-  const auto at = [](Var x, int64_t t) { return Slice(x, 2, t, t + 1); };  // a row
-  Var state = node.has(3) ? node.in(3) : Fill(query.tape, {query.dtype(), {batch, groups, width, value.dim(3)}}, 0);
-  VarList rows;
-  for (int64_t t = 0; t < positions; ++t) {
-    const Var k = at(key, t);
-    Var v = at(value, t);
-    if (node.has(4)) state = state * Transpose(Exp(at(ByHead(node.in(4), groups), t)), 2, 3);
-    if (node.has(5)) v = at(ByHead(node.in(5), node.in(5).dim(2)), t) * (v - MatMul(k, state));
-    state = state + MatMul(k, v, {.transpose_a = true});
-    rows.push_back(scale * MatMul(at(query, t), RepeatHeads(state, heads / groups)));
-  }
-  return VarList{ByRow(Concat(rows, 2)), state};
-}
-
 constexpr OnnxOp kOps[] = {
     {"Attention", Attention},
     {.name = "FlexAttention", .build = Attention, .domain = "ai.onnx.preview"},
-    {"LinearAttention", LinearAttention},
     {"RotaryEmbedding", Rotation},
 };
 

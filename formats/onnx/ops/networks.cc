@@ -164,17 +164,6 @@ OnnxResult CausalConv(const OnnxNode& node) {
   return VarList{y, Slice(padded, 2, length, length + k - 1)};
 }
 
-// Multiplies matrices of small integers, less their zero points, which are scalars or, for the left factor, one of each
-// row.
-OnnxResult MatMulInteger(const OnnxNode& node) {
-  Var a = Cast(node.in(0), kF64), b = Cast(node.in(1), kF64);
-  if (node.has(2))
-    a = a -
-        Cast(node.in(2).shape().rank() == 1 && node.in(2).dim(0) > 1 ? Unsqueeze(node.in(2), -1) : node.in(2), kF64);
-  if (node.has(3)) b = b - Cast(node.in(3), kF64);
-  return VarList{Cast(MatMul(a, b), kI32)};
-}
-
 // Records an einsum of one or two factors, if its equation is one of these.
 OnnxResult Einsum(const OnnxNode& node) {
   const std::string equation = node.String("equation", "");
@@ -201,7 +190,6 @@ constexpr OnnxOp kOps[] = {
     {"LayerNormalization", LayerNormalization},
     {.name = "LogSoftmax", .build = AlongAxis<LogSoftmax>, .since = 13},
     {"MatMul", MatMulOf},
-    {"MatMulInteger", MatMulInteger},
     {"NegativeLogLikelihoodLoss", NllLoss},
     {"RMSNormalization", RmsNormalization},
     {.name = "Softmax", .build = AlongAxis<Softmax>, .since = 13},
