@@ -14,8 +14,6 @@
 #include "weft/base/status.h"
 #include "weft/formats/onnx/onnx.pb.h"
 #include "weft/formats/onnx/onnx_node.h"
-#include "weft/formats/onnx/onnx_recorder.h"
-#include "weft/formats/onnx/onnx_tensor.h"
 
 namespace weft {
 
@@ -33,12 +31,8 @@ namespace {
 constexpr char kKind[] = "pkg.torch.export.graph_signature.InputSpec.kind";
 
 absl::StatusOr<OnnxPort> PortOf(const onnx::ValueInfo& info) {
-  // A tensor without elements has the dtype that tensors of this type have.
-  onnx::Tensor empty;
-  empty.set_data_type(static_cast<onnx::Tensor::DataType>(info.type().tensor_type().elem_type()));
-  empty.add_dims(0);
-  WEFT_ASSIGN_OR_RETURN(const OnnxConstant example, ReadOnnxTensor(empty));
-  OnnxPort port = {.name = info.name(), .dtype = example.tensor.type.dtype};
+  WEFT_ASSIGN_OR_RETURN(const OnnxElement element, OnnxElementOf(info.type().tensor_type().elem_type()));
+  OnnxPort port = {.name = info.name(), .dtype = element.dtype};
   port.has_shape = info.type().tensor_type().has_shape();
   for (const auto& dim : info.type().tensor_type().shape().dim()) {
     const bool is_number = dim.value_case() == onnx::Shape::Dimension::kDimValue;
@@ -157,7 +151,7 @@ void OnnxModel::Provide(Parameters* parameters) const { parameters->Provide(file
 
 absl::StatusOr<VarList> OnnxModel::Record(Tape* tape, absl::Span<const OnnxInput> inputs) const {
   WEFT_RETURN_IF_ERROR(tape->status());
-  OnnxFrame frame = {.outer = nullptr, .values = file_->initializers};
+  absl::flat_hash_map<std::string, OnnxValue> values = file_->initializers;
   absl::flat_hash_map<std::string, int64_t> sizes;
   absl::flat_hash_set<std::string> given;
   for (const OnnxInput& input : inputs) {
@@ -178,18 +172,12 @@ absl::StatusOr<VarList> OnnxModel::Record(Tape* tape, absl::Span<const OnnxInput
     WEFT_RETURN_IF_ERROR(CheckInput(*port, value.tensor_type(), &sizes));
     const auto& info = file_->model.graph().input(static_cast<int>(port - file_->inputs.begin()));
     value.type = info.type().tensor_type().elem_type();
-    frame.values[input.name] = std::move(value);
+    values[input.name] = std::move(value);
   }
   for (const OnnxPort& port : file_->inputs) {
-    if (!frame.values.contains(port.name)) return InvalidArgument("input '", port.name, "' is missing");
+    if (!values.contains(port.name)) return InvalidArgument("input '", port.name, "' is missing");
   }
-  OnnxRecorder recorder(file_->model, file_->opset, tape);
-  WEFT_RETURN_IF_ERROR(recorder.Record(file_->model.graph().node(), &frame));
-  VarList outputs;
-  for (const OnnxPort& port : file_->outputs) {
-    WEFT_ASSIGN_OR_RETURN(outputs.emplace_back(), recorder.VarOf(port.name, &frame));
-  }
-  return outputs;
+  return RecordOnnxGraph(file_->model, file_->opset, tape, std::move(values));
 }
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// An OnnxNode is a node of an ONNX model, as the functions of the tables of ops see it: inputs, attributes, and the
-// tape on which they record the node in Weft's ops. Only formats/onnx includes this header.
+// What the reader of ONNX models consists of; only formats/onnx includes this header. An OnnxNode is a node of a model,
+// as the functions of the tables of ops see it: inputs, attributes, and the tape on which they record the node in
+// Weft's ops.
 //
 //   OnnxResult Gelu(const OnnxNode& node) {
 //     return VarList{Gelu(node.in(0), node.String("approximate", "none") == "tanh" ? GeluForm::kTanh :
@@ -12,13 +13,17 @@
 #define WEFT_FORMATS_ONNX_ONNX_NODE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/formats/onnx/onnx.pb.h"
 #include "weft/ops/ops.h"
@@ -31,6 +36,38 @@ struct OnnxConstant {
   std::vector<int64_t> wide = {};     // all integers, if some do not fit i32; `tensor` then has the nearest i32
   std::shared_ptr<const void> bytes;  // owns the bytes of `tensor`
 };
+
+// A type of elements in files.
+struct OnnxElement {
+  int type;  // onnx::Tensor::DataType
+  size_t bytes;
+  DType dtype;
+  bool is_signed = true;
+
+  bool is_narrow() const { return dtype == kI32 && bytes < 4; }  // integers of fewer bits than i32
+};
+// Returns Unimplemented for strings and other types that are not read.
+absl::StatusOr<OnnxElement> OnnxElementOf(int64_t type);
+
+// The files of a folder that hold elements.
+class OnnxFiles {
+ public:
+  explicit OnnxFiles(std::string folder) : folder_(std::move(folder)) {}
+  // Maps the file of the tensor's external_data. Returns its bytes, and sets `owner` to the mapping. The location must
+  // be a path in the folder; a link that leads out of the folder is an error.
+  absl::StatusOr<absl::string_view> Find(const onnx::Tensor& tensor, std::shared_ptr<const void>* owner);
+
+ private:
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<MappedFile>> mapped_;
+};
+
+// Reads a tensor. Memory is allocated only once the elements are known to be there. Elements of f32, f64 and bf16 that
+// are in bytes stay where they are, for which `message` must be the owner of the tensor, or null to copy them. `files`:
+// null if there are none. Errors: Unimplemented for strings, other dtypes and more than six axes, otherwise
+// InvalidArgument.
+absl::StatusOr<OnnxConstant> ReadOnnxTensor(const onnx::Tensor& tensor, OnnxFiles* files = nullptr,
+                                            std::shared_ptr<const void> message = nullptr);
 
 // A value of a model.
 struct OnnxValue {
@@ -83,13 +120,18 @@ class OnnxNode {
   // need none.
   Var ids(size_t i) const { return in(i) + 0; }
   int type(size_t i) const { return i < inputs_.size() ? inputs_[i].type : 0; }
-  // Return an input's numbers, for ops that take constants. If they are known only when the graph runs, the error is
-  // FailedPrecondition.
+  // Return an input's numbers, for ops that take constants, or `otherwise` if the input is left out. If they are known
+  // only when the graph runs, the error is FailedPrecondition.
   absl::StatusOr<std::vector<int64_t>> Integers(size_t i) const;
+  absl::StatusOr<std::vector<int64_t>> Integers(size_t i, std::vector<int64_t> otherwise) const;
   absl::StatusOr<double> Number(size_t i) const;
+  absl::StatusOr<double> Number(size_t i, double otherwise) const;
   // Returns `axis` counted from the front, or an error if a value of `rank` axes lacks it.
   absl::StatusOr<int> Axis(int64_t axis, int rank) const;
   absl::StatusOr<int> AxisOf(Var x, int64_t otherwise) const { return Axis(Int("axis", otherwise), x.shape().rank()); }
+  // Returns the axes that the attribute "axes" or, since opset 13 or 18, input 1 names, counted from the front. A value
+  // that has them has `rank` axes or, if they are `of_result`, as many more as there are.
+  absl::StatusOr<std::vector<int>> Axes(int rank, bool of_result = false) const;
 
   // Return an attribute, or `otherwise` if it is not there. If it has another type, the tape gets an error.
   bool HasAttribute(absl::string_view name) const { return Find(name) != nullptr; }
@@ -131,23 +173,28 @@ Var WrapTo(Var x, int type);
 Var InFloats(Var x);
 // Returns every `stride`-th element along the axis, beginning with the first.
 Var Every(Var x, int axis, int64_t stride);
+// Moves axis `from` to `to`.
+Var MoveAxis(Var x, int from, int to);
 
 // The number of nodes that one op of a model may become.
 inline constexpr int64_t kMaxOnnxSteps = 4096;
 // Returns an error if the op needs more.
 absl::Status CheckOnnxSteps(int64_t steps);
 
-absl::Span<const OnnxOp> OnnxAttention();
-absl::Span<const OnnxOp> OnnxConvolutions();
-absl::Span<const OnnxOp> OnnxElementwise();
-absl::Span<const OnnxOp> OnnxNetworks();
-absl::Span<const OnnxOp> OnnxRecurrent();
-absl::Span<const OnnxOp> OnnxReductions();
+absl::Span<const OnnxOp> OnnxArithmetic();
+absl::Span<const OnnxOp> OnnxLayers();
+absl::Span<const OnnxOp> OnnxSequences();
 absl::Span<const OnnxOp> OnnxShapes();
 // Returns the row of an op, or null.
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view name);
 // Returns the names of all ops that are read, sorted.
 std::vector<std::string> OnnxOpNames();
+
+// Records the nodes of the model's graph, and returns the graph's outputs. `values`: the inputs and initializers. What
+// depends only on constants and shapes is computed while recording, because ops such as Reshape need the numbers.
+// Errors name the node.
+absl::StatusOr<VarList> RecordOnnxGraph(const onnx::Model& model, int opset, Tape* tape,
+                                        absl::flat_hash_map<std::string, OnnxValue> values);
 
 }  // namespace weft
 

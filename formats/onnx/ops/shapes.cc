@@ -4,8 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/algorithm/container.h"
 #include "weft/formats/onnx/onnx_node.h"
-#include "weft/formats/onnx/onnx_tensor.h"
 
 namespace weft {
 namespace {
@@ -40,26 +40,11 @@ OnnxResult TransposeOf(const OnnxNode& node) {
   return VarList{Permute(node.in(0), order)};
 }
 
-// Returns the axes, an attribute of the node or, since opset 13, an input, in ascending order. A value to which they
-// refer has `rank` axes more than there are.
-absl::StatusOr<std::vector<int>> Axes(const OnnxNode& node, int rank, bool of_result) {
-  std::vector<int64_t> given = node.Ints("axes");
-  if (node.has(1)) {
-    WEFT_ASSIGN_OR_RETURN(given, node.Integers(1));
-  }
-  std::vector<int> axes;
-  for (int64_t each : given) {
-    WEFT_ASSIGN_OR_RETURN(const int axis, node.Axis(each, rank + (of_result ? static_cast<int>(given.size()) : 0)));
-    axes.push_back(axis);
-  }
-  std::sort(axes.begin(), axes.end());
-  return axes;
-}
-
 // Without axes, drops all axes of size 1.
 OnnxResult SqueezeOf(const OnnxNode& node) {
   const Shape shape = node.in(0).shape();
-  WEFT_ASSIGN_OR_RETURN(std::vector<int> axes, Axes(node, shape.rank(), /*of_result=*/false));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int> axes, node.Axes(shape.rank()));
+  absl::c_sort(axes);
   for (int i = 0; i < shape.rank() && !node.has(1) && !node.HasAttribute("axes"); ++i) {
     if (shape.dim(i) == 1) axes.push_back(i);
   }
@@ -67,8 +52,9 @@ OnnxResult SqueezeOf(const OnnxNode& node) {
 }
 
 OnnxResult UnsqueezeOf(const OnnxNode& node) {
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int> axes, Axes(node, node.in(0).shape().rank(), /*of_result=*/true));
   Var y = node.in(0);
+  WEFT_ASSIGN_OR_RETURN(std::vector<int> axes, node.Axes(y.shape().rank(), /*of_result=*/true));
+  absl::c_sort(axes);
   for (int axis : axes) y = Unsqueeze(y, axis);
   return VarList{y};
 }
@@ -86,10 +72,8 @@ OnnxResult SplitOf(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(x, 0));
   const int64_t n = x.dim(axis), parts = static_cast<int64_t>(std::max<size_t>(node.output_count(), 1));
   if (node.Int("num_outputs", parts) != parts) return InvalidArgument("its number of outputs is not num_outputs");
-  std::vector<int64_t> sizes = node.Ints("split");
-  if (node.has(1)) {
-    WEFT_ASSIGN_OR_RETURN(sizes, node.Integers(1));
-  } else if (sizes.empty()) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, node.Integers(1, node.Ints("split")));
+  if (sizes.empty() && !node.has(1)) {
     const int64_t each = (n + parts - 1) / parts;
     for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(n - i * each, 0, each));
   }
@@ -104,33 +88,19 @@ OnnxResult SplitOf(const OnnxNode& node) {
   return y;
 }
 
-}  // namespace
-
-Var Every(Var x, int axis, int64_t stride) {
-  if (stride == 1) return x;
-  const Shape shape = x.shape();
-  const int64_t count = (shape.dim(axis) + stride - 1) / stride;
-  Shape split(shape.dims().first(axis));
-  for (int64_t dim : {count, stride}) split.Append(dim);
-  for (int64_t dim : shape.dims().subspan(axis + 1)) split.Append(dim);
-  const Var whole = Pad(x, axis, 0, count * stride - shape.dim(axis));
-  return Squeeze(Slice(Reshape(whole, split), axis + 1, 0, 1), {axis + 1});
+// Returns 0, 1, ..., n - 1.
+std::vector<int64_t> FirstIntegers(size_t n) {
+  std::vector<int64_t> integers(n);
+  std::iota(integers.begin(), integers.end(), 0);
+  return integers;
 }
-
-namespace {
 
 OnnxResult SliceOf(const OnnxNode& node) {
   Var y = node.in(0);
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> starts, node.Integers(1));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, node.Integers(2));
-  std::vector<int64_t> axes(starts.size()), strides(starts.size(), 1);
-  std::iota(axes.begin(), axes.end(), 0);
-  if (node.has(3)) {
-    WEFT_ASSIGN_OR_RETURN(axes, node.Integers(3));
-  }
-  if (node.has(4)) {
-    WEFT_ASSIGN_OR_RETURN(strides, node.Integers(4));
-  }
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, FirstIntegers(starts.size())));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, node.Integers(4, std::vector<int64_t>(starts.size(), 1)));
   if (ends.size() != starts.size() || axes.size() != starts.size() || strides.size() != starts.size()) {
     return InvalidArgument("its starts, ends, axes and steps differ in number");
   }
@@ -200,10 +170,7 @@ OnnxResult Range(const OnnxNode& node) {
 }
 
 OnnxResult Trilu(const OnnxNode& node) {
-  double given = 0;
-  if (node.has(1)) {
-    WEFT_ASSIGN_OR_RETURN(given, node.Number(1));
-  }
+  WEFT_ASSIGN_OR_RETURN(const double given, node.Number(1, 0));
   const int64_t diagonal = static_cast<int64_t>(std::clamp(given, -0x1p40, 0x1p40));
   return VarList{node.Int("upper", 1) != 0 ? Triu(node.in(0), diagonal) : Tril(node.in(0), diagonal)};
 }
@@ -234,15 +201,8 @@ OnnxResult SizeOf(const OnnxNode& node) {
 // Negative pads remove elements.
 OnnxResult PadOf(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, node.Integers(1));
-  std::vector<int64_t> axes(pads.size() / 2);
-  std::iota(axes.begin(), axes.end(), 0);
-  double value = 0;
-  if (node.has(2)) {
-    WEFT_ASSIGN_OR_RETURN(value, node.Number(2));
-  }
-  if (node.has(3)) {
-    WEFT_ASSIGN_OR_RETURN(axes, node.Integers(3));
-  }
+  WEFT_ASSIGN_OR_RETURN(const double value, node.Number(2, 0));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, FirstIntegers(pads.size() / 2)));
   const std::string mode = node.String("mode", "constant");
   if (mode != "constant") return absl::UnimplementedError("padding by " + mode);
   if (pads.size() != 2 * axes.size()) return InvalidArgument("its pads are not two for each axis");
@@ -260,16 +220,12 @@ OnnxResult PadOf(const OnnxNode& node) {
 // A negative index counts from the end.
 Var Positive(Var ids, int64_t n) { return Where(Less(ids, Number(ids, 0)), ids + static_cast<double>(n), ids); }
 
-OnnxResult GatherOf(const OnnxNode& node) {
+// Records Gather and GatherElements.
+template <Var (*take)(Var x, Var ids, int axis)>
+OnnxResult TakeElements(const OnnxNode& node) {
   const Var x = node.in(0);
   WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(x, 0));
-  return VarList{Cast(Gather(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
-}
-
-OnnxResult GatherElements(const OnnxNode& node) {
-  const Var x = node.in(0);
-  WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(x, 0));
-  return VarList{Cast(TakeAlong(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
+  return VarList{Cast(take(InFloats(x), Positive(node.in(1), x.dim(axis)), axis), x.dtype())};
 }
 
 // Views x as a matrix [count, rest]. Each slice of `ids` along its last axis, of size k, is an index into k axes of x,
@@ -351,12 +307,8 @@ OnnxResult OneHotOf(const OnnxNode& node) {
   const Var hot = OneHot(Positive(Cast(node.in(0), kI32), n), n, kBool);
   const Var off = Slice(values, 0, 0, 1), on = Slice(values, 0, 1, 2);
   const Var y = Where(hot, on, off);
-  const int rank = y.shape().rank();
   WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(y, -1));
-  std::vector<int> order;
-  for (int i = 0; i < rank - 1; ++i) order.push_back(i);
-  order.insert(order.begin() + axis, rank - 1);
-  return VarList{Permute(y, order)};
+  return VarList{MoveAxis(y, y.shape().rank() - 1, axis)};
 }
 
 constexpr OnnxOp kOps[] = {
@@ -364,8 +316,8 @@ constexpr OnnxOp kOps[] = {
     {"ConstantOfShape", ConstantOfShape},
     {"Expand", Expand, OnnxIntegers::kMoves},
     {"Flatten", Flatten, OnnxIntegers::kMoves},
-    {"Gather", GatherOf, OnnxIntegers::kMoves},
-    {"GatherElements", GatherElements, OnnxIntegers::kMoves},
+    {"Gather", TakeElements<Gather>, OnnxIntegers::kMoves},
+    {"GatherElements", TakeElements<TakeAlong>, OnnxIntegers::kMoves},
     {"GatherND", GatherNd, OnnxIntegers::kMoves},
     {"OneHot", OneHotOf},
     {"Pad", PadOf, OnnxIntegers::kMoves},

@@ -1,7 +1,7 @@
-// Records ONNX's elementwise ops.
+// Records ONNX's elementwise ops, reductions, running sums and searches.
 #include <limits>
 #include <numbers>
-#include <utility>
+#include <numeric>
 
 #include "weft/formats/onnx/onnx_node.h"
 
@@ -85,18 +85,10 @@ OnnxResult Mod(const OnnxNode& node) {
   return VarList{Where(And(NotEqual(rest, zero), differ), rest + y, rest)};
 }
 
-constexpr std::pair<int, DType> kCasts[] = {
-    {onnx::Tensor::FLOAT, kF32},  {onnx::Tensor::FLOAT16, kF32}, {onnx::Tensor::BFLOAT16, kBF16},
-    {onnx::Tensor::DOUBLE, kF64}, {onnx::Tensor::BOOL, kBool},   {onnx::Tensor::INT64, kI32},
-    {onnx::Tensor::INT32, kI32},  {onnx::Tensor::INT16, kI32},   {onnx::Tensor::INT8, kI32},
-    {onnx::Tensor::UINT64, kI32}, {onnx::Tensor::UINT32, kI32},  {onnx::Tensor::UINT16, kI32},
-    {onnx::Tensor::UINT8, kI32}};
 OnnxResult CastOf(const OnnxNode& node) {
   const int64_t to = node.input_count() > 1 ? node.type(1) : node.Int("to", 0);
-  for (const auto& [type, dtype] : kCasts) {
-    if (type == to) return VarList{WrapTo(Cast(node.in(0), dtype), type)};
-  }
-  return absl::UnimplementedError(absl::StrCat("elements of ONNX's type ", to));
+  WEFT_ASSIGN_OR_RETURN(const OnnxElement element, OnnxElementOf(to));
+  return VarList{WrapTo(Cast(node.in(0), element.dtype), element.type)};
 }
 OnnxResult Identity(const OnnxNode& node) { return VarList{node.in(0)}; }
 
@@ -125,15 +117,92 @@ OnnxResult GeluOf(const OnnxNode& node) {
 OnnxResult MeanOf(const OnnxNode& node) { return VarList{Fold<Add>(node) / static_cast<double>(node.input_count())}; }
 OnnxResult WhereOf(const OnnxNode& node) { return VarList{Where(node.in(0), node.in(1), node.in(2))}; }
 
+// The operand of a reduction, and its axes. A node without axes reduces all of them or, with the attribute
+// noop_with_empty_axes, none.
+struct Reduced {
+  Var x;
+  std::vector<int> axes;
+  bool keep;
+};
+absl::StatusOr<Reduced> ReducedOf(const OnnxNode& node) {
+  Reduced r = {.x = node.in(0), .axes = {}, .keep = node.Int("keepdims", 1) != 0};
+  WEFT_ASSIGN_OR_RETURN(r.axes, node.Axes(r.x.shape().rank()));
+  const bool all = node.Int("noop_with_empty_axes", 0) == 0;
+  if (r.axes.empty() && all) {
+    r.axes.resize(static_cast<size_t>(r.x.shape().rank()));
+    std::iota(r.axes.begin(), r.axes.end(), 0);
+  }
+  return r;
+}
+
+template <Var (*reduce)(Var, AxisSpan, bool)>
+OnnxResult Reduce(const OnnxNode& node) {
+  WEFT_ASSIGN_OR_RETURN(const Reduced r, ReducedOf(node));
+  if (r.x.dtype() == kI32) return VarList{Cast(reduce(Cast(r.x, kF64), r.axes, r.keep), kI32)};
+  return VarList{reduce(r.x, r.axes, r.keep)};
+}
+Var SumSquare(Var x, AxisSpan axes, bool keep) { return Sum(Square(x), axes, keep); }
+Var LogSum(Var x, AxisSpan axes, bool keep) { return Log(Sum(x, axes, keep)); }
+Var L1(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 1, keep); }
+Var L2(Var x, AxisSpan axes, bool keep) { return Norm(x, axes, 2, keep); }
+
+// Records a maximum or minimum, also of integers and bools. If x has no elements, the maximum is -∞ and the minimum is
+// ∞.
+template <Var (*reduce)(Var, AxisSpan, bool), bool max>
+OnnxResult Extreme(const OnnxNode& node) {
+  WEFT_ASSIGN_OR_RETURN(const Reduced r, ReducedOf(node));
+  if (!IsFloat(r.x.dtype())) return VarList{Cast(reduce(Cast(r.x, kF64), r.axes, r.keep), r.x.dtype())};
+  if (r.x.shape().elements() == 0) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    return VarList{FillLike(Sum(r.x, r.axes, r.keep), max ? -kInfinity : kInfinity)};
+  }
+  return VarList{reduce(r.x, r.axes, r.keep)};
+}
+OnnxResult CumSum(const OnnxNode& node) {
+  WEFT_ASSIGN_OR_RETURN(const double along, node.Number(1));
+  WEFT_ASSIGN_OR_RETURN(const int axis, node.Axis(static_cast<int64_t>(along), node.in(0).shape().rank()));
+  const bool reverse = node.Int("reverse", 0) != 0;
+  Var y = CumulativeSum(Transpose(node.in(0), axis, -1), reverse);
+  const int64_t n = y.dim(-1);
+  if (node.Int("exclusive", 0) != 0) {  // sums of the elements before each one, or after it if reversed
+    y = reverse ? Slice(Pad(y, -1, 0, 1), -1, 1, n + 1) : Slice(Pad(y, -1, 1, 0), -1, 0, n);
+  }
+  return VarList{Transpose(y, axis, -1)};
+}
+
+template <bool max>
+OnnxResult ArgExtreme(const OnnxNode& node) {
+  WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(node.in(0), 0));
+  const bool last = node.Int("select_last_index", 0) != 0;
+  const Var moved = Transpose(InFloats(node.in(0)), axis, -1), rows = max ? moved : -moved;
+  Var at = ArgMax(last ? Flip(rows, -1) : rows);
+  if (last) at = Number(at, static_cast<double>(rows.dim(-1) - 1)) - at;
+  const Var kept = Transpose(Unsqueeze(at, -1), axis, -1);
+  return VarList{node.Int("keepdims", 1) != 0 ? kept : Squeeze(kept, {axis})};
+}
+
+OnnxResult TopKOf(const OnnxNode& node) {
+  WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(node.in(0), -1));
+  WEFT_ASSIGN_OR_RETURN(const double k, node.Number(1));
+  const bool largest = node.Int("largest", 1) != 0;
+  const Var rows = Transpose(node.in(0), axis, -1);
+  VarList y = TopK(largest ? rows : -rows, static_cast<int64_t>(k));
+  if (!largest) y[0] = -y[0];
+  return VarList{Transpose(y[0], axis, -1), Transpose(y[1], axis, -1)};
+}
+
 constexpr OnnxOp kOps[] = {
     {"Abs", Unary<Abs>, OnnxIntegers::kWraps},
     {"Add", Binary<Add>, OnnxIntegers::kWraps},
     {"And", Binary<And>},
+    {"ArgMax", ArgExtreme<true>},
+    {"ArgMin", ArgExtreme<false>},
     {"Cast", CastOf},
     {"CastLike", CastOf},
     {"Ceil", Rounded<Ceil>},
     {"Clip", Clip, OnnxIntegers::kMoves},
     {"Cos", Unary<Cosine>},
+    {"CumSum", CumSum, OnnxIntegers::kWraps},
     {"Div", Binary<Div>, OnnxIntegers::kWraps},
     {"Elu", Elu},
     {"Equal", Binary<Equal>},
@@ -164,6 +233,16 @@ constexpr OnnxOp kOps[] = {
     {"PRelu", PRelu},
     {"Pow", PowOf, OnnxIntegers::kWraps},
     {"Reciprocal", Unary<Reciprocal>},
+    {"ReduceL1", Reduce<L1>},
+    {"ReduceL2", Reduce<L2>},
+    {"ReduceLogSum", Reduce<LogSum>},
+    {"ReduceLogSumExp", Reduce<LogSumExp>},
+    {"ReduceMax", Extreme<Max, true>, OnnxIntegers::kMoves},
+    {"ReduceMean", Reduce<Mean>},
+    {"ReduceMin", Extreme<Min, false>, OnnxIntegers::kMoves},
+    {"ReduceProd", Reduce<Prod>, OnnxIntegers::kWraps},
+    {"ReduceSum", Reduce<Sum>, OnnxIntegers::kWraps},
+    {"ReduceSumSquare", Reduce<SumSquare>},
     {"Relu", Unary<Relu>},
     {"Round", Rounded<Round>},
     {"Selu", Selu},
@@ -177,12 +256,13 @@ constexpr OnnxOp kOps[] = {
     {"Sum", Variadic<Add>, OnnxIntegers::kWraps},
     {"Swish", Swish},
     {"Tanh", Unary<Tanh>},
+    {"TopK", TopKOf},
     {"Where", WhereOf, OnnxIntegers::kMoves},
     {"Xor", Binary<Xor>},
 };
 
 }  // namespace
 
-absl::Span<const OnnxOp> OnnxElementwise() { return kOps; }
+absl::Span<const OnnxOp> OnnxArithmetic() { return kOps; }
 
 }  // namespace weft
