@@ -6,7 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "weft/base/status.h"
-#include "weft/formats/onnx/export_ops.h"
+#include "weft/formats/onnx/write_graph.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 

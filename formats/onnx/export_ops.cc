@@ -1,12 +1,11 @@
 // Each function here writes the nodes of one op and returns the name of its output.
-#include "weft/formats/onnx/export_ops.h"
-
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "weft/base/status.h"
+#include "weft/formats/onnx/write_graph.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/axis.h"
