@@ -15,7 +15,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "weft/text/templates/jinja_lexer.h"
 #include "weft/text/templates/jinja_run.h"
 #include "weft/text/utf8.h"
 

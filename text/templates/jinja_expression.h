@@ -1,5 +1,9 @@
-// JinjaExpressions parses the expressions of Jinja. Each rule of the grammar returns the function that evaluates it.
+// JinjaTokens divides a Jinja template into tokens, with the settings of transformers: trim_blocks and lstrip_blocks.
+// So a tag such as {% if x %} that stands alone on a line leaves no empty line. JinjaExpressions parses the expressions
+// among them. Each rule of the grammar returns the function that evaluates it.
 //
+//   WEFT_ASSIGN_OR_RETURN(const std::vector<JinjaToken> tokens, JinjaTokens("Hi {{ name }}!"));
+//   // kText "Hi ", kOutput, kName "name", kOperator "}}", kText "!", kEnd
 //   JinjaExpressions parser(tokens);
 //   const JinjaExpression sum = parser.Parse();      // of the tokens of "a + 1"
 //   sum(run)                                         // in a JinjaRun, whose scope has `a`
@@ -13,12 +17,24 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/base/status.h"
-#include "weft/text/templates/jinja_lexer.h"
 #include "weft/text/templates/jinja_run.h"
 
 namespace weft {
+
+struct JinjaToken {
+  // The text outside of tags; "{{" and "{%"; names, strings without quotes, decimal numbers; operators, "}}" and "%}";
+  // the end of the template.
+  enum Kind { kText, kOutput, kTag, kName, kString, kInteger, kOperator, kEnd } kind;
+  std::string text;
+  int line;  // counted from 1
+};
+
+// Returns the tokens of `source`, of which the last one is kEnd. Returns InvalidArgument, with the line, if `source` is
+// not a template.
+absl::StatusOr<std::vector<JinjaToken>> JinjaTokens(absl::string_view source);
 
 using JinjaExpression = std::function<JinjaValue(JinjaRun&)>;
 // Arguments with their names: "" if an argument has none, and "*" if it is a list of arguments.

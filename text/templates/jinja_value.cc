@@ -1,5 +1,4 @@
-#include "weft/text/templates/jinja_value.h"
-
+// Values, and how Python prints, compares and strips them.
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -8,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/text/templates/jinja_run.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -169,6 +170,19 @@ bool Append(const Value& value, const JinjaStyle& style, size_t level, std::stri
   }
   break_line(level);
   return append(is_dict ? "}" : !round ? "]" : list.size() == 1 ? ",)" : ")");
+}
+
+absl::string_view PythonStrip(absl::string_view text, bool left, bool right, const std::string* characters) {
+  const auto strips = [&](size_t begin) {
+    const Utf8Character c = CharacterAt(text, begin);
+    if (characters != nullptr) return c.bytes > 0 && absl::StrContains(*characters, text.substr(begin, c.bytes));
+    return IsSpace(c.code_point) || (c.code_point >= 0x1C && c.code_point <= 0x1F);
+  };
+  while (left && !text.empty() && strips(0)) text.remove_prefix(CharacterAt(text, 0).bytes);
+  while (right && !text.empty() && strips(CharacterBegin(text, text.size() - 1))) {
+    text = text.substr(0, CharacterBegin(text, text.size() - 1));
+  }
+  return text;
 }
 
 }  // namespace weft
