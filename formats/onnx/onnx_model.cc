@@ -88,14 +88,11 @@ absl::Status ReadInitializers(const std::string& folder, const std::shared_ptr<O
 }
 
 std::string Text(const OnnxPort& port) {
-  if (!port.has_shape) return absl::StrCat(Name(port.dtype), " of any shape");
-  return absl::StrCat(Name(port.dtype), "[",
-                      absl::StrJoin(port.sizes, ",",
-                                    [](std::string* out, const auto& each) {
-                                      each.name.empty() ? absl::StrAppend(out, each.size)
-                                                        : absl::StrAppend(out, each.name);
-                                    }),
-                      "]");
+  const auto append = [](std::string* out, const OnnxPort::Size& each) {
+    absl::StrAppend(out, each.name.empty() ? absl::StrCat(each.size) : each.name);
+  };
+  const std::string sizes = absl::StrCat("[", absl::StrJoin(port.sizes, ",", append), "]");
+  return absl::StrCat(Name(port.dtype), port.has_shape ? sizes : " of any shape");
 }
 
 // Checks an input's type. `sizes`: the named sizes of the inputs so far.

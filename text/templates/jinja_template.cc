@@ -1,7 +1,6 @@
 // This file has the tags of templates. As for expressions, each rule of the grammar returns the function that runs it.
 #include "weft/text/templates/jinja_template.h"
 
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -166,20 +165,16 @@ class Parser {
   }
 
   Statement ParseTag() {
-    static const auto* const kTags = new std::map<View, Statement (Parser::*)()>{
-        {"if", &Parser::ParseIf},
-        {"for", &Parser::ParseFor},
-        {"set", &Parser::ParseSet},
-        {"macro", &Parser::ParseMacro},
-        {"break", &Parser::ParseLeave<Run::kBreak>},
-        {"continue", &Parser::ParseLeave<Run::kContinue>},
-        {"call", &Parser::ParseCall},
-        {"generation", &Parser::ParseGeneration},
-    };
-    const auto found = kTags->find(in_.now().text);
-    if (found == kTags->end()) in_.Fail("the tag '", in_.now().text, "' is not supported here");
-    in_.Skip();
-    return found == kTags->end() ? nullptr : (this->*found->second)();
+    if (in_.Take("if")) return ParseIf();
+    if (in_.Take("for")) return ParseFor();
+    if (in_.Take("set")) return ParseSet();
+    if (in_.Take("macro")) return ParseMacro();
+    if (in_.Take("call")) return ParseCall();
+    if (in_.Take("generation")) return ParseGeneration();
+    if (in_.Take("break")) return ParseLeave(Run::kBreak);
+    if (in_.Take("continue")) return ParseLeave(Run::kContinue);
+    in_.Fail("the tag '", in_.now().text, "' is not supported here");
+    return nullptr;
   }
 
   Statement ParseIf() {
@@ -283,11 +278,10 @@ class Parser {
     return Print(in_.Apply(JinjaCallValue, std::move(arguments)));
   }
 
-  template <Run::Flow flow>
-  Statement ParseLeave() {
+  Statement ParseLeave(Run::Flow flow) {
     if (loops_ == 0) in_.Fail("break and continue are not supported outside of loops");
     in_.Expect("%}");
-    return [](Run& run) { run.flow = flow; };
+    return [flow](Run& run) { run.flow = flow; };
   }
 
   // Parses a block that marks the text of the model, for training. It is rendered as any other.
