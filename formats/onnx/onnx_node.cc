@@ -25,7 +25,7 @@ constexpr OnnxElement kTypes[] = {
     {onnx::Tensor::UINT8, 1, kI32, false},
 };
 
-// The elements as bytes: `raw`, or those of the field for the type.
+// Returns the elements that are in the field for the type as bytes.
 std::string TypedBytes(const onnx::Tensor& tensor, const OnnxElement& type) {
   std::string bytes;
   const auto append = [&](auto element) {
@@ -177,7 +177,7 @@ const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view name) {
 }
 
 std::vector<std::string> OnnxOpNames() {
-  std::vector<std::string> names = {"Constant", "If"};  // OnnxRecorder has them
+  std::vector<std::string> names = {"Constant", "If"};  // onnx_recorder.cc has them
   for (const auto& [key, op] : AllOps()) names.emplace_back(op->name);
   absl::c_sort(names);
   return names;

@@ -1,6 +1,7 @@
 #include "weft/text/templates/jinja_expression.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -147,25 +148,6 @@ class Lexer {
   absl::Status status_;
 };
 
-JinjaArguments Before(Expression first, JinjaArguments rest) {
-  rest.insert(rest.begin(), {"", std::move(first)});
-  return rest;
-}
-
-JinjaCall Evaluate(const JinjaArguments& arguments, Run& run) {
-  JinjaCall call;
-  for (const auto& [name, argument] : arguments) {
-    if (name == "*") {
-      for (Value& each : Elements(run, argument(run))) call.arguments.push_back(std::move(each));
-    } else if (name.empty()) {
-      call.arguments.push_back(argument(run));
-    } else {
-      call.named.emplace_back(name, argument(run));
-    }
-  }
-  return call;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<JinjaToken>> JinjaTokens(View source) {
@@ -196,7 +178,16 @@ Expression JinjaExpressions::Apply(const JinjaFunction& function, JinjaArguments
   // Shared, because expressions are copied while larger ones are made of them.
   const auto parts = std::make_shared<const std::pair<JinjaFunction, JinjaArguments>>(function, std::move(arguments));
   return [parts](Run& run) {
-    const JinjaCall call = Evaluate(parts->second, run);
+    JinjaCall call;
+    for (const auto& [name, argument] : parts->second) {
+      if (name == "*") {
+        absl::c_move(Elements(run, argument(run)), std::back_inserter(call.arguments));
+      } else if (name.empty()) {
+        call.arguments.push_back(argument(run));
+      } else {
+        call.named.emplace_back(name, argument(run));
+      }
+    }
     return run.ok() ? parts->first(run, call) : Value();
   };
 }
@@ -311,8 +302,7 @@ Expression JinjaExpressions::ParsePrimary() {
                std::move(items));
 }
 
-JinjaArguments JinjaExpressions::ParseArguments() {
-  JinjaArguments arguments;
+JinjaArguments JinjaExpressions::ParseArguments(JinjaArguments arguments) {
   Expect("(");
   ParseList(")", [&] {
     std::string name = Take("*") ? "*" : "";
@@ -334,7 +324,7 @@ Expression JinjaExpressions::ParsePostfix(Expression object) {
     } else if (Take("[")) {
       object = ParseSubscript(std::move(object));
     } else if (Is("(")) {
-      object = Apply(JinjaCallValue, Before(std::move(object), ParseArguments()));
+      object = Apply(JinjaCallValue, ParseArguments({{"", std::move(object)}}));
     } else {
       return object;
     }
@@ -361,7 +351,8 @@ Expression JinjaExpressions::ParseUse(JinjaUse use, Expression input) {
     if (builtin != nullptr) return CallBuiltin(run, *builtin, call);
     return run.Fail("the ", use == kTest ? "test" : "filter", " '", name, "' is not supported");
   };
-  return Apply(call, Before(std::move(input), Is("(") ? ParseArguments() : JinjaArguments()));
+  JinjaArguments arguments = {{"", std::move(input)}};
+  return Apply(call, Is("(") ? ParseArguments(std::move(arguments)) : std::move(arguments));
 }
 
 }  // namespace weft

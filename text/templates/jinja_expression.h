@@ -51,7 +51,7 @@ class JinjaExpressions {
   JinjaExpression Parse();  // a or b if c else d
   // Parses `a` or the tuple `a, b`. Without `conditional`, an `if` is not a part of the expression.
   JinjaExpression ParseTuple(bool conditional = true);
-  JinjaArguments ParseArguments();  // (a, b=c)
+  JinjaArguments ParseArguments(JinjaArguments before);  // (a, b=c), after those of `before`
   // Returns the value of `function` for `arguments`.
   JinjaExpression Apply(const JinjaFunction& function, JinjaArguments arguments);
   // Parses items with `parse` up to `close`, with commas between them.

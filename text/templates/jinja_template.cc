@@ -270,8 +270,8 @@ class Parser {
 
   // Parses {% call macro(a) %}, whose body the macro calls as caller().
   Statement ParseCall() {
-    JinjaArguments arguments = {{"", [name = in_.ExpectName()](Run& run) { return run.Lookup(name); }}};
-    absl::c_move(in_.ParseArguments(), std::back_inserter(arguments));
+    Expression macro = [name = in_.ExpectName()](Run& run) { return run.Lookup(name); };
+    JinjaArguments arguments = in_.ParseArguments({{"", std::move(macro)}});
     arguments.emplace_back("caller", [body = ParseMacroBody({.name = "caller"}, "endcall")](Run& run) {
       return Macro::In(run.scope, body);
     });
