@@ -25,12 +25,12 @@ struct Scores {
 void ExpectScores(const Lines& translations, const std::vector<Lines>& references, bool lowercase,
                   const Scores& wanted) {
   SCOPED_TRACE(translations[0]);
-  const auto chrf = CorpusChrf(translations, references, {.lowercase = lowercase});
-  const auto chrf_plus_plus = CorpusChrf(translations, references, {.words = 2, .lowercase = lowercase});
+  const auto chrf = ChrfCounts(translations, references, lowercase);
+  const auto chrf_plus_plus = ChrfCounts<2>(translations, references, lowercase);
   const auto bleu = BleuCounts(translations, references, lowercase);
   ASSERT_TRUE(chrf.ok() && chrf_plus_plus.ok() && bleu.ok());
-  EXPECT_NEAR(*chrf, wanted.chrf, 1e-9);
-  EXPECT_NEAR(*chrf_plus_plus, wanted.chrf_plus_plus, 1e-9);
+  EXPECT_NEAR(ChrfOf(Sum(*chrf)), wanted.chrf, 1e-9);
+  EXPECT_NEAR(ChrfOf(Sum(*chrf_plus_plus)), wanted.chrf_plus_plus, 1e-9);
   EXPECT_NEAR(BleuOf(Sum(*bleu)).score, wanted.bleu, 1e-9);
 }
 
@@ -105,16 +105,15 @@ TEST(ChrfTest, SmallCorpora) {
 
 TEST(ChrfTest, ChecksTheNumbersOfLines) {
   const Lines one = {"a"}, none;
-  EXPECT_EQ(CorpusChrf(one, {{none}}).status().message(), "there are 1 translations, but 0 references");
-  EXPECT_EQ(CorpusChrf(one, {{one, none}}).status().message(), "there are 1 translations, but 0 references");
-  EXPECT_EQ(CorpusChrf(one, {}).status().message(), "there are no references");
-  EXPECT_EQ(*CorpusChrf(none, {{none}}), 0);
+  EXPECT_EQ(ChrfCounts(one, {{none}}).status().message(), "there are 1 translations, but 0 references");
+  EXPECT_EQ(ChrfCounts(one, {{one, none}}).status().message(), "there are 1 translations, but 0 references");
+  EXPECT_EQ(ChrfCounts(one, {}).status().message(), "there are no references");
+  EXPECT_EQ(ChrfOf(Sum(*ChrfCounts(none, {{none}}))), 0);
 }
 
 TEST(ChrfTest, NamesItsSettings) {
-  EXPECT_EQ(ChrfSignature(), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0");
-  EXPECT_EQ(ChrfSignature({.words = 2, .lowercase = true}, 3),
-            "nrefs:3|case:lc|eff:yes|nc:6|nw:2|space:no|version:2.6.0");
+  EXPECT_EQ(ChrfSignature<>(), "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0");
+  EXPECT_EQ(ChrfSignature<2>(/*lowercase=*/true, 3), "nrefs:3|case:lc|eff:yes|nc:6|nw:2|space:no|version:2.6.0");
 }
 
 Lines ReadGzip(const std::string& path) {

@@ -49,7 +49,6 @@ TEST(PairedBootstrapTest, SameDrawsGiveSacrebleusNumbers) {
     Wanted wanted_system, wanted_baseline;
     double mean_difference, low, high, p_value;
   };
-  const ChrfOptions plus_plus = {.words = 2};
   const Row rows[] = {
       {*BleuCounts(kSystem, {{kReference}}),
        *BleuCounts(kBaseline, {{kReference}}),
@@ -69,8 +68,8 @@ TEST(PairedBootstrapTest, SameDrawsGiveSacrebleusNumbers) {
        -14.17264166481452,
        22.100683746375942,
        0.2835820895522388},
-      {*ChrfCounts(kSystem, {{kReference}}, plus_plus),
-       *ChrfCounts(kBaseline, {{kReference}}, plus_plus),
+      {*ChrfCounts<2>(kSystem, {{kReference}}),
+       *ChrfCounts<2>(kBaseline, {{kReference}}),
        ChrfOf,
        {70.29874211008253, 70.63587188720703, 10.400053024291992},
        {66.85110506044741, 66.8011245727539, 10.901371002197266},

@@ -98,17 +98,17 @@ std::vector<absl::string_view> WordsAndPunctuation(absl::string_view line) {
   return words;
 }
 
-// A line and the counts of its n-grams: of 1 to 6 characters, then of words.
+// A line and the counts of its n-grams: of 1 to 6 characters, then of 1 to `longest` words.
 struct CountedLine {
   UnitLine characters, words;
   std::vector<NGramCounts> ngrams;
 
-  CountedLine(const std::string& line, const ChrfOptions& options) {
-    const std::string text = options.lowercase ? Lowercase(line) : line;
+  CountedLine(const std::string& line, size_t longest, bool lowercase) {
+    const std::string text = lowercase ? Lowercase(line) : line;
     characters = JoinCharacters(text);
     words = JoinWords(WordsAndPunctuation(text));
     for (size_t n = 1; n <= kCharacters; ++n) ngrams.push_back(CountNGrams(characters, n));
-    for (size_t n = 1; n <= options.words; ++n) ngrams.push_back(CountNGrams(words, n));
+    for (size_t n = 1; n <= longest; ++n) ngrams.push_back(CountNGrams(words, n));
   }
   CountedLine(CountedLine&&) = delete;  // the n-grams are parts of the texts
 };
@@ -124,22 +124,6 @@ std::vector<int64_t> CountMatches(const CountedLine& translation, const CountedL
 }
 
 double ScoreBleu(absl::Span<const int64_t> sums) { return BleuOf(sums).score; }
-
-template <size_t kWords>
-absl::StatusOr<LineCounts> CountChrf(absl::Span<const std::string> translations, References references,
-                                     bool lowercase) {
-  return ChrfCounts(translations, references, {.words = kWords, .lowercase = lowercase});
-}
-template <size_t kWords>
-std::string SignChrf(bool lowercase, size_t references) {
-  return ChrfSignature({.words = kWords, .lowercase = lowercase}, references);
-}
-
-constexpr TranslationMeasure kMeasures[] = {
-    {"bleu", "bleu", "signature", BleuCounts, ScoreBleu, BleuSignature},
-    {"chrf", "chrf", "chrf_signature", CountChrf<0>, ChrfOf, SignChrf<0>},
-    {"chrf++", "chrf_plus_plus", "chrf_plus_plus_signature", CountChrf<2>, ChrfOf, SignChrf<2>},
-};
 
 BootstrapScore Summarise(double score, std::vector<double> resampled) {
   absl::c_sort(resampled);
@@ -236,21 +220,16 @@ std::string BleuScore::ToString() const {
                          translation_length, reference_length);
 }
 
-absl::StatusOr<double> CorpusChrf(absl::Span<const std::string> translations, References references,
-                                  const ChrfOptions& options) {
-  WEFT_ASSIGN_OR_RETURN(const LineCounts counts, ChrfCounts(translations, references, options));
-  return ChrfOf(Sum(counts));
-}
-
+template <size_t words>
 absl::StatusOr<LineCounts> ChrfCounts(absl::Span<const std::string> translations, References references,
-                                      const ChrfOptions& options) {
+                                      bool lowercase) {
   WEFT_RETURN_IF_ERROR(CheckReferences(translations.size(), references));
   LineCounts counts(translations.size());
   for (size_t i = 0; i < translations.size(); ++i) {
-    const CountedLine translation(translations[i], options);
+    const CountedLine translation(translations[i], words, lowercase);
     double best = -1;
     for (const std::vector<std::string>& reference : references) {
-      std::vector<int64_t> line = CountMatches(translation, CountedLine(reference[i], options));
+      std::vector<int64_t> line = CountMatches(translation, CountedLine(reference[i], words, lowercase));
       const double score = ChrfOf(line);
       if (score <= best) continue;
       best = score;
@@ -276,12 +255,25 @@ double ChrfOf(absl::Span<const int64_t> sums) {
   return 100 * (1 + kRecallWeight) * precision * recall / (kRecallWeight * precision + recall);
 }
 
-std::string ChrfSignature(const ChrfOptions& options, size_t references) {
-  return absl::StrCat("nrefs:", references, "|case:", options.lowercase ? "lc" : "mixed", "|eff:yes|nc:", kCharacters,
-                      "|nw:", options.words, "|space:no|version:2.6.0");
+template <size_t words>
+std::string ChrfSignature(bool lowercase, size_t references) {
+  return absl::StrCat("nrefs:", references, "|case:", lowercase ? "lc" : "mixed", "|eff:yes|nc:", kCharacters,
+                      "|nw:", words, "|space:no|version:2.6.0");
 }
 
-absl::Span<const TranslationMeasure> TranslationMeasures() { return kMeasures; }
+template absl::StatusOr<LineCounts> ChrfCounts<0>(absl::Span<const std::string>, References, bool);
+template absl::StatusOr<LineCounts> ChrfCounts<2>(absl::Span<const std::string>, References, bool);
+template std::string ChrfSignature<0>(bool, size_t);
+template std::string ChrfSignature<2>(bool, size_t);
+
+absl::Span<const TranslationMeasure> TranslationMeasures() {
+  static constexpr TranslationMeasure kMeasures[] = {
+      {"bleu", "bleu", "signature", BleuCounts, ScoreBleu, BleuSignature},
+      {"chrf", "chrf", "chrf_signature", ChrfCounts<0>, ChrfOf, ChrfSignature<0>},
+      {"chrf++", "chrf_plus_plus", "chrf_plus_plus_signature", ChrfCounts<2>, ChrfOf, ChrfSignature<2>},
+  };
+  return kMeasures;
+}
 
 BootstrapComparison PairedBootstrap(const LineCounts& system, const LineCounts& baseline, CorpusScore score,
                                     const BootstrapOptions& options) {

@@ -3,7 +3,6 @@
 //
 //   WEFT_ASSIGN_OR_RETURN(const BleuScore bleu, CorpusBleu(translations, references));
 //   bleu.ToString()   // "BLEU = 36.51 68.0/43.2/29.6/20.7 (BP = 0.998 ratio = 0.998 hyp_len = ... ref_len = ...)"
-//   WEFT_ASSIGN_OR_RETURN(const double chrf_plus_plus, CorpusChrf(translations, references, {.words = 2}));
 //   for (const TranslationMeasure& measure : TranslationMeasures()) {
 //     WEFT_ASSIGN_OR_RETURN(const LineCounts counts, measure.count(translations, references, /*lowercase=*/false));
 //     std::printf("%s %.2f\n", measure.name, measure.score(Sum(counts)));
@@ -59,26 +58,20 @@ std::string TokenizeForBleu(absl::string_view line);
 
 // chrF is the F-measure, with recall counting twice, of the mean precision and the mean recall of n-grams. The n-grams
 // are those of 1 to 6 characters, without white space, and of 1 to `words` words. A mean leaves out n-grams that one
-// side has none of. With several references, each line counts against the reference that gives it the best score.
-struct ChrfOptions {
-  size_t words = 0;  // longest n-gram of words; 2: chrF++
-  bool lowercase = false;
-};
-
-// Returns a score of 0 .. 100. Returns InvalidArgument if CheckReferences does.
-absl::StatusOr<double> CorpusChrf(absl::Span<const std::string> translations, References references,
-                                  const ChrfOptions& options = {});
+// side has none of. With several references, each line counts against the reference that gives it the best score. With
+// `words`, 0 or 2, it is chrF++ if that is 2.
 
 // Returns for each line and each length of n-grams their numbers in the translation and in the reference, and the
 // number of matches. Returns InvalidArgument if CheckReferences does.
+template <size_t words = 0>
 absl::StatusOr<LineCounts> ChrfCounts(absl::Span<const std::string> translations, References references,
-                                      const ChrfOptions& options = {});
-// Returns the score of sums of such counts. No counts are those of no lines.
+                                      bool lowercase = false);
+// Returns the score, 0 .. 100, of sums of such counts. No counts are those of no lines.
 double ChrfOf(absl::Span<const int64_t> sums);
-
-// Returns sacreBLEU's signature of the settings. The default options give
+// Returns sacreBLEU's signature of the settings. The default ones give
 // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0".
-std::string ChrfSignature(const ChrfOptions& options = {}, size_t references = 1);
+template <size_t words = 0>
+std::string ChrfSignature(bool lowercase = false, size_t references = 1);
 
 // The measures BLEU, chrF and chrF++. A new measure is a row.
 struct TranslationMeasure {
