@@ -19,7 +19,7 @@
 #include "weft/text/data/buckets.h"
 #include "weft/text/data/labelled_examples.h"
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/train/loop/trainer.h"
 
 // `kBatch`: texts in a batch. `kLengths`: tokens in a row of a batch; a longer text is cut to the last of these.
@@ -119,7 +119,7 @@ absl::Status Train(const std::string& train_path, const std::string& validation_
   std::string text;  // from which the tokenizer is learnt
   for (const weft::LabelledExample& example : data.examples) absl::StrAppend(&text, example.texts[0], "\n");
   WEFT_ASSIGN_OR_RETURN(weft::BpeModel bpe, weft::LearnByteLevelBpe(text, {.vocabulary = kVocabulary}));
-  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, weft::ByteLevelBpe::Create(std::move(bpe)));
+  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, weft::Bpe::Create(std::move(bpe)));
   WEFT_ASSIGN_OR_RETURN(Texts texts, Encode(data, *tokenizer));
   WEFT_ASSIGN_OR_RETURN(Texts validation, Encode(validation_data, *tokenizer));
   Sentiment task(std::move(texts), std::move(validation));

@@ -10,12 +10,12 @@
 #include "weft/graph/run/runner.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/measures/translation_measures.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 
 absl::Status Tokenize() {
   WEFT_ASSIGN_OR_RETURN(weft::BpeModel model,
                         weft::LearnByteLevelBpe("low lower lowest\nnew newer newest\n", {.vocabulary = 262}));
-  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, weft::ByteLevelBpe::Create(model));
+  WEFT_ASSIGN_OR_RETURN(const auto tokenizer, weft::Bpe::Create(model));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer->Encode("lowest new"));
   for (int32_t id : ids) {
     WEFT_ASSIGN_OR_RETURN(const std::string token, tokenizer->Decode({id}));

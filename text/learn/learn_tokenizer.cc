@@ -18,12 +18,12 @@
 #include "weft/text/learn/count_words.h"
 #include "weft/text/learn/learn_sentencepiece.h"
 #include "weft/text/learn/learn_vocabulary.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
+#include "weft/text/tokenizers/vocabulary.h"
 #include "weft/text/tokenizers/word_piece.h"
-#include "weft/text/tokenizers/words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

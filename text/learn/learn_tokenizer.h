@@ -5,7 +5,7 @@
 //   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", learnt.file));       // load_tokenizer.h
 //
 //   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
-//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, ByteLevelBpe::Create(std::move(model)));
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, Bpe::Create(std::move(model)));
 //
 // Each kind is a row of the table in learn_tokenizer.cc.
 #ifndef WEFT_TEXT_LEARN_LEARN_TOKENIZER_H_
@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
@@ -63,7 +63,7 @@ absl::StatusOr<LearntTokenizer> LearnTokenizer(const std::vector<std::string>& p
 
 // Learns byte-level BPE from a text in memory, which may be empty. LearnTokenizer learns the same model from a file of
 // this text. Special tokens have the first ids, then the 256 bytes in the order of their characters
-// (text/tokenizers/byte_level_bpe.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
+// (text/tokenizers/vocabulary.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
 // merged first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnTokenizerOptions& options);
 

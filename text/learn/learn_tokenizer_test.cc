@@ -87,7 +87,7 @@ TEST(LearnByteLevelBpeTest, MakesATokenizerOfTheSizeAskedFor) {
   EXPECT_EQ(model->vocabulary.size(), 320);
   EXPECT_EQ(model->vocabulary.token(0), "<pad>");
   EXPECT_EQ(model->vocabulary.token(3), "!");
-  const auto tokenizer = ByteLevelBpe::Create(*model);
+  const auto tokenizer = Bpe::Create(*model);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   EXPECT_EQ((*tokenizer)->special_tokens().padding, 0);
   EXPECT_EQ((*tokenizer)->special_tokens().begin, 1);

@@ -1,6 +1,4 @@
 // Each kind of decoder is a row of kKinds, with the function that reads its settings.
-#include "weft/text/tokenizers/decoders.h"
-
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,8 +11,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/json_members.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -69,10 +67,16 @@ absl::StatusOr<Decoder> ReadByteLevel(const Json& /*object*/) {
 
 absl::StatusOr<Decoder> ReadFuse(const Json& /*object*/) { return JoinAll(); }
 
+// Replaces the mark by a space; in the first token, drops it unless the scheme is kNever.
 absl::StatusOr<Decoder> ReadMetaspace(const Json& object) {
   WEFT_ASSIGN_OR_RETURN(const std::string mark, ReadMark(object));
   WEFT_ASSIGN_OR_RETURN(const PrependScheme scheme, ReadPrependScheme(object));
-  return DecodeMetaspace(mark, scheme);
+  return Decoder([mark, scheme](Tokens* tokens) {
+    for (std::string& token : *tokens) {
+      const bool first = &token == &tokens->front() && scheme != PrependScheme::kNever;
+      absl::StrReplaceAll({{mark, first ? "" : " "}}, &token);
+    }
+  });
 }
 
 absl::StatusOr<Decoder> ReadReplace(const Json& object) {
@@ -128,15 +132,6 @@ Decoder JoinWordPieces(std::string prefix, bool clean_up) {
 
 Decoder JoinAll() {
   return [](Tokens* tokens) { *tokens = {absl::StrJoin(*tokens, "")}; };
-}
-
-Decoder DecodeMetaspace(std::string mark, PrependScheme scheme) {
-  return [mark = std::move(mark), scheme](Tokens* tokens) {
-    for (std::string& token : *tokens) {
-      const bool first = &token == &tokens->front() && scheme != PrependScheme::kNever;
-      absl::StrReplaceAll({{mark, first ? "" : " "}}, &token);
-    }
-  };
 }
 
 int ByteOf(absl::string_view token) {

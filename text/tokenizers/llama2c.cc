@@ -5,14 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/character_bpe.h"
-#include "weft/text/tokenizers/decoders.h"
-#include "weft/text/tokenizers/normalizers.h"
+#include "weft/text/tokenizers/bpe.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 
 namespace weft {
 namespace {
@@ -38,22 +36,17 @@ void Join(std::vector<std::string>* tokens) {
 
 // Returns InvalidArgument if a piece occurs twice or a score is NaN.
 Loaded ScoredBpe(const std::vector<ScoredPiece>& pieces) {
-  CharacterBpeModel model = {.byte_fallback = true, .keeps_unknown = true};
-  std::vector<float> scores;
+  BpeModel model = {.characters = true, .byte_fallback = true, .keeps_unknown = true};
   for (const ScoredPiece& piece : pieces) {
     if (std::isnan(piece.score)) return InvalidArgument("the score of ", Quoted(piece.text), " is not a number");
     WEFT_RETURN_IF_ERROR(model.vocabulary.Add(piece.text));
-    scores.push_back(piece.score);
+    model.scores.push_back(piece.score);
   }
   model.special = UsualSpecialTokens(model.vocabulary);
   model.unknown = model.vocabulary.Find("<unk>");
-  model.merges = MergesByScore(model.vocabulary, scores, [&](int32_t id) {  // text never spells "<s>" or "<0x0A>"
-    return ByteOf(pieces[static_cast<size_t>(id)].text) < 0 &&
-           absl::c_none_of(model.special, [id](const AddedToken& token) { return token.id == id; });
-  });
   if (const auto begin = model.vocabulary.Find("<s>")) model.single = BeginText(*begin);
   model.pipeline = {.normalizers = {PrependText(" ")}, .decoders = std::vector<Decoder>{Join}};
-  return std::make_unique<CharacterBpe>(std::move(model));
+  return Bpe::Create(std::move(model));
 }
 
 // Reads the contents of a tokenizer.bin: the length of the longest piece in bytes (i32), then for each piece its score

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

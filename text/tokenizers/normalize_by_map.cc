@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/normalizers.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

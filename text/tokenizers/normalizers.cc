@@ -1,6 +1,4 @@
 // Each kind of normalizer is a row of kKinds, with the function that reads its settings.
-#include "weft/text/tokenizers/normalizers.h"
-
 #include <utf8proc.h>
 
 #include <cstdlib>
@@ -11,9 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/regular_expression.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/json_members.h"
-#include "weft/text/tokenizers/pre_tokenizers.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -1,7 +1,5 @@
-// A split marks the parts of a text that match; AddSplits makes words of them. Each kind of pre-tokenizer is a row of
+// A split marks the parts of a text that match; EmitSplits makes words of them. Each kind of pre-tokenizer is a row of
 // kKinds, with the function that reads its settings.
-#include "weft/text/tokenizers/pre_tokenizers.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,15 +9,19 @@
 #include "absl/strings/str_replace.h"
 #include "weft/base/status.h"
 #include "weft/text/regular_expression.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/tokenizers/json_members.h"
-#include "weft/text/tokenizers/words.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
+#include "weft/text/tokenizers/vocabulary.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
 
 using Json = nlohmann::json;
+
+// What a split does with a match: it is a word, is left out, is the end of the text before it, is the beginning of the
+// text behind it, or is one word with the matches next to it.
+enum class SplitBehavior { kIsolated, kRemoved, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct Part {
   size_t begin, end;
@@ -93,6 +95,7 @@ PreTokenizer SplitRuns(Function kind_of) {
   };
 }
 
+// Splits at the matches of a regular expression, or with `invert`, at what is between them.
 PreTokenizer SplitBy(RegularExpression expression, SplitBehavior behavior, bool invert) {
   return [expression = std::move(expression), behavior, invert](const TextPiece& piece, Emit emit) {
     std::vector<Part> parts;
@@ -107,7 +110,7 @@ PreTokenizer SplitBy(RegularExpression expression, SplitBehavior behavior, bool 
   };
 }
 
-absl::StatusOr<SplitBehavior> ReadBehavior(const Json& object, SplitBehavior otherwise) {
+absl::StatusOr<SplitBehavior> ReadBehavior(const Json& object) {
   constexpr std::pair<const char*, SplitBehavior> kNames[] = {
       {"Isolated", SplitBehavior::kIsolated},
       {"Removed", SplitBehavior::kRemoved},
@@ -119,17 +122,20 @@ absl::StatusOr<SplitBehavior> ReadBehavior(const Json& object, SplitBehavior oth
   for (const auto& [name, value] : kNames) {
     if (behavior == name) return value;
   }
-  if (behavior.empty()) return otherwise;
+  if (behavior.empty()) return SplitBehavior::kIsolated;
   return InvalidArgument("behavior: ", behavior, " is not supported");
 }
 
 absl::StatusOr<PreTokenizer> ReadSplit(const Json& object) {
-  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object, SplitBehavior::kIsolated));
+  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object));
   WEFT_ASSIGN_OR_RETURN(const bool invert, Get(object, "invert", false));
   const Json& pattern = Member(Member(object, "pattern"), "Regex");
-  if (pattern.is_string()) return SplitBy(pattern.get_ref<const std::string&>(), behavior, invert);
-  WEFT_ASSIGN_OR_RETURN(RegularExpression literal, ReadPattern(object));
-  return SplitBy(std::move(literal), behavior, invert);
+  const bool gpt2_words = pattern == kGpt2Words && behavior == SplitBehavior::kIsolated && !invert;
+  if (gpt2_words) return SplitByteLevel({.alphabet = false});
+  WEFT_ASSIGN_OR_RETURN(
+      RegularExpression expression,
+      pattern.is_string() ? RegularExpression::Create(pattern.get_ref<const std::string&>()) : ReadPattern(object));
+  return SplitBy(std::move(expression), behavior, invert);
 }
 
 absl::StatusOr<PreTokenizer> ReadByteLevel(const Json& object) {
@@ -145,7 +151,7 @@ absl::StatusOr<PreTokenizer> ReadDigits(const Json& object) {
 }
 
 absl::StatusOr<PreTokenizer> ReadPunctuation(const Json& object) {
-  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object, SplitBehavior::kIsolated));
+  WEFT_ASSIGN_OR_RETURN(const SplitBehavior behavior, ReadBehavior(object));
   return SplitAt(EndsWord, behavior);
 }
 
@@ -164,11 +170,23 @@ absl::StatusOr<PreTokenizer> ReadDelimiter(const Json& object) {
 
 absl::StatusOr<PreTokenizer> ReadBert(const Json& /*object*/) { return SplitBertWords(); }
 
+// Replaces spaces by the mark, and puts it before a text that does not begin with it: any text, or only the first.
+// `split`: words begin with the mark.
 absl::StatusOr<PreTokenizer> ReadMetaspace(const Json& object) {
-  WEFT_ASSIGN_OR_RETURN(std::string mark, ReadMark(object));
+  WEFT_ASSIGN_OR_RETURN(const std::string mark, ReadMark(object));
   WEFT_ASSIGN_OR_RETURN(const PrependScheme scheme, ReadPrependScheme(object));
   WEFT_ASSIGN_OR_RETURN(const bool split, Get(object, "split", true));
-  return SplitMetaspace(std::move(mark), scheme, split);
+  return PreTokenizer([mark, scheme, split](const TextPiece& piece, Emit emit) -> absl::Status {
+    std::string text = absl::StrReplaceAll(piece.text, {{" ", mark}});
+    const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && piece.begins);
+    if (prepends && !absl::StartsWith(text, mark)) text.insert(0, mark);
+    for (size_t begin = 0, end; begin < text.size(); begin = end) {
+      end = split ? std::min(text.find(mark, begin + 1), text.size()) : text.size();
+      const absl::string_view word = absl::string_view(text).substr(begin, end - begin);
+      WEFT_RETURN_IF_ERROR(emit({word, piece.at, piece.begins && begin == 0}));
+    }
+    return absl::OkStatus();
+  });
 }
 
 constexpr StepKind<PreTokenizer> kKinds[] = {
@@ -178,14 +196,6 @@ constexpr StepKind<PreTokenizer> kKinds[] = {
 };
 
 }  // namespace
-
-absl::StatusOr<PreTokenizer> SplitBy(absl::string_view pattern, SplitBehavior behavior, bool invert) {
-  if (pattern == kGpt2Words && behavior == SplitBehavior::kIsolated && !invert) {
-    return SplitByteLevel({.alphabet = false});
-  }
-  WEFT_ASSIGN_OR_RETURN(RegularExpression expression, RegularExpression::Create(pattern));
-  return SplitBy(std::move(expression), behavior, invert);
-}
 
 PreTokenizer SplitByteLevel(ByteLevelWords settings) {
   return [settings](const TextPiece& piece, Emit emit) -> absl::Status {
@@ -203,20 +213,6 @@ PreTokenizer SplitByteLevel(ByteLevelWords settings) {
       } else {
         WEFT_RETURN_IF_ERROR(emit({word, at, begins}));
       }
-    }
-    return absl::OkStatus();
-  };
-}
-
-PreTokenizer SplitMetaspace(std::string mark, PrependScheme scheme, bool split) {
-  return [mark = std::move(mark), scheme, split](const TextPiece& piece, Emit emit) -> absl::Status {
-    std::string text = absl::StrReplaceAll(piece.text, {{" ", mark}});
-    const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && piece.begins);
-    if (prepends && !absl::StartsWith(text, mark)) text.insert(0, mark);
-    for (size_t begin = 0, end; begin < text.size(); begin = end) {
-      end = split ? std::min(text.find(mark, begin + 1), text.size()) : text.size();
-      const absl::string_view word = absl::string_view(text).substr(begin, end - begin);
-      WEFT_RETURN_IF_ERROR(emit({word, piece.at, piece.begins && begin == 0}));
     }
     return absl::OkStatus();
   };

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/base/file.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/utf8.h"
@@ -50,7 +50,7 @@ TEST(TextStreamTest, PartsAreTheWholeTextAtAllCuts) {
     for (uint32_t size = 2 + random() % 4; size > 0; --size) token += kBytes[random() % kBytes.size()];
     model.vocabulary.AddOrMove(token);
   }
-  const auto tokenizer = ByteLevelBpe::Create(model);
+  const auto tokenizer = Bpe::Create(model);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   for (int round = 0; round < 2000; ++round) {
     std::vector<int32_t> ids(random() % 12);

@@ -10,7 +10,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/words.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -142,8 +141,11 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, b
 absl::StatusOr<absl::string_view> Tokenizer::NormalForm(absl::string_view text, std::string* storage) const {
   if (lowercases_) {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
-    *storage = BertNormalize(text, {.clean_text = false, .separate_cjk = false, .strip_accents = false});
-    text = *storage;
+    std::string lower;
+    for (size_t i = 0; i < text.size(); i += CharacterAt(text, i).bytes) {
+      AppendLowercase(CharacterAt(text, i).code_point, &lower);
+    }
+    text = *storage = std::move(lower);
   }
   return Normalize(text, storage);
 }

@@ -13,12 +13,11 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/character_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
-#include "weft/text/tokenizers/decoders.h"
 #include "weft/text/tokenizers/json_members.h"
-#include "weft/text/tokenizers/normalizers.h"
-#include "weft/text/tokenizers/pre_tokenizers.h"
+#include "weft/text/tokenizers/pipeline.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/unigram.h"
 
 namespace weft {
@@ -216,34 +215,6 @@ absl::StatusOr<Pipeline> ReadPipeline(const Steps& steps) {
   return pipeline;
 }
 
-// Sets what both kinds of BPE have: the vocabulary, the unknown token, and flags.
-template <class Model>
-absl::Status ReadBpeModel(const Json& json, const std::vector<AddedToken>& added, bool as_bytes, Model* bpe) {
-  const Json& model = Member(json, "model");
-  WEFT_RETURN_IF_ERROR(Annotate(CheckOff(model, {"dropout"}), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe->vocabulary, ReadVocabulary(model, added, as_bytes));
-  WEFT_ASSIGN_OR_RETURN(const std::string unknown, Annotate(Get<std::string>(model, "unk_token", ""), "model"));
-  bpe->unknown = bpe->vocabulary.Find(unknown);
-  WEFT_ASSIGN_OR_RETURN(bpe->fuse_unknown, Annotate(Get(model, "fuse_unk", false), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe->whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<Tokenizer>> ReadCharacterBpe(const Json& json, std::vector<AddedToken> added) {
-  const Json& model = Member(json, "model");
-  CharacterBpeModel bpe;
-  WEFT_RETURN_IF_ERROR(ReadBpeModel(json, added, /*as_bytes=*/false, &bpe));
-  WEFT_ASSIGN_OR_RETURN(bpe.byte_fallback, Annotate(Get(model, "byte_fallback", false), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.prefix, Annotate(Get(model, "continuing_subword_prefix", bpe.prefix), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.suffix, Annotate(Get(model, "end_of_word_suffix", bpe.suffix), "model"));
-  WEFT_ASSIGN_OR_RETURN(bpe.pipeline, ReadPipeline(Steps(json)));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<TokenPair> merges,
-                        Annotate(ReadMerges(Member(model, "merges"), /*as_bytes=*/false), "model.merges"));
-  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(MergesOf(bpe.vocabulary, merges, bpe.prefix.size()), "model.merges"));
-  WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
-  return std::make_unique<CharacterBpe>(std::move(bpe));
-}
-
 // If bytes are the first step of the model and of the decoder, the model itself does these steps, which is faster.
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector<AddedToken> added) {
   const Json& model = Member(json, "model");
@@ -251,19 +222,30 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadBpe(const Json& json, std::vector
   const bool as_bytes = !steps.pre_tokenizers.empty() && TypeOf(*steps.pre_tokenizers.back()) == "ByteLevel" &&
                         !steps.decoders.empty() && TypeOf(*steps.decoders[0]) == "ByteLevel" &&
                         CheckOff(model, {"byte_fallback", "continuing_subword_prefix", "end_of_word_suffix"}).ok();
-  if (!as_bytes) return ReadCharacterBpe(json, std::move(added));
-  BpeModel bpe;
-  const Json& words = *steps.pre_tokenizers.back();
-  WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(words, "add_prefix_space", true), "pre_tokenizer"));
-  WEFT_ASSIGN_OR_RETURN(bpe.gpt2_words, Annotate(Get(words, "use_regex", true), "pre_tokenizer"));
-  steps.pre_tokenizers.pop_back();
-  steps.decoders.erase(steps.decoders.begin());
+  BpeModel bpe = {.characters = !as_bytes};
+  if (as_bytes) {
+    const Json& words = *steps.pre_tokenizers.back();
+    WEFT_ASSIGN_OR_RETURN(bpe.prefix_space, Annotate(Get(words, "add_prefix_space", true), "pre_tokenizer"));
+    WEFT_ASSIGN_OR_RETURN(bpe.gpt2_words, Annotate(Get(words, "use_regex", true), "pre_tokenizer"));
+    steps.pre_tokenizers.pop_back();
+    steps.decoders.erase(steps.decoders.begin());
+  } else {
+    WEFT_ASSIGN_OR_RETURN(bpe.byte_fallback, Annotate(Get(model, "byte_fallback", false), "model"));
+    WEFT_ASSIGN_OR_RETURN(bpe.prefix, Annotate(Get(model, "continuing_subword_prefix", bpe.prefix), "model"));
+    WEFT_ASSIGN_OR_RETURN(bpe.suffix, Annotate(Get(model, "end_of_word_suffix", bpe.suffix), "model"));
+  }
   WEFT_ASSIGN_OR_RETURN(bpe.pipeline, ReadPipeline(steps));
-  if (!bpe.pipeline.decoders->empty()) bpe.pipeline.decoders->insert(bpe.pipeline.decoders->begin(), JoinAll());
-  WEFT_RETURN_IF_ERROR(ReadBpeModel(json, added, /*as_bytes=*/true, &bpe));
-  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges"), /*as_bytes=*/true), "model.merges"));
+  const bool joins = as_bytes && !bpe.pipeline.decoders->empty();
+  if (joins) bpe.pipeline.decoders->insert(bpe.pipeline.decoders->begin(), JoinAll());
+  WEFT_RETURN_IF_ERROR(Annotate(CheckOff(model, {"dropout"}), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.vocabulary, ReadVocabulary(model, added, as_bytes));
+  WEFT_ASSIGN_OR_RETURN(const std::string unknown, Annotate(Get<std::string>(model, "unk_token", ""), "model"));
+  bpe.unknown = bpe.vocabulary.Find(unknown);
+  WEFT_ASSIGN_OR_RETURN(bpe.fuse_unknown, Annotate(Get(model, "fuse_unk", false), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.whole_words, Annotate(Get(model, "ignore_merges", false), "model"));
+  WEFT_ASSIGN_OR_RETURN(bpe.merges, Annotate(ReadMerges(Member(model, "merges"), as_bytes), "model.merges"));
   WEFT_RETURN_IF_ERROR(SetFormats(json, std::move(added), &bpe));
-  return Annotate(ByteLevelBpe::Create(std::move(bpe)), "model.merges");
+  return Annotate(Bpe::Create(std::move(bpe)), "model.merges");
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadUnigram(const Json& json, std::vector<AddedToken> added) {

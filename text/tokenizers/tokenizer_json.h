@@ -7,13 +7,20 @@
 #ifndef WEFT_TEXT_TOKENIZERS_TOKENIZER_JSON_H_
 #define WEFT_TEXT_TOKENIZERS_TOKENIZER_JSON_H_
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "weft/text/tokenizers/bpe.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/tokenizer.h"
+#include "weft/text/tokenizers/vocabulary.h"
 #include "weft/text/tokenizers/word_piece.h"
 
 namespace weft {
@@ -37,12 +44,34 @@ absl::StatusOr<AddedToken> ReadAddedToken(const nlohmann::json& entry);
 // "added_tokens_decoder".
 absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& json,
                                                         const nlohmann::json& special_tokens_map);
-// Returns the model of a vocab.txt with the settings of a tokenizer_config.json, such as "do_lower_case".
-absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const nlohmann::json& json);
+
+// The functions below read tokens, merges and vocabularies as tokenizer.json, vocab.json and merges.txt have them.
+
+// Converts a token from the byte alphabet (vocabulary.h) to bytes. Errors name the token.
+absl::StatusOr<std::string> ReadToken(absl::string_view token);
+// These convert the tokens of a merge so, if `as_bytes` is set.
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right, bool as_bytes = true);
+absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right, bool as_bytes = true);
+// Keeps the file's spelling of tokens.
+absl::StatusOr<VocabularyEntries> ReadVocabularyEntries(const nlohmann::json& object);
+// Reads a file such as encoder.json (GPT-2) or vocab.json (Hugging Face), {"Ġthe": 262}. Converts its tokens to bytes
+// if `as_bytes` is set. Errors name the file.
+absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_bytes);
+// Reads the contents of a vocab.txt, which has one token a line. As in transformers, the last of equal lines gives the
+// token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
+// lines at the end count for nothing.
+absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
 
 // Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
 std::string WriteTokenizerJson(const BpeModel& model);
 std::string WriteTokenizerJson(const WordPieceModel& model);
+// These return sections of the file.
+nlohmann::ordered_json AddedTokensJson(absl::Span<const AddedToken> tokens);
+nlohmann::ordered_json BertNormalizerJson(const BertNormalizer& normalizer);
+nlohmann::ordered_json ByteLevelJson(bool prefix_space);
+// `text`: returns the text of a token. Without a `pair`, the second text follows the first.
+nlohmann::ordered_json TemplateJson(const WrapFormat& single, const WrapFormat& pair,
+                                    absl::FunctionRef<const std::string&(int32_t id)> text);
 
 }  // namespace weft
 

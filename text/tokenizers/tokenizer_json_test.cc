@@ -178,7 +178,7 @@ TEST(TokenizerJsonTest, WritesWhatItReads) {
     EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
     return *std::move(tokenizer);
   };
-  const auto tokenizer = ByteLevelBpe::Create(*model);
+  const auto tokenizer = Bpe::Create(*model);
   auto again = read(*model);
   EXPECT_EQ(*again->Encode(text), *(*tokenizer)->Encode(text));
   EXPECT_EQ(again->special_tokens().padding, 0);
@@ -190,7 +190,7 @@ TEST(TokenizerJsonTest, WritesWhatItReads) {
   EXPECT_EQ(again->Wrap({5}).ids, (std::vector<int32_t>{1, 5, 2}));
   EXPECT_EQ(again->WrapPair({5}, {6})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   EXPECT_EQ(again->WrapPair({5}, {6})->ids, (std::vector<int32_t>{1, 5, 2, 6, 2}));
-  EXPECT_EQ(WriteTokenizerJson(dynamic_cast<const ByteLevelBpe&>(*again).model()), WriteTokenizerJson(*model));
+  EXPECT_EQ(WriteTokenizerJson(dynamic_cast<const Bpe&>(*again).model()), WriteTokenizerJson(*model));
 }
 
 }  // namespace

@@ -73,14 +73,4 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const Json& json, const 
   return settings;
 }
 
-absl::StatusOr<WordPieceModel> ReadBertModel(Vocabulary vocabulary, const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(const TokenizerSettings settings, ReadTokenizerSettings(json, {}));
-  WordPieceModel model = BertModel(std::move(vocabulary), settings.roles);
-  BertNormalizer& normalizer = model.normalizer;
-  WEFT_ASSIGN_OR_RETURN(normalizer.lowercase, Get(json, "do_lower_case", true));
-  WEFT_ASSIGN_OR_RETURN(normalizer.strip_accents, Get(json, "strip_accents", normalizer.lowercase));
-  WEFT_ASSIGN_OR_RETURN(normalizer.separate_cjk, Get(json, "tokenize_chinese_chars", true));
-  return model;
-}
-
 }  // namespace weft

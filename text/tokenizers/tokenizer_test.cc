@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/text/learn/learn_tokenizer.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 
 namespace weft {
@@ -25,7 +25,7 @@ TEST(TokenBytesTest, OfBytesAndCharacters) {
 TEST(TokenBytesTest, OfByteLevelBpeAddUpToTheText) {
   const std::string text = "the thé, the thé\n the\n\n there €5 <|endoftext|> the the";
   BpeModel model = *LearnByteLevelBpe(text, {.vocabulary = 270});
-  const auto tokenizer = *ByteLevelBpe::Create(std::move(model));
+  const auto tokenizer = *Bpe::Create(std::move(model));
   const std::vector<int32_t> bytes = TokenBytes(*tokenizer);
   int64_t sum = 0;
   const std::vector<int32_t> ids = *tokenizer->Encode(text, /*special=*/false);

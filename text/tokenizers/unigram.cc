@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/character_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -5,14 +5,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/decoders.h"
-#include "weft/text/tokenizers/normalizers.h"
-#include "weft/text/tokenizers/pre_tokenizers.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -75,25 +70,6 @@ absl::Status WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>*
     begin = end;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note) {
-  Vocabulary vocabulary;
-  text = absl::StripTrailingAsciiWhitespace(text);
-  if (text.empty()) return InvalidArgument("it has no tokens");
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const absl::string_view token = absl::StripTrailingAsciiWhitespace(line);
-    const std::string location = absl::StrCat("line ", vocabulary.size() + 1);
-    WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(token), location));
-    const bool blank = token.empty();
-    if (note != nullptr && note->empty() && (blank || vocabulary.Find(token).has_value())) {
-      *note = blank ? absl::StrCat(location, " is blank, so id ", vocabulary.size(), " has no token")
-                    : absl::StrCat(location, " repeats the token ", Quoted(token), ", whose id is now ",
-                                   vocabulary.size(), " and not ", *vocabulary.Find(token));
-    }
-    vocabulary.AddOrMove(std::string(token));
-  }
-  return vocabulary;
 }
 
 WordPieceModel BertModel(Vocabulary vocabulary, const RoleTexts& roles) {

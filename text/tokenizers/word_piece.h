@@ -1,6 +1,6 @@
 // WordPiece is BERT's tokenizer: it splits each word, from the left, into the longest pieces that the vocabulary has.
 //
-//   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyText(vocab_txt));
+//   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyText(vocab_txt));      // tokenizer_json.h
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, WordPiece::Create({.vocabulary = std::move(vocabulary)}));
 //   tokenizer->Encode("Embeddings")                      // em ##bed ##ding ##s
 #ifndef WEFT_TEXT_TOKENIZERS_WORD_PIECE_H_
@@ -13,9 +13,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "weft/text/tokenizers/pipeline.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
-#include "weft/text/tokenizers/words.h"
 
 namespace weft {
 
@@ -57,10 +57,6 @@ class WordPiece final : public PipelineTokenizer {
   size_t longest_piece_ = 0;                                 // bytes
 };
 
-// Reads the contents of a vocab.txt, which has one token a line. As in transformers, the last of equal lines gives the
-// token's id, and a blank line is an id without a token; `note` then gets a sentence about the first such line. Blank
-// lines at the end count for nothing.
-absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
 // Returns the model of a lowercasing BERT. Its special tokens are [PAD], [UNK], [CLS], [SEP] and [MASK], or the texts
 // that `roles` gives for their roles, as far as the vocabulary has them. If the vocabulary has the tokens for
 // classification and separator, the model has BERT's input formats.

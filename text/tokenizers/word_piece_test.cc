@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "weft/text/tokenizers/pipeline_steps.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
+
 namespace weft {
 namespace {
 

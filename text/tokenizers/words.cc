@@ -1,8 +1,6 @@
 // GPT-2's regular expression is matched by hand. Apart from contractions, the first character of a word, after at most
 // one space, decides which alternative can match. BertNormalize works in the order of Hugging Face's BertNormalizer:
 // clean, separate CJK, strip accents, lowercase.
-#include "weft/text/tokenizers/words.h"
-
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
+#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

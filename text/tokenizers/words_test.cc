@@ -1,9 +1,9 @@
-#include "weft/text/tokenizers/words.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "weft/text/tokenizers/pipeline_steps.h"
 
 namespace weft {
 namespace {

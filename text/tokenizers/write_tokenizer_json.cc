@@ -3,8 +3,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "weft/text/tokenizers/byte_alphabet.h"
+#include "absl/functional/function_ref.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
+#include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
 namespace {
@@ -16,27 +17,40 @@ void Append(Json* object, std::string key, Json value) {
   object->get_ref<Json::object_t&>().emplace_back(std::move(key), std::move(value));
 }
 
-Json Template(const WrapFormat& format, const Vocabulary& vocabulary, Json* special) {
+Json ItemsOf(const WrapFormat& format, absl::FunctionRef<const std::string&(int32_t id)> text_of, Json* special) {
   Json list = Json::array();
   for (const WrapItem& item : format) {
     if (item.kind != WrapItem::kToken) {
       list.push_back({{"Sequence", {{"id", item.kind == WrapItem::kFirst ? "A" : "B"}, {"type_id", item.segment}}}});
       continue;
     }
-    const std::string& text = vocabulary.token(item.id);
+    const std::string& text = text_of(item.id);
     list.push_back({{"SpecialToken", {{"id", text}, {"type_id", item.segment}}}});
     (*special)[text] = {{"id", text}, {"ids", Json::array({item.id})}, {"tokens", Json::array({text})}};
   }
   return list;
 }
 
-Json ByteLevel(bool prefix_space) {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
+// Returns the template of the model's input formats, or `otherwise` if a text stands alone in them.
+template <class Model>
+Json PostProcessor(const Model& model, Json otherwise) {
+  if (model.single.size() <= 1 && model.pair.empty()) return otherwise;
+  return TemplateJson(
+      model.single, model.pair, [&](int32_t id) -> auto& { return model.vocabulary.token(id); });
 }
 
-Json AddedTokens(const std::vector<AddedToken>& special) {
+// Returns the text of a file with `sections` after the keys that are the same in all files.
+std::string Write(const Json& sections) {
+  Json json = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
+  json.update(sections);
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+Json AddedTokensJson(absl::Span<const AddedToken> tokens) {
   Json added = Json::array();
-  for (const AddedToken& token : special) {
+  for (const AddedToken& token : tokens) {
     added.push_back({{"id", token.id},
                      {"content", token.text},
                      {"single_word", token.single_word},
@@ -48,21 +62,7 @@ Json AddedTokens(const std::vector<AddedToken>& special) {
   return added;
 }
 
-// Returns the template of the model's input formats, or `otherwise` if a text stands alone in them.
-template <class Model>
-Json PostProcessor(const Model& model, Json otherwise) {
-  if (model.single.size() <= 1 && model.pair.empty()) return otherwise;
-  // TemplateProcessing needs a template for pairs too. If the model has none, the second text follows the first.
-  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};
-  Json special = Json::object();
-  Json post_processor = {{"type", "TemplateProcessing"},
-                         {"single", Template(model.single, model.vocabulary, &special)},
-                         {"pair", Template(model.pair.empty() ? no_pair : model.pair, model.vocabulary, &special)}};
-  post_processor["special_tokens"] = special;
-  return post_processor;
-}
-
-Json NormalizerOf(const BertNormalizer& normalizer) {
+Json BertNormalizerJson(const BertNormalizer& normalizer) {
   return {{"type", "BertNormalizer"},
           {"clean_text", normalizer.clean_text},
           {"handle_chinese_chars", normalizer.separate_cjk},
@@ -70,14 +70,20 @@ Json NormalizerOf(const BertNormalizer& normalizer) {
           {"lowercase", normalizer.lowercase}};
 }
 
-// Returns the text of a file with `sections` after the keys that are the same in all files.
-std::string Write(const Json& sections) {
-  Json json = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}};
-  json.update(sections);
-  return json.dump(2) + "\n";
+Json ByteLevelJson(bool prefix_space) {
+  return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
 }
 
-}  // namespace
+Json TemplateJson(const WrapFormat& single, const WrapFormat& pair,
+                  absl::FunctionRef<const std::string&(int32_t id)> text) {
+  const WrapFormat no_pair = {{WrapItem::kFirst}, {WrapItem::kSecond, 0, 1}};  // TemplateProcessing needs one
+  Json special = Json::object();
+  Json post_processor = {{"type", "TemplateProcessing"},
+                         {"single", ItemsOf(single, text, &special)},
+                         {"pair", ItemsOf(pair.empty() ? no_pair : pair, text, &special)}};
+  post_processor["special_tokens"] = special;
+  return post_processor;
+}
 
 std::string WriteTokenizerJson(const BpeModel& model) {
   Json vocabulary = Json::object(), merges = Json::array();
@@ -90,11 +96,11 @@ std::string WriteTokenizerJson(const BpeModel& model) {
   for (const auto& [left, right] : model.merges) {
     merges.push_back(ToByteAlphabet(left) + " " + ToByteAlphabet(right));
   }
-  return Write({{"added_tokens", AddedTokens(model.special)},
+  return Write({{"added_tokens", AddedTokensJson(model.special)},
                 {"normalizer", nullptr},
-                {"pre_tokenizer", ByteLevel(model.prefix_space)},
-                {"post_processor", PostProcessor(model, ByteLevel(model.prefix_space))},
-                {"decoder", ByteLevel(model.prefix_space)},
+                {"pre_tokenizer", ByteLevelJson(model.prefix_space)},
+                {"post_processor", PostProcessor(model, ByteLevelJson(model.prefix_space))},
+                {"decoder", ByteLevelJson(model.prefix_space)},
                 {"model",
                  {{"type", "BPE"},
                   {"dropout", nullptr},
@@ -115,8 +121,8 @@ std::string WriteTokenizerJson(const WordPieceModel& model) {
   if (model.decoder_prefix) {
     decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
   }
-  return Write({{"added_tokens", AddedTokens(model.special)},
-                {"normalizer", NormalizerOf(model.normalizer)},
+  return Write({{"added_tokens", AddedTokensJson(model.special)},
+                {"normalizer", BertNormalizerJson(model.normalizer)},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"post_processor", PostProcessor(model, nullptr)},
                 {"decoder", decoder},

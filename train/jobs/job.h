@@ -30,7 +30,7 @@
 #include "weft/formats/weights.h"
 #include "weft/models/lora.h"
 #include "weft/options/hyperparameters.h"
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/train/loop/options.h"

@@ -69,7 +69,7 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
                         LearnByteLevelBpe(learnt_from, {.vocabulary = vocabulary_, .special_tokens = special_}));
   if (set_format_ != nullptr) set_format_(&model);
   files_ = {{"tokenizer.json", WriteTokenizerJson(model)}};
-  WEFT_ASSIGN_OR_RETURN(tokenizer_, ByteLevelBpe::Create(std::move(model)));
+  WEFT_ASSIGN_OR_RETURN(tokenizer_, Bpe::Create(std::move(model)));
   tokenizer_->ReadSpecial(special_tokens_);
   return absl::OkStatus();
 }

@@ -1,10 +1,9 @@
-#include "weft/text/tokenizers/byte_level_bpe.h"
+#include "weft/text/tokenizers/bpe.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "weft/text/tokenizers/byte_alphabet.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -33,8 +32,8 @@ BpeModel SmallModel(std::vector<TokenPair> merges) {
   return model;
 }
 
-std::unique_ptr<ByteLevelBpe> Small() {
-  auto tokenizer = ByteLevelBpe::Create(SmallModel({{" ", "l"}, {"o", "w"}, {" l", "ow"}, {"e", "r"}}));
+std::unique_ptr<Bpe> Small() {
+  auto tokenizer = Bpe::Create(SmallModel({{" ", "l"}, {"o", "w"}, {" l", "ow"}, {"e", "r"}}));
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
   return *std::move(tokenizer);
 }
@@ -73,7 +72,7 @@ TEST(ByteLevelBpeTest, TheLongestSpecialTokenIsRead) {
     model.special.push_back({token, model.vocabulary.size()});
     ASSERT_TRUE(model.vocabulary.Add(token).ok());
   }
-  const auto tokenizer = ByteLevelBpe::Create(model);
+  const auto tokenizer = Bpe::Create(model);
   EXPECT_EQ(*(*tokenizer)->Encode("<a>x<b><a><b>"), (std::vector<int32_t>{257, 'x', 259, 258}));
 }
 
@@ -83,21 +82,21 @@ TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
   ASSERT_TRUE(model.vocabulary.Add("<never>").ok());
   std::string text;
   for (int i = 0; i < 200'000; ++i) text += "some<|endoftext|>";
-  const auto tokenizer = ByteLevelBpe::Create(model);
+  const auto tokenizer = Bpe::Create(model);
   EXPECT_EQ((*tokenizer)->Encode(text)->size(), 5 * 200'000);
 }
 
 TEST(ByteLevelBpeTest, OptionsOfThePublishedFiles) {
   BpeModel model = SmallModel({{" ", "l"}, {"o", "w"}, {" l", "ow"}});
   model.prefix_space = true;
-  auto tokenizer = ByteLevelBpe::Create(model);
+  auto tokenizer = Bpe::Create(model);
   EXPECT_EQ(*(*tokenizer)->Encode("low"), std::vector<int32_t>{258});
   EXPECT_EQ(*(*tokenizer)->Encode(" low"), std::vector<int32_t>{258});
   EXPECT_EQ(*(*tokenizer)->Encode(""), std::vector<int32_t>());
   model = SmallModel({{"a", "b"}});
   ASSERT_TRUE(model.vocabulary.Add("xyz").ok());
   model.whole_words = true;
-  tokenizer = ByteLevelBpe::Create(model);
+  tokenizer = Bpe::Create(model);
   EXPECT_EQ(*(*tokenizer)->Encode("xyz"), std::vector<int32_t>{258});
   EXPECT_EQ(*(*tokenizer)->Encode("xyzz"), (std::vector<int32_t>{'x', 'y', 'z', 'z'}));
 }
@@ -123,19 +122,19 @@ TEST(ByteLevelBpeTest, RefusesMergesThatTheVocabularyLacks) {
   const auto error = [](std::vector<TokenPair> merges) {
     BpeModel model = SmallModel({{"a", "b"}});
     model.merges = std::move(merges);
-    return std::string(ByteLevelBpe::Create(std::move(model)).status().message());
+    return std::string(Bpe::Create(std::move(model)).status().message());
   };
   EXPECT_EQ(error({{"a", "b"}, {"b", "c"}}), "merge 1, 'b' 'c': 'bc' is not in the vocabulary");
   EXPECT_EQ(error({{"ab", "xy"}}), "merge 0, 'ab' 'xy': 'xy' is not in the vocabulary");
   EXPECT_EQ(error({{"a", "b"}, {"a", "b"}}), "merge 1, 'a' 'b': it occurs twice");
   BpeModel model;
   ASSERT_TRUE(model.vocabulary.Add("a").ok());
-  const auto tokenizer = ByteLevelBpe::Create(model);
+  const auto tokenizer = Bpe::Create(model);
   EXPECT_EQ((*tokenizer)->Encode("a ab").status().message(),
             "at byte 1: the word ' ab' has the byte 0x20, which is not in the vocabulary");
   model.prefix_space = true;
   ASSERT_TRUE(model.vocabulary.Add(" ").ok());
-  EXPECT_EQ((*ByteLevelBpe::Create(model))->Encode("a b").status().message(),
+  EXPECT_EQ((*Bpe::Create(model))->Encode("a b").status().message(),
             "at byte 1: the word ' b' has the byte 0x62, which is not in the vocabulary");
 }
 

@@ -1,8 +1,8 @@
-#include "weft/text/tokenizers/bpe_merges.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "weft/text/tokenizers/bpe.h"
 
 namespace weft {
 namespace {
