@@ -26,12 +26,6 @@ namespace {
 using Json = nlohmann::json;
 using Metadata = nlohmann::ordered_json;
 
-// The roles of tokens: the key with their number, and the key of tokenizer_config.json with their text.
-constexpr std::pair<const char*, const char*> kRoles[] = {
-    {"bos_token_id", "bos_token"},     {"eos_token_id", "eos_token"},       {"unknown_token_id", "unk_token"},
-    {"padding_token_id", "pad_token"}, {"seperator_token_id", "sep_token"}, {"cls_token_id", "cls_token"},
-    {"mask_token_id", "mask_token"}};
-
 const Metadata& Get(const Metadata& metadata, absl::string_view key) {
   static const Metadata kNone;
   const auto found = metadata.find(absl::StrCat(kGgufPrefix, key));
@@ -96,7 +90,7 @@ absl::Status ReadByteLevel(const Metadata& metadata, const GgufTokens& tokens, J
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(tokens.texts));
   (*json)["normalizer"] = Json::parse(found->normalizer);
   (*json)["pre_tokenizer"] = Json::parse(found->json);
-  (*json)["decoder"] = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
+  (*json)["decoder"] = ByteLevelJson(/*prefix_space=*/true);
   (*json)["model"] = {
       {"type", "BPE"}, {"ignore_merges", found->whole_words}, {"vocab", std::move(vocabulary)}, {"merges", merges}};
   return absl::OkStatus();
@@ -158,11 +152,7 @@ absl::Status ReadWordPiece(const Metadata& metadata, const GgufTokens& tokens, J
   WEFT_ASSIGN_OR_RETURN(Json vocabulary, VocabularyOf(pieces));
   WEFT_ASSIGN_OR_RETURN(const bool lowercase, GetFlag(metadata, kLowercase, true));
   WEFT_ASSIGN_OR_RETURN(const bool accents, GetFlag(metadata, kStripAccents, lowercase));
-  (*json)["normalizer"] = {{"type", "BertNormalizer"},
-                           {"clean_text", true},
-                           {"handle_chinese_chars", true},
-                           {"lowercase", lowercase},
-                           {"strip_accents", accents}};
+  (*json)["normalizer"] = BertNormalizerJson({.strip_accents = accents, .lowercase = lowercase});
   (*json)["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
   (*json)["decoder"] = {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}};
   (*json)["model"] = {{"type", "WordPiece"},
@@ -183,17 +173,6 @@ constexpr struct {
                {"llama", ReadSentencePiece, "bos_token_id", "eos_token_id", true, false},
                {"bert", ReadWordPiece, "bos_token_id", "seperator_token_id", true, true}};
 
-Json Wrapped(const Json& begin, const Json& end, const char* sequence, int segment) {
-  Json items = Json::array();
-  const auto add = [&](const Json& token) {
-    if (!token.is_null()) items.push_back({{"SpecialToken", {{"id", token}, {"type_id", segment}}}});
-  };
-  add(begin);
-  items.push_back({{"Sequence", {{"id", sequence}, {"type_id", segment}}}});
-  add(end);
-  return items;
-}
-
 absl::StatusOr<GgufTokens> ReadTokens(const Metadata& metadata) {
   GgufTokens tokens;
   WEFT_ASSIGN_OR_RETURN(tokens.texts, GetList<std::string>(metadata, "tokens", 0));
@@ -213,42 +192,40 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
   const Metadata& name = Get(metadata, "model");
   const auto model = absl::c_find_if(kModels, [&](const auto& each) { return name == each.name; });
   if (model == std::end(kModels)) return Refuse("model", name, "gpt2, llama or bert");
-  json["added_tokens"] = Json::array();
+  std::vector<AddedToken> listed;
   for (size_t id = 0; id < tokens.size(); ++id) {
     const int32_t type = tokens.types[id];
     if (type != kControlToken && type != kUserDefinedToken && type != kUnknownToken) continue;
-    json["added_tokens"].push_back({{"id", id},
-                                    {"content", tokens.texts[id]},
-                                    {"single_word", false},
-                                    {"lstrip", false},
-                                    {"rstrip", false},
-                                    {"normalized", false},
-                                    {"special", type != kUserDefinedToken}});
+    listed.push_back({.text = tokens.texts[id], .id = static_cast<int32_t>(id), .special = type != kUserDefinedToken});
   }
+  json["added_tokens"] = AddedTokensJson(listed);
   WEFT_RETURN_IF_ERROR(model->read(metadata, tokens, &json));
   const bool begins = model->adds_begin || json["model"].value("ignore_merges", false);
-  Json ends[2], special = Json::object();
+  std::optional<int32_t> ends[2];
   for (const auto& [i, flag, key, otherwise] : {std::tuple(0, "add_bos_token", model->begin, begins),
                                                 std::tuple(1, "add_eos_token", model->end, model->adds_end)}) {
     WEFT_ASSIGN_OR_RETURN(const bool added, GetFlag(metadata, flag, otherwise));
-    const std::optional<std::string> text = TokenOf(metadata, tokens, key);
-    if (!added || !text) continue;
-    ends[i] = *text;
-    special[*text] = {
-        {"id", *text}, {"ids", Json::array({*WholeNumber(Get(metadata, key))})}, {"tokens", Json::array({*text})}};
+    if (added && TokenOf(metadata, tokens, key)) ends[i] = static_cast<int32_t>(*WholeNumber(Get(metadata, key)));
   }
-  if (!special.empty()) {
-    Json pair = Wrapped(ends[0], ends[1], "A", 0);
+  if (ends[0] || ends[1]) {
+    const auto append = [&](bool with_begin, WrapItem::Kind text, int32_t segment, WrapFormat* format) {
+      if (with_begin && ends[0]) format->push_back({WrapItem::kToken, *ends[0], segment});
+      format->push_back({text, 0, segment});
+      if (ends[1]) format->push_back({WrapItem::kToken, *ends[1], segment});
+    };
+    WrapFormat single;
+    append(/*with_begin=*/true, WrapItem::kFirst, 0, &single);
+    WrapFormat pair = single;
     // The second text of a pair follows the end token of the first.
-    const Json second = Wrapped(model->adds_end ? Json() : ends[0], ends[1], "B", 1);
-    pair.insert(pair.end(), second.begin(), second.end());
-    json["post_processor"] = {{"type", "TemplateProcessing"},
-                              {"single", Wrapped(ends[0], ends[1], "A", 0)},
-                              {"pair", std::move(pair)},
-                              {"special_tokens", std::move(special)}};
+    append(/*with_begin=*/!model->adds_end, WrapItem::kSecond, 1, &pair);
+    json["post_processor"] = TemplateJson(
+        single, pair, [&](int32_t id) -> auto& { return tokens.texts[static_cast<size_t>(id)]; });
   }
-  for (const auto& [key, role] : kRoles) {
-    if (const std::optional<std::string> text = TokenOf(metadata, tokens, key)) result.config[role] = *text;
+  for (const auto& [key, role] : kGgufRoles) {
+    const std::optional<std::string> text = TokenOf(metadata, tokens, key);
+    for (const auto& [name, of] : kTokenRoles) {
+      if (text && of == role) result.config[name] = *text;
+    }
   }
   if (metadata.contains(kGgufTemplate)) result.config["chat_template"] = Json(metadata[kGgufTemplate]);
   return result;

@@ -130,13 +130,8 @@ absl::StatusOr<Metadata> GgufOfTokenizer(const std::string& folder, int64_t size
   SpecialTokens special = (*tokenizer)->special_tokens();
   if (!special.begin) special.begin = special.classification;
   if (!special.end) special.end = special.separator;
-  for (const auto& [key, id] : {std::pair("bos_token_id", special.begin),
-                                {"eos_token_id", special.end},
-                                {"unknown_token_id", special.unknown},
-                                {"padding_token_id", special.padding},
-                                {"seperator_token_id", special.separator},
-                                {"cls_token_id", special.classification},
-                                {"mask_token_id", special.mask}}) {
+  for (const auto& [key, role] : kGgufRoles) {
+    const std::optional<int32_t> id = special.*role;
     if (id.has_value()) metadata[absl::StrCat(kGgufPrefix, key)] = static_cast<uint32_t>(*id);
   }
   const std::vector<int32_t> wrapped = (*tokenizer)->Wrap({-1}).ids;

@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
 
@@ -24,6 +26,15 @@ enum GgufTokenType : int32_t {
   kUnusedToken = 5,
   kByteToken = 6
 };
+
+// The keys with the numbers of the tokens of roles.
+inline constexpr std::pair<const char*, TokenRole> kGgufRoles[] = {{"bos_token_id", &SpecialTokens::begin},
+                                                                   {"eos_token_id", &SpecialTokens::end},
+                                                                   {"unknown_token_id", &SpecialTokens::unknown},
+                                                                   {"padding_token_id", &SpecialTokens::padding},
+                                                                   {"seperator_token_id", &SpecialTokens::separator},
+                                                                   {"cls_token_id", &SpecialTokens::classification},
+                                                                   {"mask_token_id", &SpecialTokens::mask}};
 
 // How a text is cut into words before bytes are merged, by the values of the key pre. The first name is written.
 struct GgufPreTokenizer {
