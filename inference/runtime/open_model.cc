@@ -20,7 +20,6 @@
 #include "weft/formats/run_folder.h"
 #include "weft/formats/token_texts.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
-#include "weft/text/tokenizers/token_list.h"
 
 namespace weft {
 namespace {
@@ -30,14 +29,14 @@ using Json = nlohmann::ordered_json;
 constexpr int32_t kText = -1;  // stands for a text in the tokens of an input format: no token has this id
 
 // Reads the tokens of one side, "source" or "target", from CTranslate2's lists. Returns null if there is no list.
-absl::StatusOr<std::shared_ptr<Tokenizer>> ReadTokenList(const std::string& folder, const std::string& side,
+absl::StatusOr<std::shared_ptr<Tokenizer>> FindTokenList(const std::string& folder, const std::string& side,
                                                          const std::string& unknown) {
   std::error_code error;
   for (const std::string& name : TokenListNames(side)) {
     const std::string path = absl::StrCat(folder, "/", name);
     if (!fs::exists(path, error)) continue;
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
-    return Annotate(TokenList::Create(contents, unknown), path);
+    return Annotate(ReadTokenList(contents, unknown), path);
   }
   return nullptr;
 }
@@ -69,8 +68,8 @@ absl::Status CheckId(const Json& config, const char* key, int32_t id) {
 absl::Status OpenTokenizers(OpenedTransformer* opened) {
   const std::string& folder = opened->folder;
   const std::string unknown = opened->model.tokens.value_or(TokenNames()).unknown;
-  WEFT_ASSIGN_OR_RETURN(opened->source, ReadTokenList(folder, "source", unknown));
-  WEFT_ASSIGN_OR_RETURN(opened->target, ReadTokenList(folder, "target", unknown));
+  WEFT_ASSIGN_OR_RETURN(opened->source, FindTokenList(folder, "source", unknown));
+  WEFT_ASSIGN_OR_RETURN(opened->target, FindTokenList(folder, "target", unknown));
   opened->lists = opened->source != nullptr;
   if (opened->lists && opened->target == nullptr) return ReadFile(folder + "/target_vocabulary.txt").status();
   if (opened->lists && !(HasTokensOf(folder, *opened->source) && HasTokensOf(folder, *opened->target))) {

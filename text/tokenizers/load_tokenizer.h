@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
@@ -31,6 +32,14 @@ std::vector<std::string> TokenizerFileNames();
 // there. Returns NotFound if `path` doesn't exist, or if the folder has no such file. Returns InvalidArgument, with the
 // file and the location in it, if the file can't be used. Prints Tokenizer::note on stderr, once for each file.
 absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path);
+
+// Returns the tokenizer of a bare list of tokens, which CTranslate2 keeps beside its models. `file`: one token a line,
+// where lines end in "\n" or "\r\n", or a list of texts in JSON. If all tokens except <blank>, <s>, </s> and the
+// unknown token are single characters, each character of a text is a token, and white space is skipped. Otherwise a
+// text must consist of tokens already, separated by white space. A token that the list lacks, or that is one of these
+// four, becomes the unknown token, which is appended if the list lacks it. Returns InvalidArgument if `file` is not
+// UTF-8, or if a token occurs twice.
+absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenList(absl::string_view file, const std::string& unknown = "<unk>");
 
 // A file of a tokenizer. If ReadContents(file) is written to another folder as `name`, LoadTokenizer recognises it.
 struct TokenizerFile {

@@ -1,7 +1,6 @@
-#include "weft/text/tokenizers/token_list.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -10,7 +9,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Tokenizer> List(absl::string_view file) {
-  absl::StatusOr<std::unique_ptr<Tokenizer>> list = TokenList::Create(file);
+  absl::StatusOr<std::unique_ptr<Tokenizer>> list = ReadTokenList(file);
   EXPECT_TRUE(list.ok()) << list.status();
   return *std::move(list);
 }
@@ -40,8 +39,8 @@ TEST(TokenListTest, LinesMayEndAsWindowsEndsThem) {
 }
 
 TEST(TokenListTest, SaysWhatIsWrong) {
-  EXPECT_THAT(std::string(TokenList::Create("a\nb\na\n").status().message()), HasSubstr("'a' occurs twice"));
-  EXPECT_THAT(std::string(TokenList::Create("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
+  EXPECT_THAT(std::string(ReadTokenList("a\nb\na\n").status().message()), HasSubstr("'a' occurs twice"));
+  EXPECT_THAT(std::string(ReadTokenList("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
   EXPECT_THAT(std::string(List("a\n")->Encode("a\xFF").status().message()), HasSubstr("not UTF-8 at byte 1"));
 }
 

@@ -11,7 +11,6 @@
 #include "weft/base/status.h"
 #include "weft/tests/fuzz/files/target.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
-#include "weft/text/tokenizers/token_list.h"
 
 namespace weft {
 namespace {
@@ -138,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint8_t kind = data[0] % weft::kKinds;
   const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (kind == weft::kTokenList) {
-    const auto list = weft::TokenList::Create(bytes);
+    const auto list = weft::ReadTokenList(bytes);
     weft::accepted = list.ok() && weft::Try(**list);
   } else {
     weft::accepted = weft::LoadFiles(kind, bytes);
