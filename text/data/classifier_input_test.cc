@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/tokenizers/word_piece.h"
 
 namespace weft {
