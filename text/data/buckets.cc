@@ -16,12 +16,12 @@ void ShuffleWith(const RandomStream& random, uint64_t* next, std::vector<T>* ite
 
 }  // namespace
 
-std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
-                                   const BucketOptions& options) {
+std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out, int64_t rows,
+                                   int64_t longest) {
+  constexpr int64_t kMultiple = 8;
   const auto bucket_of = [&](int64_t length) {
-    const int64_t multiples = std::max<int64_t>((length + options.multiple - 1) / options.multiple, 1);
-    const int64_t rounded = multiples * options.multiple;
-    return options.longest > 0 ? std::min(rounded, options.longest) : rounded;
+    const int64_t rounded = std::max<int64_t>((length + kMultiple - 1) / kMultiple, 1) * kMultiple;
+    return longest > 0 ? std::min(rounded, longest) : rounded;
   };
   std::map<int64_t, int64_t> counts;  // by bucket length
   for (const int64_t length : lengths) ++counts[bucket_of(length)];
@@ -29,12 +29,12 @@ std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span
   int64_t waiting = 0;
   for (const auto& [length, count] : counts) {
     waiting += count;
-    if (2 * waiting < options.rows && length != counts.rbegin()->first) continue;
+    if (2 * waiting < rows && length != counts.rbegin()->first) continue;
     buckets.push_back(length);
     waiting = 0;
   }
-  const int64_t longest = held_out.empty() ? 0 : bucket_of(*std::max_element(held_out.begin(), held_out.end()));
-  if (buckets.empty() ? longest > 0 : longest > buckets.back()) buckets.push_back(longest);
+  const int64_t last = held_out.empty() ? 0 : bucket_of(*std::max_element(held_out.begin(), held_out.end()));
+  if (buckets.empty() ? last > 0 : last > buckets.back()) buckets.push_back(last);
   return buckets;
 }
 

@@ -1,6 +1,6 @@
 // Buckets group examples of similar length, so that batches have few shapes. Each epoch shuffles its batches.
 //
-//   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, /*held_out=*/{}, {.rows = 64});
+//   const std::vector<int64_t> lengths = BucketLengths(lengths_of_examples, /*held_out=*/{}, /*rows=*/64);
 //   BucketBatches batches(lengths, lengths_of_examples, 64);
 //   for (int64_t step = 0; step < 10 * batches.size(); ++step) {
 //     const BucketBatch batch = batches.AtStep(seed, step);
@@ -21,16 +21,12 @@
 
 namespace weft {
 
-struct BucketOptions {
-  int64_t rows = 1;      // of a batch
-  int64_t multiple = 8;  // bucket lengths are multiples of this, except `longest`
-  int64_t longest = 0;   // maximum bucket length; examples must not be longer; 0: no maximum
-};
-// Returns the lengths of buckets for examples of these `lengths`, in ascending order. If a bucket has fewer examples
-// than half a batch, it is merged into the next longer one; the longest bucket stays. `held_out` has the lengths of
-// validation examples. If the longest of them exceeds all buckets, a bucket is added for it.
-std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out,
-                                   const BucketOptions& options);
+// Returns the lengths of buckets for examples of these `lengths`, in ascending order: multiples of 8, or `longest`,
+// which no example exceeds; 0: no maximum. If a bucket has fewer examples than half a batch of `rows`, it is merged
+// into the next longer one; the longest bucket stays. `held_out` has the lengths of validation examples. If the longest
+// of them exceeds all buckets, a bucket is added for it.
+std::vector<int64_t> BucketLengths(absl::Span<const int64_t> lengths, absl::Span<const int64_t> held_out, int64_t rows,
+                                   int64_t longest = 0);
 
 struct BucketBatch {
   size_t bucket = 0;

@@ -12,25 +12,24 @@ namespace {
 using testing::ElementsAre;
 
 TEST(BucketLengthsTest, AreTheMultiplesThatHaveExamples) {
-  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {}, {.rows = 1, .multiple = 8}), ElementsAre(8, 16, 32));
-  EXPECT_THAT(BucketLengths({}, {}, {.rows = 1}), ElementsAre());
-  EXPECT_THAT(BucketLengths({0}, {}, {.rows = 1, .multiple = 4}), ElementsAre(4));
+  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {}, /*rows=*/1), ElementsAre(8, 16, 32));
+  EXPECT_THAT(BucketLengths({}, {}, /*rows=*/1), ElementsAre());
+  EXPECT_THAT(BucketLengths({0}, {}, /*rows=*/1), ElementsAre(8));
 }
 
 TEST(BucketLengthsTest, FewExamplesGoToTheNextLongerBucket) {
-  EXPECT_THAT(BucketLengths({1, 9, 10, 30}, {}, {.rows = 4, .multiple = 8}), ElementsAre(16, 32));
-  EXPECT_THAT(BucketLengths({1, 2, 3, 4, 30}, {}, {.rows = 4, .multiple = 8}), ElementsAre(8, 32))
-      << "the last one stays";
+  EXPECT_THAT(BucketLengths({1, 9, 10, 30}, {}, /*rows=*/4), ElementsAre(16, 32));
+  EXPECT_THAT(BucketLengths({1, 2, 3, 4, 30}, {}, /*rows=*/4), ElementsAre(8, 32)) << "the last one stays";
 }
 
 // So another validation text changes no training batch.
 TEST(BucketLengthsTest, ExamplesThatAreHeldOutOnlyAddALongerBucket) {
-  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {18, 18, 18, 2}, {.rows = 4, .multiple = 8}), ElementsAre(8, 32));
-  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {33, 70}, {.rows = 1, .multiple = 8}), ElementsAre(8, 16, 32, 72));
+  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {18, 18, 18, 2}, /*rows=*/4), ElementsAre(8, 32));
+  EXPECT_THAT(BucketLengths({1, 8, 9, 30}, {33, 70}, /*rows=*/1), ElementsAre(8, 16, 32, 72));
 }
 
 TEST(BucketLengthsTest, StayWithinTheLimit) {
-  EXPECT_THAT(BucketLengths({3, 10}, {}, {.rows = 1, .multiple = 8, .longest = 10}), ElementsAre(8, 10));
+  EXPECT_THAT(BucketLengths({3, 10}, {}, /*rows=*/1, /*longest=*/10), ElementsAre(8, 10));
 }
 
 class BucketBatchesTest : public testing::Test {

@@ -55,11 +55,6 @@ std::string TextLines::Location(size_t index) const {
   return absl::StrCat(path, ", line ", numbers.empty() ? index + 1 : numbers[index]);
 }
 
-void TextLines::Take(const TextLines& from, size_t index) {
-  lines.push_back(from.lines[index]);
-  numbers.push_back(from.numbers.empty() ? index + 1 : from.numbers[index]);
-}
-
 LineReader::LineReader(std::vector<std::string> paths)
     : paths_(std::move(paths)), path_("standard input"), ended_(!paths_.empty()) {}
 

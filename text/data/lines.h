@@ -35,8 +35,6 @@ struct TextLines {
   std::vector<size_t> numbers = {};  // the lines' numbers in the file, from 1; empty means 1, 2, ...
 
   std::string Location(size_t index) const;  // "FILE, line 7"
-  // Appends line `index` of `from`, which holds lines of the same file.
-  void Take(const TextLines& from, size_t index);
 };
 
 // The path of standard input, as in other programs.

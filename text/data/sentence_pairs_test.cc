@@ -36,10 +36,7 @@ TEST(ParallelTextTest, NamesBothCounts) {
 
 TEST(EncodeLineTest, NamesTheLineOfTheFile) {
   const ByteTokenizer tokenizer;
-  const TextLines all = {"f.txt", {"one", "", "three"}};
-  TextLines part = {.path = "f.txt"};
-  part.Take(all, 1);
-  part.Take(all, 2);
+  const TextLines part = {"f.txt", {"", "three"}, /*numbers=*/{2, 3}};
   EXPECT_EQ(Message(EncodeLine(part, 0, tokenizer, {9}, 1).status()), "f.txt, line 2: the line is empty");
   EXPECT_TRUE(absl::StrContains(Message(EncodeLine(part, 1, tokenizer, {5}, 1).status()),
                                 "f.txt, line 3: 5 tokens, but the context of 5 has room for 4"));

@@ -7,7 +7,7 @@
 namespace weft {
 
 void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest) {
-  const std::vector<int64_t> lengths = BucketLengths(train, validation, {.rows = batch_, .longest = longest});
+  const std::vector<int64_t> lengths = BucketLengths(train, validation, batch_, longest);
   train_ = std::make_unique<BucketBatches>(lengths, train, batch_);
   validate_ = std::make_unique<BucketBatches>(lengths, validation, batch_);
   for (const int64_t length : lengths) {
