@@ -14,9 +14,9 @@ namespace weft {
 namespace {
 
 Pipeline BertPipeline(const WordPieceModel& model) {
-  Pipeline pipeline = {.normalizers = {NormalizeForBert(model.normalizer)}, .pre_tokenizers = {SplitBertWords()}};
-  if (model.decoder_prefix.has_value()) pipeline.decoders = {JoinWordPieces(*model.decoder_prefix, model.cleanup)};
-  return pipeline;
+  return {.normalizers = {NormalizeForBert(model.normalizer)},
+          .pre_tokenizers = {SplitBertWords()},
+          .decoders = std::vector<Decoder>{JoinWordPieces(model.prefix, /*clean_up=*/true)}};
 }
 
 }  // namespace

@@ -29,11 +29,7 @@ struct WordPieceModel {
   std::string prefix = "##";      // marks pieces that don't begin a word
   int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
   BertNormalizer normalizer;
-  // Join drops this prefix of later tokens, and puts a space before tokens without it. Without a value, Join puts a
-  // space before all tokens.
-  std::optional<std::string> decoder_prefix = "##";
-  bool cleanup = true;               // no space before the marks and contractions of English, in each token on its own
-  std::optional<Pipeline> pipeline;  // replaces `normalizer`, BERT's words, `decoder_prefix` and `cleanup`
+  std::optional<Pipeline> pipeline;  // replaces `normalizer`, BERT's words, and BERT's decoder, which drops `prefix`
   std::vector<AddedToken> special;   // and other added tokens
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 };

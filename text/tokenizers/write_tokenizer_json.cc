@@ -117,15 +117,11 @@ std::string WriteTokenizerJson(const BpeModel& model) {
 std::string WriteTokenizerJson(const WordPieceModel& model) {
   Json vocabulary = Json::object();
   for (int32_t id = 0; id < model.vocabulary.size(); ++id) Append(&vocabulary, model.vocabulary.token(id), id);
-  Json decoder;
-  if (model.decoder_prefix) {
-    decoder = {{"type", "WordPiece"}, {"prefix", *model.decoder_prefix}, {"cleanup", model.cleanup}};
-  }
   return Write({{"added_tokens", AddedTokensJson(model.special)},
                 {"normalizer", BertNormalizerJson(model.normalizer)},
                 {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
                 {"post_processor", PostProcessor(model, nullptr)},
-                {"decoder", decoder},
+                {"decoder", {{"type", "WordPiece"}, {"prefix", model.prefix}, {"cleanup", true}}},
                 {"model",
                  {{"type", "WordPiece"},
                   {"unk_token", model.unknown},
