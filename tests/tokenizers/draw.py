@@ -36,6 +36,8 @@ FAMILY_TEXTS = [
     "\u00a0the\u3000cat\u2003", "a\r\nb\u200bc\x01\x7f", "``a'' b", "\u0130I\u03a3", "\u1112\u1161\u11ab \ud55c", "\u05e9\u05bc\u05b8 \u0645\u064e\u0631",
     "<0x41> <unk>", "\u03a9\u2126\u212b", "", "zzzz" * 20,
 ]
+CHARACTER_TEXTS = ["", " ", "a", "\n\n\na\r\n  \tb", "caf\u00e9 e\u0301 \u65e5\u672c\U0001f642\U0001f44d\U0001f3fd", "\u180e\u180e\u200d\x85\u2028x\x00\x01",
+                   "The cat's hat, don't! It's . ? \u1112\u1161\u11ab"]
 LINES = ["the cat sat on the mat, the hat and the rat", "caf\u00e9 12 don't e", "The other cats' hats are that hat."] * 9
 
 
@@ -75,6 +77,23 @@ def word_piece():
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     tokenizer.post_processor = processors.TemplateProcessing(
         "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", [("[CLS]", 2), ("[SEP]", 3)])
+    return json.loads(tokenizer.to_str())
+
+
+def word_level():
+    tokens = ["<unk>", "<s>", "the", "cat", "The", "CAT", "sat", "on", ",", "!", "don", "'", "t", "caf\u00e9", "\u65e5", "do", "not",
+              "the cat", "is", "hats"]
+    tokenizer = Tokenizer(models.WordLevel({t: i for i, t in enumerate(tokens)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(["<unk>", "<s>"])
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A", "<s> $A <s> $B:1", [("<s>", 1)])
+    return json.loads(tokenizer.to_str())
+
+
+def characters():  # as PublishedCharacters (write_tokenizer_json.cc) writes the tokenizer
+    tokenizer = Tokenizer(models.WordLevel({c: i for i, c in enumerate(sorted(set("".join(CHARACTER_TEXTS))))}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex(r".|\n"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
     return json.loads(tokenizer.to_str())
 
 
@@ -193,7 +212,7 @@ CASES = [
     ("wordpiece", {"/normalizer": {"type": "Sequence", "normalizers": []}}, None),
     ("wordpiece", {"/normalizer": families.sequence({"type": "NFD"}, {"type": "Lowercase"}, {"type": "StripAccents"})}, None),
     ("wordpiece", {"/pre_tokenizer": {"type": "Whitespace"}}, None),
-    ("wordpiece", {"/model/type": "WordLevel"}, "model: its type is 'WordLevel', not BPE, Unigram or WordPiece"),
+    ("wordpiece", {"/model/type": "Words"}, "model: its type is 'Words', not BPE, Unigram, WordLevel or WordPiece"),
     ("llama2", {}, None),
     ("llama2", {"/model/fuse_unk": False, "missing": ["<0xE6>"]}, None),
     ("llama2", {"/model/byte_fallback": False, "/decoder": METASPACE}, None),
@@ -217,6 +236,13 @@ CASES = [
      "normalizer: Precompiled: the precompiled map of 3 bytes has an array of 0 bytes"),
     ("t5", {}, {"clean_up_tokenization_spaces": True}),
     ("wordpiece", {}, {"clean_up_tokenization_spaces": True}),
+    ("words", {}, None),
+    ("words", {}, {"clean_up_tokenization_spaces": True, "mask_token": "cat", "bos_token": "<s>"}),
+    ("words", {"/normalizer": {"type": "Lowercase"}, "/pre_tokenizer": {"type": "WhitespaceSplit"}}, None),
+    ("words", {"/pre_tokenizer": None, "/post_processor": None, "/decoder": {"type": "Fuse"}}, None),
+    ("words", {"/pre_tokenizer": METASPACE, "/normalizer": {"type": "NFC"}, "/model/unk_token": "not"}, None),
+    ("words", {"/pre_tokenizer": {"type": "BertPreTokenizer"}, "/decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True}}, None),
+    ("characters", {}, None),
     ("wordpiece", {}, {"mask_token": "mask", "pad_token": "[SEP]", "cls_token": None}),
 ]
 ROLES = ["bos", "eos", "pad", "unk", "mask", "cls", "sep"]
@@ -281,8 +307,8 @@ def rows(file, config, texts):
 
 
 def main():
-    bases = {"bpe": bpe(), "wordpiece": word_piece(), **{name: family(name) for name in ["llama2", "clip", "t5"]}}
-    texts = {"bpe": BPE_TEXTS, "wordpiece": PIECE_TEXTS}
+    bases = {"bpe": bpe(), "wordpiece": word_piece(), "words": word_level(), "characters": characters(), **{name: family(name) for name in ["llama2", "clip", "t5"]}}
+    texts = {"bpe": BPE_TEXTS, "wordpiece": PIECE_TEXTS, "characters": CHARACTER_TEXTS}
     cases = []
     for base, changes, more in CASES:
         case = {"base": base, "changes": {k: v for k, v in changes.items()}}

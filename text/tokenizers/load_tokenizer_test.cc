@@ -258,8 +258,8 @@ TEST_F(FilesTest, ErrorsNameFileAndLocation) {
   EXPECT_EQ(Error(Write("a.json", "{\"type\": \"byte\"")).substr(0, 23), "a.json: it is not JSON:");
   EXPECT_EQ(Error(Write("a.json", "{}")), "a.json: it has neither the \"type\" nor the \"model\" of a tokenizer");
   EXPECT_EQ(Error(Write("a.json", R"({"type":"unigram"})")).substr(0, 23), "a.json: not a tokenizer");
-  EXPECT_EQ(Error(Write("a.json", R"({"model":{"type":"WordLevel"}})")),
-            "a.json: model: its type is 'WordLevel', not BPE, Unigram or WordPiece");
+  EXPECT_EQ(Error(Write("a.json", R"({"model":{"type":"Words"}})")),
+            "a.json: model: its type is 'Words', not BPE, Unigram, WordLevel or WordPiece");
   EXPECT_EQ(Error(Write("a.txt", "[UNK]\na\n\xFF\n")), "a.txt: line 3: not UTF-8 at byte 0 (0xFF)");
   EXPECT_EQ(Error(Write("a.bin", "1234567")), "a.bin: piece 0, at byte 4: the file ends there");
   EXPECT_EQ(Error(Write("a.model", "garbage")), "a.model: not a SentencePiece model");

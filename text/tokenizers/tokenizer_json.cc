@@ -272,7 +272,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadUnigram(const Json& json, std::ve
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::vector<AddedToken> added) {
   const Json& model = Member(json, "model");
-  WordPieceModel pieces;
+  WordPieceModel pieces = {.whole_words = TypeOf(model) == "WordLevel"};
+  if (pieces.whole_words) pieces.unknown = "<unk>";
   WEFT_ASSIGN_OR_RETURN(pieces.pipeline, ReadPipeline(Steps(json)));
   WEFT_ASSIGN_OR_RETURN(pieces.unknown, Annotate(Get(model, "unk_token", pieces.unknown), "model"));
   WEFT_ASSIGN_OR_RETURN(pieces.prefix, Annotate(Get(model, "continuing_subword_prefix", pieces.prefix), "model"));
@@ -287,7 +288,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
 constexpr struct {
   const char* type;
   absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<AddedToken> added);
-} kModels[] = {{"BPE", ReadBpe}, {"Unigram", ReadUnigram}, {"WordPiece", ReadWordPiece}};
+} kModels[] = {{"BPE", ReadBpe}, {"Unigram", ReadUnigram}, {"WordLevel", ReadWordPiece}, {"WordPiece", ReadWordPiece}};
 
 Loaded Create(absl::string_view contents) {
   WEFT_ASSIGN_OR_RETURN(const Json json, ParseLargeJsonObject(contents));
@@ -319,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
     if (!padding.empty()) tokenizer->Configure({.roles = {{&SpecialTokens::padding, padding}}});
     return tokenizer;
   }
-  return Annotate(UnknownType(model, "BPE, Unigram or WordPiece"), "model");
+  return Annotate(UnknownType(model, "BPE, Unigram, WordLevel or WordPiece"), "model");
 }
 
 constexpr TokenizerKind kTokenizerJson = {

@@ -113,7 +113,7 @@ TEST(TokenizerJsonTest, NamesWhatItCannotUse) {
     bool bpe;
     const char *at, *value, *message;
   } rows[] = {
-      {true, "/model/type", R"("WordLevel")", "model: its type is 'WordLevel', not BPE, Unigram or WordPiece"},
+      {true, "/model/type", R"("Words")", "model: its type is 'Words', not BPE, Unigram, WordLevel or WordPiece"},
       {true, "/model/vocab", "null", "model.vocab: not an object of tokens and their ids"},
       {true, "/model/vocab/a", "0.5", "model.vocab: the id of 'a' is 0.5, not a whole number below 2^63"},
       {true, "/model/vocab/a", "12", "model.vocab: token 'a' has id 12, but there are 6 tokens"},
@@ -191,6 +191,15 @@ TEST(TokenizerJsonTest, WritesWhatItReads) {
   EXPECT_EQ(again->WrapPair({5}, {6})->segments, (std::vector<int32_t>{0, 0, 0, 1, 1}));
   EXPECT_EQ(again->WrapPair({5}, {6})->ids, (std::vector<int32_t>{1, 5, 2, 6, 2}));
   EXPECT_EQ(WriteTokenizerJson(dynamic_cast<const Bpe&>(*again).model()), WriteTokenizerJson(*model));
+}
+
+TEST(TokenizerJsonTest, AWordThatAWordLevelLacksNeedsAnUnknownToken) {
+  Json json = {{"model", {{"type", "WordLevel"}, {"vocab", {{"a", 0}, {"b c", 1}}}}}};
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->Encode("b c"), std::vector<int32_t>{1});
+  EXPECT_EQ((*ReadTokenizerJson(json))->Encode("c").status().message(),
+            "at byte 0: the vocabulary has neither 'c' nor '<unk>'");
+  json["model"]["unk_token"] = "a";
+  EXPECT_EQ(*(*ReadTokenizerJson(json))->Encode(std::string(2000, 'c')), std::vector<int32_t>{0});
 }
 
 }  // namespace

@@ -36,18 +36,26 @@ WordPiece::WordPiece(WordPieceModel model)
 
 absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel model) {
   const std::optional<int32_t> unknown = model.vocabulary.Find(model.unknown);
-  if (!unknown.has_value()) {
+  if (!unknown.has_value() && !model.whole_words) {
     return InvalidArgument("the vocabulary does not have ", Quoted(model.unknown));
   }
   if (model.max_word_length > kMaxWordLength) {
     return InvalidArgument("max_input_chars_per_word is ", model.max_word_length, ", more than ", kMaxWordLength);
   }
   auto tokenizer = std::unique_ptr<WordPiece>(new WordPiece(std::move(model)));
-  tokenizer->unknown_ = *unknown;
+  tokenizer->unknown_ = unknown.value_or(-1);
   return tokenizer;
 }
 
 absl::Status WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
+  if (model_.whole_words) {
+    const auto found = first_.find(word);
+    if (found == first_.end() && unknown_ < 0) {
+      return InvalidArgument("the vocabulary has neither ", Quoted(word), " nor ", Quoted(model_.unknown));
+    }
+    ids->push_back(found == first_.end() ? unknown_ : found->second);
+    return absl::OkStatus();
+  }
   if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) {
     ids->push_back(unknown_);
     return absl::OkStatus();

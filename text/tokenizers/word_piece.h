@@ -1,4 +1,5 @@
 // WordPiece is BERT's tokenizer: it splits each word, from the left, into the longest pieces that the vocabulary has.
+// The model WordLevel of Hugging Face's tokenizers does not split words.
 //
 //   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyText(vocab_txt));      // tokenizer_json.h
 //   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, WordPiece::Create({.vocabulary = std::move(vocabulary)}));
@@ -28,6 +29,7 @@ struct WordPieceModel {
   std::string unknown = "[UNK]";  // the token of a word that cannot be split into pieces
   std::string prefix = "##";      // marks pieces that don't begin a word
   int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
+  bool whole_words = false;       // WordLevel: words have any length; without `unknown`, an unknown one is an error
   BertNormalizer normalizer;
   std::optional<Pipeline> pipeline;  // replaces `normalizer`, BERT's words, and BERT's decoder, which drops `prefix`
   std::vector<AddedToken> special;   // and other added tokens
@@ -36,7 +38,8 @@ struct WordPieceModel {
 
 class WordPiece final : public PipelineTokenizer {
  public:
-  // Returns InvalidArgument if the vocabulary lacks `model.unknown`, or if `model.max_word_length` is too large.
+  // Returns InvalidArgument if the vocabulary lacks `model.unknown`, unless `model.whole_words` is set, or if
+  // `model.max_word_length` is too large.
   static absl::StatusOr<std::unique_ptr<WordPiece>> Create(WordPieceModel model);
 
   const Vocabulary& vocabulary() const override { return model_.vocabulary; }
@@ -48,7 +51,7 @@ class WordPiece final : public PipelineTokenizer {
   explicit WordPiece(WordPieceModel model);
 
   WordPieceModel model_;
-  int32_t unknown_ = 0;
+  int32_t unknown_ = -1;
   absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in `later_` have no prefix
   size_t longest_piece_ = 0;                                 // bytes
 };
