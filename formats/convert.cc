@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -23,6 +24,7 @@
 #include "weft/formats/token_texts.h"
 #include "weft/formats/weight_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
 namespace {
@@ -171,6 +173,20 @@ absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& 
   return AddEndTokens(options.model, **tokenizer, FamilyOf(model).vocabulary(model), config);
 }
 
+// If `contents`, of tokenizer.json, are of Weft's own tokenizer of characters, changes them so that transformers can
+// read them. Writes a tokenizer_config.json, unless it is one of `files`, so that transformers takes them for what they
+// are and not for the tokenizer that models of this type have.
+absl::Status PublishTokenizer(const std::vector<TokenizerFile>& files, const std::string& folder,
+                              std::string* contents) {
+  const std::optional<std::string> published = PublishedCharacters(*contents);
+  if (!published) return absl::OkStatus();
+  *contents = *published;
+  constexpr char kConfig[] = "tokenizer_config.json";
+  if (absl::c_any_of(files, [&](const TokenizerFile& file) { return file.name == kConfig; })) return absl::OkStatus();
+  return WriteFile(absl::StrCat(folder, "/", kConfig),
+                   {R"({"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false})", "\n"});
+}
+
 // Moves all files of `from` and its subfolders except config.json into `to`, and sets `names` to the paths of all files
 // in `to`. If a folder in `to` has the name of one of these files, moves nothing and returns an error. First removes an
 // old config.json: if the process is killed before the new one is there, no reader takes files of two models for one.
@@ -213,7 +229,10 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
 
 absl::Status ModelConversion::WriteFiles(const std::string& folder) const {
   for (const TokenizerFile& file : files_) {
-    WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadContents(file));
+    WEFT_ASSIGN_OR_RETURN(std::string contents, ReadContents(file));
+    if (!format_->is_own && file.name == "tokenizer.json") {
+      WEFT_RETURN_IF_ERROR(PublishTokenizer(files_, folder, &contents));
+    }
     const fs::path to = fs::path(folder) / file.name;
     std::error_code error;
     fs::create_directories(to.parent_path(), error);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,9 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::strin
 // Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
 std::string WriteTokenizerJson(const BpeModel& model);
 std::string WriteTokenizerJson(const WordPieceModel& model);
+// Returns such contents for a tokenizer.json of Weft's own kind "character" (character_tokenizer.h). Returns none for
+// `contents` of another kind.
+std::optional<std::string> PublishedCharacters(absl::string_view contents);
 // These return sections of the file.
 nlohmann::ordered_json AddedTokensJson(absl::Span<const AddedToken> tokens);
 nlohmann::ordered_json BertNormalizerJson(const BertNormalizer& normalizer);

@@ -6,6 +6,7 @@
 
 #include "weft/base/json.h"
 #include "weft/text/learn/learn_tokenizer.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -200,6 +201,29 @@ TEST(TokenizerJsonTest, AWordThatAWordLevelLacksNeedsAnUnknownToken) {
             "at byte 0: the vocabulary has neither 'c' nor '<unk>'");
   json["model"]["unk_token"] = "a";
   EXPECT_EQ(*(*ReadTokenizerJson(json))->Encode(std::string(2000, 'c')), std::vector<int32_t>{0});
+}
+
+// tests/tokenizers/draw.py compares such a file with `tokenizers`.
+TEST(PublishedCharactersTest, HaveTheSameIds) {
+  const auto own = CharacterTokenizer::FromText("\n\r ab.é\u180E\u0301日🙂");
+  ASSERT_TRUE(own.ok());
+  const auto published = PublishedCharacters(own->ToJson());
+  ASSERT_TRUE(published.has_value());
+  EXPECT_EQ(
+      Json::parse(*published)["pre_tokenizer"],
+      Json::parse(R"({"type": "Split", "pattern": {"Regex": ".|\\n"}, "behavior": "Isolated", "invert": false})"));
+  const auto tokenizer = ReadTokenizerJson(Json::parse(*published));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), own->vocabulary_size());
+  for (const char* text : {"", " ", "ab a", "\r\n\n\r\n  a", "\u180E\u180Ea\u0301 é🙂🙂日."}) {
+    EXPECT_EQ(*(*tokenizer)->Encode(text), *own->Encode(text)) << text;
+    EXPECT_EQ(*(*tokenizer)->Decode(*own->Encode(text)), text);
+  }
+  EXPECT_EQ((*tokenizer)->Encode("ab\tb").status().message(),
+            "at byte 2: the vocabulary has neither '\\t' nor '<unk>'");
+  EXPECT_EQ(PublishedCharacters(ByteTokenizer::ToJson()), std::nullopt);
+  EXPECT_EQ(PublishedCharacters(*published), std::nullopt);
+  EXPECT_EQ(PublishedCharacters("[]"), std::nullopt);
 }
 
 }  // namespace

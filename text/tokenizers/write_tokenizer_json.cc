@@ -1,9 +1,12 @@
 // WriteTokenizerJson writes all the keys that Hugging Face's tokenizers write.
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "weft/base/json.h"
+#include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 #include "weft/text/tokenizers/vocabulary.h"
 
@@ -112,6 +115,20 @@ std::string WriteTokenizerJson(const BpeModel& model) {
                   {"ignore_merges", model.whole_words},
                   {"vocab", vocabulary},
                   {"merges", merges}}}});
+}
+
+std::optional<std::string> PublishedCharacters(absl::string_view contents) {
+  const absl::StatusOr<nlohmann::json> own = ParseLargeJsonObject(contents);
+  if (!own.ok() || !CharacterTokenizer::FromJson(*own).ok()) return std::nullopt;
+  Json vocabulary = Json::object();
+  for (const auto& character : (*own)["characters"]) Append(&vocabulary, character, vocabulary.size());
+  return Write({{"added_tokens", Json::array()},
+                {"normalizer", nullptr},
+                {"pre_tokenizer",
+                 {{"type", "Split"}, {"pattern", {{"Regex", ".|\\n"}}}, {"behavior", "Isolated"}, {"invert", false}}},
+                {"post_processor", nullptr},
+                {"decoder", {{"type", "Fuse"}}},
+                {"model", {{"type", "WordLevel"}, {"vocab", vocabulary}, {"unk_token", "<unk>"}}}});
 }
 
 std::string WriteTokenizerJson(const WordPieceModel& model) {
