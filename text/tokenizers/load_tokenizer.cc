@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/json_members.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
@@ -106,6 +108,65 @@ void PrintNote(const std::string& note) {
 }
 
 }  // namespace
+
+absl::StatusOr<AddedToken> ReadAddedToken(const nlohmann::json& entry) {
+  if (entry.is_string()) return AddedToken{.text = entry.get<std::string>(), .id = -1};
+  AddedToken token;
+  WEFT_ASSIGN_OR_RETURN(token.text, Get<std::string>(entry, "content", ""));
+  WEFT_ASSIGN_OR_RETURN(token.id, Get<int32_t>(entry, "id", -1));
+  WEFT_ASSIGN_OR_RETURN(token.special, Get(entry, "special", false));
+  WEFT_ASSIGN_OR_RETURN(token.strip_before, Get(entry, "lstrip", false));
+  WEFT_ASSIGN_OR_RETURN(token.strip_after, Get(entry, "rstrip", false));
+  WEFT_ASSIGN_OR_RETURN(token.single_word, Get(entry, "single_word", false));
+  WEFT_ASSIGN_OR_RETURN(token.normalized, Get(entry, "normalized", false));
+  if (token.text.empty()) return InvalidArgument("it has no content");
+  return token;
+}
+
+absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& json,
+                                                        const nlohmann::json& special_tokens_map) {
+  TokenizerSettings settings;
+  WEFT_ASSIGN_OR_RETURN(settings.clean_up, Get(json, "clean_up_tokenization_spaces", false));
+  WEFT_ASSIGN_OR_RETURN(settings.split_special, Get(json, "split_special_tokens", false));
+  // The classes of no model in particular leave the pre-tokenizer as tokenizer.json says.
+  const nlohmann::json &type = Member(json, "tokenizer_class"), &space = Member(json, "add_prefix_space");
+  if (!space.is_null() && type != "PreTrainedTokenizerFast" && type != "TokenizersBackend") {
+    WEFT_ASSIGN_OR_RETURN(settings.prefix_space, Get(json, "add_prefix_space", false));
+  }
+  const nlohmann::json& all = Member(json, "added_tokens_decoder");
+  for (const auto& [id, entry] : all.items()) {
+    WEFT_ASSIGN_OR_RETURN(AddedToken token,
+                          Annotate(ReadAddedToken(entry), absl::StrCat("added_tokens_decoder, ", id)));
+    settings.tokens.push_back(std::move(token));
+  }
+  const auto read = [&](const nlohmann::json& entry, const char* key) -> absl::StatusOr<std::string> {
+    WEFT_ASSIGN_OR_RETURN(AddedToken token, Annotate(ReadAddedToken(entry), key));
+    token.special = true;
+    settings.special.push_back(std::move(token));
+    return settings.special.back().text;
+  };
+  const auto find = [&](const char* key) -> const nlohmann::json* {
+    for (const nlohmann::json* const object : {&special_tokens_map, &json}) {
+      if (object->is_object() && object->contains(key) && (object == &json || all.is_null())) return &(*object)[key];
+    }
+    return nullptr;
+  };
+  for (const auto& [key, role] : kTokenRoles) {
+    const nlohmann::json* const value = find(key);
+    if (value == nullptr) continue;
+    std::optional<std::string> text;
+    if (!value->is_null()) {
+      WEFT_ASSIGN_OR_RETURN(text, read(*value, key));
+    }
+    settings.roles.emplace_back(role, std::move(text));
+  }
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    const nlohmann::json* const list = find(key);
+    if (list == nullptr) continue;
+    for (const nlohmann::json& entry : *list) WEFT_RETURN_IF_ERROR(read(entry, key).status());
+  }
+  return settings;
+}
 
 std::vector<std::string> TokenizerFileNames() {
   std::vector<std::string> names = SearchedNames();

@@ -1,12 +1,16 @@
-// Each kind of normalizer is a row of kKinds, with the function that reads its settings.
+// Each kind of normalizer is a row of kKinds, with the function that reads its settings. BertNormalize works in the
+// order of Hugging Face's BertNormalizer: clean, separate CJK, strip accents, lowercase.
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "weft/base/status.h"
 #include "weft/text/regular_expression.h"
 #include "weft/text/tokenizers/json_members.h"
@@ -48,6 +52,33 @@ Normalizer EachCharacter(Function append) {
     *text = std::move(changed);
     return absl::OkStatus();
   };
+}
+
+std::string Clean(absl::string_view text, const BertNormalizer& normalizer) {
+  std::string cleaned;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character next = CharacterAt(text, i);
+    const absl::string_view character = text.substr(i, next.bytes);
+    const int32_t c = next.code_point;
+    i += next.bytes;
+    const bool break_or_tab = c == '\t' || c == '\n' || c == '\r';
+    if (normalizer.clean_text && (c == 0xFFFD || (IsControl(c) && !break_or_tab))) continue;
+    const bool alone = normalizer.separate_cjk && IsCjk(c), space = normalizer.clean_text && IsSpace(c);
+    absl::StrAppend(&cleaned, alone ? " " : "", space ? " " : character, alone ? " " : "");
+  }
+  return cleaned;
+}
+
+// Calls `take` with each code point of `text`, decomposed if `decompose` is set.
+template <class Function>
+void ForEachCodePoint(absl::string_view text, bool decompose, const Function& take) {
+  const auto options = static_cast<utf8proc_option_t>(decompose ? kDecompose : 0);
+  std::vector<int32_t> points(4 * text.size() + 1);  // a character decomposes into at most four
+  const utf8proc_ssize_t size = utf8proc_decompose(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), points.data(),
+                                                   static_cast<utf8proc_ssize_t>(points.size()), options);
+  WEFT_CHECK(size >= 0 && static_cast<size_t>(size) <= points.size());
+  std::for_each(points.begin(), points.begin() + size, take);
 }
 
 absl::StatusOr<Normalizer> ReadLowercase(const Json& /*object*/) { return EachCharacter(AppendLowercase); }
@@ -146,6 +177,19 @@ constexpr StepKind<Normalizer> kKinds[] = {
 };
 
 }  // namespace
+
+std::string BertNormalize(absl::string_view text, const BertNormalizer& normalizer) {
+  std::string normalized;
+  ForEachCodePoint(Clean(text, normalizer), normalizer.strip_accents, [&](int32_t c) {
+    if (normalizer.strip_accents && IsMark(c)) return;
+    if (normalizer.lowercase) {
+      AppendLowercase(c, &normalized);
+    } else {
+      normalized += ToUtf8(c);
+    }
+  });
+  return normalized;
+}
 
 Normalizer NormalizeForBert(BertNormalizer settings) {
   return [settings](std::string* text) {

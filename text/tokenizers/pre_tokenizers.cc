@@ -1,8 +1,14 @@
 // A split marks the parts of a text that match; EmitSplits makes words of them. Each kind of pre-tokenizer is a row of
 // kKinds, with the function that reads its settings.
+//
+// GPT-2's regular expression is matched by hand. Apart from contractions, the first character of a word, after at most
+// one space, decides which alternative can match.
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,6 +24,39 @@ namespace weft {
 namespace {
 
 using Json = nlohmann::json;
+
+enum class Kind : uint8_t { kLetter, kNumber, kSpace, kOther, kEnd };
+
+Kind KindOf(int32_t code_point) {
+  if (IsLetter(code_point)) return Kind::kLetter;
+  if (IsNumber(code_point)) return Kind::kNumber;
+  return IsSpace(code_point) ? Kind::kSpace : Kind::kOther;
+}
+
+// The kinds of ASCII, of which most texts are. Looking up their categories would take most of the time of a split.
+constexpr std::array<Kind, 128> kAsciiKinds = [] {
+  std::array<Kind, 128> kinds = {};
+  for (size_t c = 0; c < kinds.size(); ++c) {
+    const bool letter = 'a' <= (c | 0x20) && (c | 0x20) <= 'z', number = '0' <= c && c <= '9';
+    const bool space = c == ' ' || ('\t' <= c && c <= '\r');
+    kinds[c] = letter ? Kind::kLetter : number ? Kind::kNumber : space ? Kind::kSpace : Kind::kOther;
+  }
+  return kinds;
+}();
+
+struct Classified {
+  Kind kind;
+  size_t end;
+};
+
+Classified ClassifyAt(absl::string_view text, size_t begin) {
+  if (begin == text.size()) return {Kind::kEnd, begin};
+  if (const auto c = static_cast<uint8_t>(text[begin]); c < kAsciiKinds.size()) {
+    return {kAsciiKinds[c], begin + 1};
+  }
+  const Utf8Character c = CharacterAt(text, begin);
+  return {KindOf(c.code_point), begin + c.bytes};
+}
 
 // What a split does with a match: it is a word, is left out, is the end of the text before it, is the beginning of the
 // text behind it, or is one word with the matches next to it.
@@ -197,6 +236,28 @@ constexpr StepKind<PreTokenizer> kKinds[] = {
 
 }  // namespace
 
+size_t Gpt2WordEnd(absl::string_view text, size_t begin) {
+  if (text[begin] == '\'') {
+    for (const absl::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
+      if (absl::StartsWith(text.substr(begin + 1), ending)) return begin + 1 + ending.size();
+    }
+  }
+  // ` ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+`
+  Classified c = ClassifyAt(text, begin + (text[begin] == ' '));
+  if (c.kind != Kind::kSpace && c.kind != Kind::kEnd) {
+    for (Classified next = c; next.kind == c.kind; next = ClassifyAt(text, next.end)) c.end = next.end;
+    return c.end;
+  }
+  // `\s+(?!\S)|\s+` matches white space. If other text follows several white-space characters, the last of them is left
+  // for the next word.
+  size_t last = begin, end = begin;
+  for (c = ClassifyAt(text, begin); c.kind == Kind::kSpace; c = ClassifyAt(text, end)) {
+    last = end;
+    end = c.end;
+  }
+  return c.kind == Kind::kEnd || last == begin ? end : last;
+}
+
 PreTokenizer SplitByteLevel(ByteLevelWords settings) {
   return [settings](const TextPiece& piece, Emit emit) -> absl::Status {
     std::string storage;
@@ -216,6 +277,25 @@ PreTokenizer SplitByteLevel(ByteLevelWords settings) {
     }
     return absl::OkStatus();
   };
+}
+
+bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !IsLetter(c) && !IsNumber(c)); }
+
+std::vector<absl::string_view> BertWords(absl::string_view text) {
+  std::vector<absl::string_view> words;
+  bool inside = false;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Character next = CharacterAt(text, i);
+    const bool space = IsSpace(next.code_point), alone = !space && EndsWord(next.code_point);
+    if (!space && inside && !alone) {
+      words.back() = absl::string_view(words.back().data(), words.back().size() + next.bytes);
+    } else if (!space) {
+      words.push_back(text.substr(i, next.bytes));
+    }
+    inside = !space && !alone;
+    i += next.bytes;
+  }
+  return words;
 }
 
 PreTokenizer SplitBertWords() {
