@@ -1,8 +1,9 @@
 // A pipeline tokenizer is composed of steps, as tokenizer.json describes it: normalizers change a text, pre-tokenizers
 // split it into words, a model (a subclass) turns each word into tokens, and decoders turn tokens into a text again.
 //
-//   Pipeline pipeline = {.pre_tokenizers = {*SplitBy(R"(\p{N}{1,3}|\P{N}+)")}};      // pre_tokenizers.h
-//   const CharacterBpe tokenizer({.vocabulary = ..., .merges = ..., .pipeline = pipeline});
+//   Pipeline pipeline = {.pre_tokenizers = {*ReadPreTokenizer(R"({"type": "Digits"})"_json)}};   // pipeline_steps.h
+//   BpeModel model = {.vocabulary = ..., .merges = ..., .pipeline = pipeline, .characters = true};   // bpe.h
+//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, Bpe::Create(std::move(model)));
 #ifndef WEFT_TEXT_TOKENIZERS_PIPELINE_H_
 #define WEFT_TEXT_TOKENIZERS_PIPELINE_H_
 
