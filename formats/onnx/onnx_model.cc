@@ -18,7 +18,8 @@
 namespace weft {
 
 struct OnnxFile {
-  onnx::Model model;
+  // Tensors that lie in the message own it; they must not own the file, which holds them.
+  std::shared_ptr<onnx::Model> model = std::make_shared<onnx::Model>();
   int opset = kMaxOnnxOpset;
   std::vector<OnnxPort> inputs, outputs;
   absl::flat_hash_map<std::string, OnnxValue> initializers;
@@ -60,18 +61,17 @@ absl::Status CheckOpsets(const onnx::Model& model, int* opset) {
   return absl::OkStatus();
 }
 
-absl::Status ReadInitializers(const std::string& folder, const std::shared_ptr<OnnxFile>& file) {
+absl::Status ReadInitializers(const std::string& folder, OnnxFile* file) {
   absl::flat_hash_map<std::string, std::string> kinds;
-  for (const onnx::ValueInfo& info : file->model.graph().value_info()) {
+  for (const onnx::ValueInfo& info : file->model->graph().value_info()) {
     for (const onnx::Entry& entry : info.metadata_props()) {
       if (entry.key() == kKind) kinds[info.name()] = entry.value();
     }
   }
   OnnxFiles files(folder);
-  const std::shared_ptr<const void> message(file, &file->model);
-  for (const onnx::Tensor& tensor : file->model.graph().initializer()) {
+  for (const onnx::Tensor& tensor : file->model->graph().initializer()) {
     const std::string what = absl::StrCat("initializer '", tensor.name(), "'");
-    WEFT_ASSIGN_OR_RETURN(OnnxConstant read, Annotate(ReadOnnxTensor(tensor, &files, message), what));
+    WEFT_ASSIGN_OR_RETURN(OnnxConstant read, Annotate(ReadOnnxTensor(tensor, &files, file->model), what));
     const std::string kind = kinds[tensor.name()];
     const TensorType type = read.tensor.type;
     const bool is_weight = IsFloat(type.dtype) && (type.shape.elements() > 1 || kind == "PARAMETER");
@@ -121,12 +121,12 @@ absl::StatusOr<OnnxModel> OnnxModel::Parse(absl::string_view bytes, const std::s
   const auto file = std::make_shared<OnnxFile>();
   const google::protobuf::LogSilencer silencer;  // protobuf prints an error for a damaged file
   if (bytes.size() > std::numeric_limits<int>::max() ||
-      !file->model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      !file->model->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return InvalidArgument("it is no ONNX model, or it is damaged");
   }
-  WEFT_RETURN_IF_ERROR(CheckOpsets(file->model, &file->opset));
-  WEFT_RETURN_IF_ERROR(ReadInitializers(folder, file));
-  const onnx::Graph& graph = file->model.graph();
+  WEFT_RETURN_IF_ERROR(CheckOpsets(*file->model, &file->opset));
+  WEFT_RETURN_IF_ERROR(ReadInitializers(folder, file.get()));
+  const onnx::Graph& graph = file->model->graph();
   for (const auto& [infos, ports] : {std::pair{&graph.input(), &file->inputs}, {&graph.output(), &file->outputs}}) {
     for (const onnx::ValueInfo& info : *infos) {
       WEFT_ASSIGN_OR_RETURN(OnnxPort port, Annotate(PortOf(info), absl::StrCat("'", info.name(), "'")));
@@ -167,14 +167,14 @@ absl::StatusOr<VarList> OnnxModel::Record(Tape* tape, absl::Span<const OnnxInput
       if (value.var.tape != tape) return InvalidArgument("input '", input.name, "' is not on the tape");
     }
     WEFT_RETURN_IF_ERROR(CheckInput(*port, value.tensor_type(), &sizes));
-    const auto& info = file_->model.graph().input(static_cast<int>(port - file_->inputs.begin()));
+    const auto& info = file_->model->graph().input(static_cast<int>(port - file_->inputs.begin()));
     value.type = info.type().tensor_type().elem_type();
     values[input.name] = std::move(value);
   }
   for (const OnnxPort& port : file_->inputs) {
     if (!values.contains(port.name)) return InvalidArgument("input '", port.name, "' is missing");
   }
-  return RecordOnnxGraph(file_->model, file_->opset, tape, std::move(values));
+  return RecordOnnxGraph(*file_->model, file_->opset, tape, std::move(values));
 }
 
 }  // namespace weft
