@@ -67,8 +67,8 @@ absl::StatusOr<LabelScores> LabelScoresFromJson(const nlohmann::ordered_json& js
 // Sets problem_type, unless it is the default.
 void AddLabelScores(LabelScores scores, nlohmann::ordered_json* json);
 
-// Read and write the model_type vit. The number of classes is the number of names in id2label or, without names, 2 as
-// in Hugging Face.
+// Read and write the model_types vit and deit. The number of classes is the number of names in id2label or, without
+// names, 2 as in Hugging Face.
 template <>
 absl::StatusOr<VitConfig> ConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);

@@ -1,5 +1,5 @@
-// This file defines PublishedVit::kFamily. The functions read and write Hugging Face's ViTForImageClassification and
-// ViTForMaskedImageModeling. FromRun describes the ViT of a training run.
+// This file defines PublishedVit::kFamily. The functions read and write Hugging Face's classes of ViT and DeiT that
+// classify pictures or guess masked patches. FromRun describes the ViT of a training run.
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,7 +15,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kClassifierClass[] = "ViTForImageClassification", kMaskedClass[] = "ViTForMaskedImageModeling";
+// A model_type, its class that classifies pictures and its class that guesses masked patches.
+struct VitType {
+  const char *name, *classifier, *masked;
+};
+constexpr VitType kVit = {"vit", "ViTForImageClassification", "ViTForMaskedImageModeling"},
+                  kDeit = {"deit", "DeiTForImageClassification", "DeiTForMaskedImageModeling"},
+                  kTeacher = {"deit", "DeiTForImageClassificationWithTeacher", kDeit.masked};
+
+const VitType& TypeOf(const VitConfig& config) {
+  if (config.distillation == Distillation::kNone) return kVit;
+  return config.distillation == Distillation::kToken ? kDeit : kTeacher;
+}
 
 void ListVit(Keys& keys, VitConfig& config) {
   ListEncoder(keys, config);
@@ -48,11 +59,17 @@ template <>
 absl::StatusOr<VitConfig> ConfigFromJson(const Json& json) {
   KeyReader keys(json);
   VitConfig config = {.classes = 2, .feed_forward = 3072};
-  keys.Only("model_type", "vit");
+  if (const Json* const name = keys.Find("model_type"); name != nullptr && *name == kDeit.name) {
+    const Json* const classes = keys.Find("architectures");
+    const bool head = classes != nullptr && *classes == Json{kTeacher.classifier};
+    config.distillation = head ? Distillation::kHead : Distillation::kToken;
+  }
+  const VitType& type = TypeOf(config);
+  keys.Only("model_type", type.name);
   ReadImageSize(&keys, &config);
   ListVit(keys, config);
   keys.Harmless({"id2label", "label2id"});
-  ReadUsualKeys(keys, {kClassifierClass, kMaskedClass});
+  ReadUsualKeys(keys, {type.classifier, type.masked});
   WEFT_RETURN_IF_ERROR(keys.Finish());
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> labels, LabelsFromJson(json));
   if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
@@ -69,8 +86,9 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
   KeyWriter keys;
-  keys.Write("model_type", "vit");
-  keys.Write("architectures", std::vector<std::string>{kClassifierClass});
+  const VitType& type = TypeOf(config);
+  keys.Write("model_type", type.name);
+  keys.Write("architectures", std::vector<std::string>{type.classifier});
   if (config.image_height == config.image_width) {
     keys.Write("image_size", config.image_height);
   } else {
@@ -83,7 +101,7 @@ absl::StatusOr<Json> ToJson(const VitConfig& config) {
   std::vector<std::string> labels;
   for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
   AddLabels(labels, &json);
-  WEFT_RETURN_IF_ERROR(CheckReadBack("vit", config, ConfigFromJson<VitConfig>(json)));
+  WEFT_RETURN_IF_ERROR(CheckReadBack(type.name, config, ConfigFromJson<VitConfig>(json)));
   return json;
 }
 
@@ -91,7 +109,7 @@ void SetVitTask(VitTask task, Json* json) {
   if (task == VitTask::kClassify) return;
   for (const char* key : {"architectures", "id2label", "label2id"}) json->erase(key);
   if (task == VitTask::kOrder) return;
-  (*json)["architectures"] = {kMaskedClass};
+  (*json)["architectures"] = {(*json)["model_type"] == kVit.name ? kVit.masked : kDeit.masked};
   (*json)["encoder_stride"] = (*json)["patch_size"];
 }
 
@@ -122,7 +140,7 @@ absl::Status ReadLabels(const Json& json, PublishedVit* vit) {
 
 // Sets the task by the class that wrote the configuration `json`, and for a classifier its labels.
 absl::Status ReadTask(const Json& json, PublishedVit* vit) {
-  if (json.value("architectures", Json()) != Json{kMaskedClass}) return ReadLabels(json, vit);
+  if (json.value("architectures", Json()) != Json{TypeOf(vit->config).masked}) return ReadLabels(json, vit);
   vit->task = VitTask::kMasked;
   const Json stride = json.value("encoder_stride", Json(16));
   if (stride == vit->config.patch_size) return absl::OkStatus();
@@ -153,7 +171,7 @@ absl::Status Write(const PublishedVit& vit, const std::string& folder, const Wri
   return WriteModelFolder(folder, json, vit.weights);
 }
 
-constexpr absl::string_view kModelTypes[] = {"vit"};
+constexpr absl::string_view kModelTypes[] = {kVit.name, kDeit.name};
 
 absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
   PublishedVit vit;

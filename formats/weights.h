@@ -202,7 +202,8 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
 //   PublishedGpt          the decoder families of decoders/decoder.h, such as gpt2 and llama
 //   PublishedBert         bert and the other types of formats/bert_type.cc, with or without heads
 //   PublishedTransformer  transformer, this project's own, with names like Marian's, and those of translators.h
-//   PublishedVit          vit, with the head of ViTForImageClassification or ViTForMaskedImageModeling
+//   PublishedVit          vit and deit, with the heads of ForImageClassification, ForImageClassificationWithTeacher or
+//                         ForMaskedImageModeling
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
 template <class Model>
 absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
@@ -236,7 +237,7 @@ struct WriteModelOptions {
 //                adds the end token to its input format, and writes tokenizer_config.json: AutoTokenizer then gives the
 //                ids that the model was trained on. If no class has it, this project's own model_type "transformer",
 //                with names like Marian's, or an error that names what each class lacks.
-//   ViT          ViTForImageClassification
+//   ViT          ViTForImageClassification, DeiTForImageClassification, DeiTForImageClassificationWithTeacher
 // nanogpt: nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false
 // and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
 // llama2.c: a checkpoint of llama2.c as one file, model.bin.

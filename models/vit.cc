@@ -73,17 +73,22 @@ Var Embed(Var images, const VitInputs& inputs, const VitConfig& config) {
   const Shape projection = {config.width, config.channels, config.patch_size, config.patch_size};
   Var patches = Convolution("patch_embeddings.projection", Patches(images, config), projection);  // [B, N, C]
   if (inputs.mask) patches = Hide(patches, inputs.mask);
-  const Var token = tape->Parameter("cls_token", {images.dtype(), {1, 1, config.width}}, kInitializer);
-  const Var first = BroadcastTo(token, {images.dim(0), 1, config.width});
-  Var x = Concat({first, patches}, 1);
+  const auto token = [&](const char* name) {  // [B, 1, C]
+    const Var row = tape->Parameter(name, {images.dtype(), {1, 1, config.width}}, kInitializer);
+    return BroadcastTo(row, {images.dim(0), 1, config.width});
+  };
+  VarList tokens = {token("cls_token")};
+  if (config.distillation != Distillation::kNone) tokens.push_back(token("distillation_token"));
+  tokens.push_back(patches);
+  Var x = Concat(tokens, 1);
   const PositionKind kind = Resolve(config.positions, config.attention);
   if (!inputs.places) return Dropout(x, config.dropout);
   if (kind == PositionKind::kLearned) {
-    x = x + tape->Parameter("position_embeddings", {x.dtype(), {1, config.patches() + 1, config.width}}, kInitializer);
+    x = x + tape->Parameter("position_embeddings", {x.dtype(), {1, x.dim(1), config.width}}, kInitializer);
   } else {
     x = AddPositions(x, {.kind = kind});
   }
-  return Dropout(x, config.dropout);  // [B, N + 1, C]
+  return Dropout(x, config.dropout);
 }
 
 }  // namespace
@@ -103,12 +108,12 @@ absl::Status Validate(const VitConfig& config) {
   if (config.patches() > kMaxPositions) {
     return InvalidArgument("an image of ", config.patches(), " patches, but there may be ", kMaxPositions, " at most");
   }
-  return ValidateStack(config, {}, config.patches() + 1, config.positions);
+  return ValidateStack(config, {}, config.patches() + config.first_patch(), config.positions);
 }
 
 Var Vit::Encode(Var images, const VitInputs& inputs) const {
   Tape* const tape = images.tape;
-  const Scope scope(tape, "vit");
+  const Scope scope(tape, config_.distillation == Distillation::kNone ? "vit" : "deit");
   Check(config_, images);
   if (!tape->status().ok()) return tape->Poison();
   Var x = Embed(images, inputs, config_);
@@ -118,14 +123,18 @@ Var Vit::Encode(Var images, const VitInputs& inputs) const {
 
 Var Vit::Classify(Var hidden) const {
   if (!hidden.tape->status().ok()) return hidden.tape->Poison();
-  const Var first = Reshape(Slice(hidden, 1, 0, 1), {hidden.dim(0), config_.width});
-  return Linear("classifier", first, config_.classes);
+  const auto logits = [&](const char* name, int64_t token) {
+    return Linear(name, Reshape(Slice(hidden, 1, token, token + 1), {hidden.dim(0), config_.width}), config_.classes);
+  };
+  if (config_.distillation != Distillation::kHead) return logits("classifier", 0);
+  const Var own = logits("cls_classifier", 0);
+  return (own + logits("distillation_classifier", 1)) * 0.5f;
 }
 
 Var Vit::Reconstruct(Var hidden) const {
   if (!hidden.tape->status().ok()) return hidden.tape->Poison();
   const int64_t pixels = config_.channels * config_.patch_size * config_.patch_size;
-  const Var patches = Slice(hidden, 1, 1, hidden.dim(1));  // without the class token
+  const Var patches = Slice(hidden, 1, config_.first_patch(), hidden.dim(1));
   return Convolution("decoder.0", patches, {pixels, config_.width, 1, 1});
 }
 
@@ -137,7 +146,7 @@ Var Vit::ReconstructionLoss(Var predicted, Var images, Var mask) const {
 
 Var Vit::Places(Var hidden) const {
   if (!hidden.tape->status().ok()) return hidden.tape->Poison();
-  return Linear("places", Slice(hidden, 1, 1, hidden.dim(1)), config_.patches());
+  return Linear("places", Slice(hidden, 1, config_.first_patch(), hidden.dim(1)), config_.patches());
 }
 
 Var Vit::Predict(VitTask task, Var images) const {

@@ -16,6 +16,14 @@
 
 namespace weft {
 
+// DeiT (Touvron et al., "Training data-efficient image transformers & distillation through attention", 2021) has a
+// token after the class token, which learns from a teacher.
+enum class Distillation : uint8_t {
+  kNone,   // a ViT
+  kToken,  // the classifier reads the class token alone
+  kHead,   // a second classifier reads the token of distillation; the logits are the means of both
+};
+
 struct VitConfig {
   int64_t image_height = 224, image_width = 224;  // in pixels, multiples of patch_size
   int64_t channels = 3;
@@ -38,8 +46,11 @@ struct VitConfig {
   PositionKind positions = PositionKind::kAuto;
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(0.02)
   Ablation ablation;                       // for study only: parts that are left out
+  Distillation distillation = Distillation::kNone;
 
   int64_t patches() const { return (image_height / patch_size) * (image_width / patch_size); }
+  // The number of tokens before those of the patches.
+  int64_t first_patch() const { return distillation == Distillation::kNone ? 1 : 2; }
 };
 
 // A VitTask is what a Vision Transformer learns from pictures. Only kClassify needs labels.
@@ -67,16 +78,18 @@ absl::Status Validate(const VitConfig& config);
 // vit.encoder.layer.0.attention.attention.query.weight, ..., vit.layernorm.weight, classifier.weight. Hugging Face
 // computes the projection as a convolution, Vit as a product with the weight as a matrix [C, Ch·P·P]. The names for the
 // task kMasked are those of ViTForMaskedImageModeling: vit.embeddings.mask_token [1, 1, C] and decoder.0.weight
-// [Ch·P·P, C, 1, 1]. The head for kOrder is places.weight [N, C].
+// [Ch·P·P, C, 1, 1]. The head for kOrder is places.weight [N, C]. With a distillation, the names are those of
+// DeiTForImageClassification or, for kHead, DeiTForImageClassificationWithTeacher: deit.embeddings.distillation_token,
+// cls_classifier.weight, distillation_classifier.weight.
 class Vit {
  public:
   explicit Vit(const VitConfig& config) : config_(config) {}
 
-  // Returns the hidden states [B, N + 1, C] of the class token and then of the N = patches() patches, row by row.
-  // `images`: f32 or f64 [B, height, width, channels], rows from the top. A token that is learnt replaces hidden
-  // patches.
+  // Returns the hidden states [B, N + 1, C] of the class token and then of the N = patches() patches, row by row. With
+  // a distillation, they are [B, N + 2, C]. `images`: f32 or f64 [B, height, width, channels], rows from the top. A
+  // token that is learnt replaces hidden patches.
   Var Encode(Var images, const VitInputs& inputs = {}) const;
-  Var Classify(Var hidden) const;  // logits [B, classes] of [B, N + 1, C], from the class token
+  Var Classify(Var hidden) const;  // logits [B, classes] of Encode's hidden states, from the tokens before the patches
   Var Logits(Var images) const { return Classify(Encode(images)); }
   // Returns predicted pixels [B, N, Ch·P·P] of the patches, by one linear layer. A patch has the order of a
   // convolution's weight: channel, row, column.

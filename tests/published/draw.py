@@ -100,8 +100,9 @@ def variations(key, value):
 def inputs(model):
     kind = model.config.model_type
     ids = torch.tensor([TOKENS])
-    if kind == "vit":
-        pixels = torch.sin(torch.arange(64, dtype=torch.float32)).reshape(1, 1, 8, 8)
+    if kind in ("vit", "deit"):
+        shape = inputs.pixel_shape
+        pixels = torch.sin(torch.arange(torch.Size(shape).numel(), dtype=torch.float32)).reshape(shape)
         return {"pixel_values": pixels}
     if kind in ("mpnet", "m2m_100"):
         ids = torch.where(ids == 1, 4, ids)  # the padding token gets no gradient, and no text of M2M100 has it
@@ -135,7 +136,7 @@ def outputs(model):
     with torch.no_grad():
         out = model.eval().float()(**inputs(model), return_dict=True)
     name = type(model).__name__
-    if name.endswith(("ForSequenceClassification", "ForImageClassification")):
+    if name.endswith(("ForSequenceClassification", "ForImageClassification", "WithTeacher")):
         # The pipelines of texts and of pictures choose in the same way.
         scores = TextClassificationPipeline.postprocess(types.SimpleNamespace(model=model), {"logits": out.logits},
                                                         _legacy=True, top_k=None)
@@ -197,6 +198,9 @@ def result(model_class, folder, config, base):
 
 def draw(name):
     model_class, settings, *same = MODELS[name]
+    if "image_size" in settings:  # a changed key does not change the picture
+        size = settings["image_size"]
+        inputs.pixel_shape = [1, settings["num_channels"], *(size if isinstance(size, list) else (size, size))]
     torch.manual_seed(len(name) + 7)
     config = model_class.config_class(**settings)
     config._attn_implementation = "eager"

@@ -94,9 +94,12 @@ void Record(const PublishedBert& model, Recorded* to) {
 }
 
 void Record(const PublishedVit& vit, Recorded* to) {
-  for (int i = 0; i < 64; ++i) to->pixels.push_back(std::sin(static_cast<float>(i)));
   const VitConfig& config = vit.config;
   const Shape shape = {1, config.image_height, config.image_width, config.channels};
+  const int64_t each = config.image_height * config.image_width;
+  for (int64_t i = 0; i < shape.elements(); ++i) {  // draw.py has the channels first
+    to->pixels.push_back(std::sin(static_cast<float>(i % config.channels * each + i / config.channels)));
+  }
   const Var images = to->tape.Input("images", {kF32, shape});
   to->feeds.push_back({images, to->pixels});
   to->outputs = {Vit(config).Logits(images)};
@@ -297,7 +300,7 @@ TEST(PublishedTest, EncoderDecodersGenerateTheTokensOfTransformers) {
   EXPECT_GT(models, 0);
 }
 
-// The tables of docs/formats.md have exactly the types of decoders and encoders that are read.
+// The tables of docs/formats.md have exactly the types that are read.
 TEST(PublishedTest, ThePageListsEveryType) {
   const absl::StatusOr<std::string> page = ReadFile("docs/formats.md");
   ASSERT_TRUE(page.ok()) << page.status();
@@ -310,7 +313,7 @@ TEST(PublishedTest, ThePageListsEveryType) {
     for (const absl::string_view type : absl::StrSplit(cell, ", ")) listed.emplace(type.substr(1, type.size() - 2));
   }
   for (const ModelFamily* const family :
-       {&PublishedGpt::kFamily, &PublishedBert::kFamily, &PublishedTransformer::kFamily}) {
+       {&PublishedGpt::kFamily, &PublishedBert::kFamily, &PublishedTransformer::kFamily, &PublishedVit::kFamily}) {
     for (const absl::string_view type : family->model_types) known.emplace(type);
   }
   known.erase("transformer");  // this project's own
