@@ -1,14 +1,18 @@
-// A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8; any other file is read
-// as CSV. The library libpng compresses pictures in memory.
+// A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8, and the first line of a
+// list has a tab; any other file is read as CSV. The library libpng compresses pictures in memory.
 #include "weft/formats/images.h"
 
 #include <png.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,9 +21,12 @@
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/data/gzip.h"
+#include "weft/text/data/labelled_examples.h"
 
 namespace weft {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int64_t kMaxClasses = 65536;
 
@@ -160,13 +167,102 @@ absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, 
   return images;
 }
 
+// Adds a picture in the size of `processor`, which must be that of the pictures before.
+absl::Status AddPicture(const std::string& path, absl::string_view file, const ImageProcessor& processor,
+                        Images* images) {
+  WEFT_ASSIGN_OR_RETURN(const RgbPicture picture, processor.Read(path, file));
+  if (images->height == 0) std::tie(images->height, images->width) = std::pair(picture.height, picture.width);
+  if (picture.height != images->height || picture.width != images->width) {
+    return InvalidArgument(path, " has ", picture.height, " x ", picture.width,
+                           " pixels, but the pictures before have ", images->height, " x ", images->width);
+  }
+  images->processed = true;
+  const std::vector<uint8_t>& pixels = picture.pixels;
+  if (images->channels == 3) {
+    images->pixels.insert(images->pixels.end(), pixels.begin(), pixels.end());
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < pixels.size(); i += 3) {
+    if (images->channels != 1 || pixels[i] != pixels[i + 1] || pixels[i] != pixels[i + 2]) {
+      return InvalidArgument(path, ": it is in colour, but the model takes pictures of ", images->channels,
+                             images->channels == 1 ? " channel" : " channels");
+    }
+    images->pixels.push_back(pixels[i]);
+  }
+  return absl::OkStatus();
+}
+
+// Returns the files in `path` and its folders, sorted. The label of a file is the name of its folder, except `path`.
+absl::StatusOr<LabelledExamples> ListFolder(const std::string& path) {
+  LabelledExamples found;
+  std::error_code error, ignored;
+  fs::recursive_directory_iterator file(path, fs::directory_options::follow_directory_symlink, error);
+  for (; !error && file != fs::end(file); file.increment(error)) {
+    if (!file->is_regular_file(ignored)) continue;
+    found.examples.push_back({.texts = {file->path()}, .line = 1});
+    if (file.depth() > 0) found.examples.back().labels = {file->path().parent_path().filename()};
+  }
+  if (error) return InvalidArgument(path, ": ", error.message());
+  absl::c_sort(found.examples, [](const auto& a, const auto& b) { return a.texts < b.texts; });
+  for (LabelledExample& example : found.examples) {
+    example.file = found.paths.size();
+    found.paths.push_back(example.texts[0]);
+  }
+  return found;
+}
+
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+// Reports whether `path`, whose bytes `file` has, names pictures in other files: as a folder or a list.
+bool IsListed(const std::string& path, absl::string_view file) {
+  if (IsIdx(file) || IsPicture(file)) return false;
+  return IsFolder(path) || absl::StrContains(file.substr(0, file.find('\n')), '\t');
+}
+
+absl::StatusOr<Images> ReadListed(const std::string& path, const ImageProcessor& processor, bool labelled,
+                                  absl::Span<const std::string> classes) {
+  const LabelledDataOptions lines = {.format = "lines"};
+  const bool folder = IsFolder(path);
+  WEFT_ASSIGN_OR_RETURN(const LabelledExamples listed,
+                        folder ? ListFolder(path) : ReadLabelledExamples(absl::MakeConstSpan(&path, 1), lines));
+  Images images = {.path = path, .channels = processor.channels};
+  for (const LabelledExample& example : listed.examples) {
+    const std::string file = (folder ? "" : fs::path(path).parent_path()) / fs::path(example.texts[0]);
+    if (labelled && example.labels.empty()) return InvalidArgument(file, ": it is in no folder of a class");
+    WEFT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(file));
+    WEFT_RETURN_IF_ERROR(AddPicture(file, bytes, processor, &images));
+  }
+  if (images.pixels.empty()) return InvalidArgument(path, ": there are no pictures in it");
+  if (!labelled) return images;
+  images.classes = classes.empty() ? LabelNames(listed) : std::vector<std::string>(classes.begin(), classes.end());
+  WEFT_ASSIGN_OR_RETURN(const auto ids, LabelIds(listed, images.classes));
+  for (const std::vector<int32_t>& each : ids) images.labels.push_back(each[0]);
+  return images;
+}
+
+// Returns the bytes of a file, decompressed if they are gzip-compressed, and none of a folder.
+absl::StatusOr<std::string> ReadBytes(const std::string& path) {
+  if (IsFolder(path)) return std::string();
+  WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  if (!IsGzip(bytes)) return bytes;
+  return Annotate(Gunzip(bytes, ReadLimit()), path);
+}
+
 }  // namespace
 
-absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels) {
-  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
+absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels, const ImageProcessor& processor,
+                                  absl::Span<const std::string> classes) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadBytes(path));
   if (IsIdx(file)) return ReadIdx(path, file, labels);
-  if (labels.empty()) return ReadCsv(path, file);
-  return InvalidArgument(path, ": it is not an IDX file; only IDX has labels in a separate file");
+  if (!labels.empty()) return InvalidArgument(path, ": it is not an IDX file; only IDX has labels in a separate file");
+  if (IsListed(path, file)) return ReadListed(path, processor, /*labelled=*/true, classes);
+  if (!IsPicture(file)) return ReadCsv(path, file);
+  return InvalidArgument(path,
+                         ": a picture without a label; wanted a folder with a folder of pictures for each class, "
+                         "or a list with lines of a file, a tab and a class");
 }
 
 void KeepFirst(int64_t count, Images* images) {
@@ -175,17 +271,27 @@ void KeepFirst(int64_t count, Images* images) {
   if (!images->labels.empty()) images->labels.resize(static_cast<size_t>(count));
 }
 
-absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width) {
-  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadMaybeGzip(path));
+absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width,
+                                            const ImageProcessor& processor) {
+  WEFT_ASSIGN_OR_RETURN(const std::string file, ReadBytes(path));
+  Images images = {.path = path, .channels = processor.channels};
+  if (IsListed(path, file)) return ReadListed(path, processor, /*labelled=*/false, {});
+  if (IsPicture(file)) {
+    WEFT_RETURN_IF_ERROR(AddPicture(path, file, processor, &images));
+    return images;
+  }
   if (!IsIdx(file)) return ReadCsv(path, file, height, width);
   WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
-  Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
+  images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
   for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
   return images;
 }
 
 Images HoldOut(Images* images, int64_t n) {
-  Images kept = {images->path, images->height, images->width}, taken = kept;
+  Images kept = *images;
+  kept.pixels.clear();
+  kept.labels.clear();
+  Images taken = kept;
   for (int64_t i = 0; i < images->size(); ++i) {
     Images& to = i % n == n - 1 ? taken : kept;
     const absl::Span<const float> pixels = (*images)[i];

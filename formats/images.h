@@ -1,5 +1,5 @@
-// ReadImages reads pictures and their classes from CSV or MNIST's IDX files, which may be gzip-compressed. WritePng
-// writes a grey picture as a PNG file, which every browser shows.
+// ReadImages reads pictures and their classes: from CSV or MNIST's IDX files, which may be gzip-compressed, or PNG and
+// JPEG files in folders or lists. WritePng writes a grey picture as a PNG file, which every browser shows.
 //
 //   WEFT_ASSIGN_OR_RETURN(Images images, ReadImages("digits.csv.gz"));
 //   GreyPicture picture(/*height=*/28, /*width=*/28);
@@ -16,17 +16,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "weft/formats/image_processor.h"
 
 namespace weft {
 
 struct Images {
   std::string path;  // for errors
   int64_t height = 0, width = 0;
-  std::vector<float> pixels;    // [N, height, width], with the file's values
+  std::vector<float> pixels;    // [N, height, width, channels], with the file's values
   std::vector<int32_t> labels;  // [N], from 0; empty for pictures without labels
+  int64_t channels = 1;
+  std::vector<std::string> classes;  // the labels' names; empty for CSV and IDX
+  bool processed = false;  // whether an ImageProcessor gave the pictures their size: those of PNG or JPEG files
 
   int64_t size() const { return pixels.empty() ? 0 : static_cast<int64_t>(pixels.size()) / pixels_each(); }
-  int64_t pixels_each() const { return height * width; }
+  int64_t pixels_each() const { return height * width * channels; }
   absl::Span<const float> operator[](int64_t i) const {
     return absl::MakeConstSpan(pixels).subspan(static_cast<size_t>(i * pixels_each()),
                                                static_cast<size_t>(pixels_each()));
@@ -39,12 +43,18 @@ struct Images {
 // InvalidArgument, with the file and for CSV the line, if a file breaks these rules, or if the numbers of pictures and
 // labels differ. A CSV whose first column has the labels, as that of some programs, also gives InvalidArgument. Such a
 // file is recognised if its first column has all of the labels 0, 1, ..., and its last one rather has pixels.
-absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "");
+//
+// A folder has a folder of PNG or JPEG files for each class, with its name. A list has lines of a file's path, relative
+// to the list, a tab and the name of a class. These pictures get the size of `processor`, whose `channels` they have.
+// Labels are indices of `classes` or, if it is empty, of the sorted names.
+absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "",
+                                  const ImageProcessor& processor = {}, absl::Span<const std::string> classes = {});
 
 // Reads pictures without labels. Pictures of CSV have `height` x `width` pixels; a label after them is ignored. If both
 // are 0, pictures of CSV are square and each must have a label. An IDX file gives its own height and width, which are
-// not checked.
-absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width);
+// not checked. A PNG or JPEG file is one picture; in a folder or a list, labels are ignored.
+absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t height, int64_t width,
+                                            const ImageProcessor& processor = {});
 
 // Removes all pictures but the first `count`.
 void KeepFirst(int64_t count, Images* images);

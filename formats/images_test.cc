@@ -102,7 +102,7 @@ TEST(ImagesTest, SaysWhatCannotBeRead) {
       {Write("q.idx", Bytes({0, 0, 8, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255})), labels,
        "q.idx: its header asks for"},
       {Write("q.idx", Bytes({0, 0, 8, 3, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3})), labels, "q.idx: there are no pictures"},
-      {Write("q.png", "\x89PNG\r\n"), "", "q.png: it is a picture in the format PNG; wanted text, or pictures as CSV"},
+      {Write("q.png", "\x89PNG\r\n\x1a\n"), "", "q.png: a picture without a label; wanted a folder"},
       {Write("q.idx", Bytes({0, 0, 8, 3, 0})), labels, "q.idx: it is not an IDX file of bytes of rank 3"},
       {"missing.csv", "", "missing.csv"},
   };

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/config_keys.h"
 #include "weft/formats/model_formats.h"
-#include "weft/formats/run_folder.h"
 #include "weft/inference/runtime/sampling.h"
 #include "weft/text/data/lines.h"
 
@@ -145,52 +141,22 @@ absl::StatusOr<std::vector<ClassifierResult>> TextHead::Run(const LabelledExampl
   return Run(std::move(own));
 }
 
-// The file has the format of Hugging Face's image processors.
-absl::StatusOr<PixelScale> ReadPixelScale(const std::string& model, const VitConfig& config) {
-  if (config.channels != 1) {
-    return InvalidArgument(model, ": the model takes pictures of ", config.channels,
-                           " channels, but only pictures of one can be read");
-  }
-  const std::string path = ParseRunPath(model).folder + "/preprocessor_config.json";
-  const auto file = ReadJsonFile(path);
-  if (absl::IsNotFound(file.status()) && !IsRun(model)) return PixelScale();
-  WEFT_RETURN_IF_ERROR(file.status());
-  KeyReader keys(*file);
-  // Reads a number, which may be in a list of length 1, because pictures have one channel.
-  const auto number = [&](const char* key, double& value) {
-    const nlohmann::ordered_json* json = keys.Find(key);
-    if (json != nullptr && json->is_array() && json->size() == 1) json = &json->front();
-    if (json != nullptr && json->is_number()) {
-      value = json->get<double>();
-    } else if (file->contains(key)) {
-      keys.Refuse(key, "a number");
-    }
-  };
-  PixelScale scale;
-  bool rescale = true, normalize = true;
-  number("rescale_factor", scale.rescale);
-  number("image_mean", scale.mean);
-  number("image_std", scale.deviation);
-  for (const auto& [key, value] : {std::pair("do_rescale", &rescale), std::pair("do_normalize", &normalize)}) {
-    if (keys.IsNull(key)) keys.Refuse(key, "true or false");
-    keys.Field(key, *value);
-  }
-  if (!rescale) scale.rescale = 1;
-  if (!normalize) scale.mean = 0, scale.deviation = 1;
-  if (scale.deviation == 0) keys.Refuse("image_std", "another number");
-  WEFT_RETURN_IF_ERROR(Annotate(keys.Refused(), path));
-  return scale;
-}
-
 absl::Status CheckSize(const Images& images, const VitConfig& config) {
+  if (images.channels != config.channels) {
+    return InvalidArgument(images.path, " has pictures of ", images.channels, " channels, but the model takes ",
+                           config.channels);
+  }
   if (images.height == config.image_height && images.width == config.image_width) return absl::OkStatus();
   return InvalidArgument(images.path, " has pictures of ", images.height, " x ", images.width,
                          " pixels, but the model takes ", config.image_height, " x ", config.image_width);
 }
 
-PictureClassifier::PictureClassifier(const PublishedVit& vit, const PixelScale& scale, int64_t batch)
-    : Classifier(vit.labels, vit.scores, TextTask::kSequence), config_(vit.config), scale_(scale), batch_(batch) {
-  input_ = graph_.tape.Input("images", {kF32, {batch, config_.image_height, config_.image_width, 1}});
+PictureClassifier::PictureClassifier(const PublishedVit& vit, ImageProcessor processor, int64_t batch)
+    : Classifier(vit.labels, vit.scores, TextTask::kSequence),
+      config_(vit.config),
+      processor_(std::move(processor)),
+      batch_(batch) {
+  input_ = graph_.tape.Input("images", {kF32, {batch, config_.image_height, config_.image_width, config_.channels}});
   logits_ = Vit(config_).Logits(input_);
 }
 
@@ -202,8 +168,8 @@ absl::StatusOr<std::unique_ptr<PictureClassifier>> PictureClassifier::Open(const
                            ": the model was trained with --task=", vit.task == VitTask::kMasked ? "masked" : "order",
                            " and has no classifier; weft train vit --init=", path, " adds one");
   }
-  WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path, vit.config));
-  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, scale, options.batch));
+  WEFT_ASSIGN_OR_RETURN(ImageProcessor processor, ReadImageProcessor(path, vit.config));
+  auto classifier = std::unique_ptr<PictureClassifier>(new PictureClassifier(vit, std::move(processor), options.batch));
   WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, vit.weights, &classifier->parameters_));
   WEFT_RETURN_IF_ERROR(classifier->graph_.Compile({.fetch = {classifier->logits_}}, options, &classifier->parameters_));
   return classifier;
@@ -219,7 +185,7 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
     pixels.assign(static_cast<size_t>(batch_) * each, 0);
     auto to = pixels.begin();
     for (int64_t i = begin; i < end; ++i) {
-      for (const float pixel : images[i]) *to++ = scale_(pixel);
+      for (size_t k = 0; k < each; ++k) *to++ = processor_(images[i][k], k);
     }
     WEFT_ASSIGN_OR_RETURN(const Outputs out, graph_.Run({{input_, pixels}}));
     const absl::Span<const float> all = out[logits_].span<const float>();
@@ -234,7 +200,8 @@ absl::StatusOr<std::vector<std::vector<float>>> PictureClassifier::Run(const Ima
 absl::Status PictureClassifier::Classify(const std::vector<std::string>& files, Take take) {
   if (files.empty()) return InvalidArgument("a ViT classifies pictures: name a file of them");
   for (const std::string& path : files) {
-    WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(path, config_.image_height, config_.image_width));
+    WEFT_ASSIGN_OR_RETURN(const Images images,
+                          ReadUnlabelledImages(path, config_.image_height, config_.image_width, processor_));
     WEFT_ASSIGN_OR_RETURN(std::vector<std::vector<float>> logits, Run(images));
     std::vector<ClassifierResult> results;
     for (std::vector<float>& each : logits) results.push_back({.words = {}, .values = {std::move(each)}});

@@ -27,6 +27,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/parameters.h"
+#include "weft/formats/image_processor.h"
 #include "weft/formats/images.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/encode/bert_encoder.h"
@@ -113,22 +114,13 @@ class TextHead final : public Classifier {
   std::unique_ptr<BertEncoder> encoder_;
 };
 
-// A PixelScale turns the pixels of a file into the values that a Vision Transformer reads.
-struct PixelScale {
-  double rescale = 1.0 / 255, mean = 0.5, deviation = 0.5;
-  float operator()(float pixel) const { return static_cast<float>((pixel * rescale - mean) / deviation); }
-};
-// Reads preprocessor_config.json in the folder of `model`. A training run must have that file; otherwise, without it,
-// pixels from 0 to 255 become -1 to 1. Returns InvalidArgument if the model has several channels, because Images have
-// one.
-absl::StatusOr<PixelScale> ReadPixelScale(const std::string& model, const VitConfig& config);
-// Returns InvalidArgument if the pictures' size is not the model's.
+// Returns InvalidArgument if the pictures' size or channels are not the model's.
 absl::Status CheckSize(const Images& images, const VitConfig& config);
 
 // The classifier of a Vision Transformer.
 class PictureClassifier final : public Classifier {
  public:
-  // `path`: a model, as for ReadModel. Pixels are scaled by ReadPixelScale, whose errors are returned.
+  // `path`: a model, as for ReadModel. The errors of ReadImageProcessor are returned.
   static absl::StatusOr<std::unique_ptr<PictureClassifier>> Open(const std::string& path,
                                                                  const RuntimeOptions& options);
 
@@ -136,18 +128,19 @@ class PictureClassifier final : public Classifier {
   absl::StatusOr<std::vector<std::vector<float>>> Run(const Images& images);
 
   const VitConfig& config() const { return config_; }
+  const ImageProcessor& processor() const { return processor_; }
   absl::string_view example() const override { return "picture"; }
   absl::Status Classify(const std::vector<std::string>& files, Take take) override;
 
  private:
-  PictureClassifier(const PublishedVit& vit, const PixelScale& scale, int64_t batch);
+  PictureClassifier(const PublishedVit& vit, ImageProcessor processor, int64_t batch);
 
   const VitConfig config_;
-  const PixelScale scale_;
+  const ImageProcessor processor_;
   const int64_t batch_;
   Parameters parameters_{{.draw = false}};
   EvalGraph graph_;
-  Var input_, logits_;  // f32 [B, height, width, 1], [B, classes]
+  Var input_, logits_;  // f32 [B, height, width, channels], [B, classes]
 };
 
 // Opens the TextHead of a BERT with a classifier (OpenBert), or the PictureClassifier of a ViT, which uses the runtime

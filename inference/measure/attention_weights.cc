@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <variant>
 
@@ -247,8 +248,12 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVi
   WEFT_RETURN_IF_ERROR(RefuseSecond(query, "ViT"));
   if (query.ids) return InvalidArgument("a ViT reads pictures, not token ids");
   const VitConfig& config = vit.config;
-  WEFT_ASSIGN_OR_RETURN(const PixelScale scale, ReadPixelScale(path, config));
-  WEFT_ASSIGN_OR_RETURN(const Images images, ReadUnlabelledImages(query.text, config.image_height, config.image_width));
+  if (config.distillation != Distillation::kNone) {
+    return InvalidArgument(path, ": the attention of a DeiT can't be shown, because it has a token of distillation");
+  }
+  WEFT_ASSIGN_OR_RETURN(const ImageProcessor processor, ReadImageProcessor(path, config));
+  WEFT_ASSIGN_OR_RETURN(const Images images,
+                        ReadUnlabelledImages(query.text, config.image_height, config.image_width, processor));
   WEFT_RETURN_IF_ERROR(CheckSize(images, config));
   if (query.picture < 0 || query.picture >= images.size()) {
     return InvalidArgument(query.text, " has ", images.size(), " pictures, counted from 0, but not picture ",
@@ -256,9 +261,9 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVi
   }
   const absl::Span<const float> pixels = images[query.picture];
   std::vector<float> scaled;
-  for (const float pixel : pixels) scaled.push_back(scale(pixel));
+  for (size_t i = 0; i < pixels.size(); ++i) scaled.push_back(processor(pixels[i], i));
   Reading reading(query);
-  const Var images_read = reading.Pixels(scaled, {1, config.image_height, config.image_width, 1});
+  const Var images_read = reading.Pixels(scaled, {1, config.image_height, config.image_width, config.channels});
   Vit(config).Encode(images_read, {.places = vit.task != VitTask::kOrder});  // a run of the task order has no places
   Texts patches = {"[CLS]"};
   for (int64_t i = 0; i < config.patches(); ++i) {
@@ -267,10 +272,12 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVi
   }
   WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches));
   WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("vit", path, vit));
-  result.picture = AttendedPicture{.height = config.image_height,
-                                   .width = config.image_width,
-                                   .patch_size = config.patch_size,
-                                   .pixels = {pixels.begin(), pixels.end()}};
+  result.picture =
+      AttendedPicture{.height = config.image_height, .width = config.image_width, .patch_size = config.patch_size};
+  for (auto pixel = pixels.begin(); pixel != pixels.end(); pixel += config.channels) {
+    const float sum = std::accumulate(pixel, pixel + config.channels, 0.0f);
+    result.picture->pixels.push_back(sum / static_cast<float>(config.channels));
+  }
   return result;
 }
 

@@ -128,7 +128,7 @@ absl::StatusOr<ClassScore> EvaluatePictures(PictureClassifier* classifier, const
   std::vector<std::vector<float>> logits;
   std::vector<int32_t> classes;
   for (const std::string& path : files) {
-    WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels));
+    WEFT_ASSIGN_OR_RETURN(const Images images, ReadImages(path, labels, classifier->processor(), classifier->labels()));
     for (const int32_t label : images.labels) {
       if (label < class_count) continue;
       return InvalidArgument(path, ": the label ", label, " is none of the model's ", class_count, " classes");

@@ -189,7 +189,7 @@ absl::Status SourceOf<Published>::Initialize(const std::vector<std::string>& hea
   for (const std::string& name : parameters->Names(Parameters::kWeights)) {
     const Tensor* const found = published_->weights.Find(name);
     const bool is_head = absl::c_any_of(heads, [&](const std::string& head) { return absl::StartsWith(name, head); });
-    const bool other_classes = absl::StartsWith(name, "classifier.") && !HasLabels(*published_, labels);
+    const bool other_classes = absl::StrContains(name, "classifier.") && !HasLabels(*published_, labels);
     WEFT_ASSIGN_OR_RETURN(const Tensor own, parameters->Find(name));
     if (found != nullptr && !other_classes) {
       tensors.push_back({name, Cropped(name, *found, own)});

@@ -1,13 +1,15 @@
 // VitJob trains a Vision Transformer (models/vit.h) to classify pictures by their labels, to guess the pixels of hidden
 // patches, or to find the places of shuffled patches.
-// Pixels are scaled to -1 .. 1, as published models expect. Training pictures are also moved at random, by at most
-// "shift" pixels. In the task order, patches get no table of positions, because their true places are the answer. They
-// are shuffled all the same: attention that depends on distances, such as rotary, then sees no true places either.
+// Pixels are scaled to -1 .. 1, as published models expect, or as the ImageProcessor of the initial weights says.
+// Training pictures are also moved at random, by at most "shift" pixels. In the task order, patches get no table of
+// positions, because their true places are the answer. They are shuffled all the same: attention that depends on
+// distances, such as rotary, then sees no true places either.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +19,9 @@
 #include "weft/base/status.h"
 #include "weft/core/tape.h"
 #include "weft/formats/config_json.h"
+#include "weft/formats/image_processor.h"
 #include "weft/formats/images.h"
+#include "weft/formats/run_folder.h"
 #include "weft/models/layers.h"
 #include "weft/models/lora.h"
 #include "weft/models/vit.h"
@@ -51,7 +55,8 @@ class VitJob final : public BucketJob {
                            "shuffled patches; the last two need no labels",
                            kVitTaskNames, &task_),
         {"data",
-         "pictures: CSV lines of pixels and, in the last column, a label; or MNIST's IDX; may be gzip-compressed",
+         "pictures: a folder that has a folder of PNG or JPEG files for each class; lines of such a file, a tab and "
+         "its class; CSV lines of pixels and, in the last column, a label; or MNIST's IDX; may be gzip-compressed",
          &data_path_,
          {.may_change = true, .is_path = true, .required = true}},
         {"labels",
@@ -83,18 +88,26 @@ class VitJob final : public BucketJob {
   }
 
   absl::Status Check(const RunDirectory* resumed) override {
-    if (task_ != VitTask::kClassify && lora_.also_train == kClassifier) {  // the default
-      lora_.also_train = task_ == VitTask::kMasked ? "decoder.*,*.mask_token" : "places";
+    if (lora_.also_train == kClassifier) {  // the default
+      if (model_.config().distillation == Distillation::kHead) lora_.also_train = "*classifier";
+      if (task_ == VitTask::kMasked) lora_.also_train = "decoder.*,*.mask_token";
+      if (task_ == VitTask::kOrder) lora_.also_train = "places";
     }
+    source_ = resumed != nullptr ? resumed->path() : ParseRunPath(model_.init()).folder;
     return BucketJob::Check(resumed);
   }
 
   absl::Status Prepare(Parameters* /*parameters*/) override {
-    WEFT_ASSIGN_OR_RETURN(images_, Read(data_path_, labels_path_));
+    WEFT_RETURN_IF_ERROR(ReadTrainingPictures());
     if (validation_path_.empty()) {
       validation_images_ = HoldOut(&images_, kValidationShare);
     } else {
-      WEFT_ASSIGN_OR_RETURN(validation_images_, Read(validation_path_, validation_labels_path_));
+      const ImageProcessor processor = processor_.value_or(ImageProcessor{.channels = images_.channels});
+      WEFT_ASSIGN_OR_RETURN(validation_images_,
+                            Read(validation_path_, validation_labels_path_, processor, images_.classes));
+      if (validation_images_.processed != images_.processed) {
+        return InvalidArgument(validation_path_, ": all pictures must be of PNG or JPEG files, or none of them");
+      }
     }
     if (pictures_ > 0) KeepFirst(pictures_, &images_);
     fingerprint_ = Fingerprint<float>(images_.pixels, Fingerprint<int32_t>(images_.labels));
@@ -110,32 +123,29 @@ class VitJob final : public BucketJob {
       return InvalidArgument(images_.path, " has pictures of ", images_.height, " x ", images_.width,
                              " pixels, but the model's weights are for ", model.image_height, " x ", model.image_width);
     }
-    if (model_.has_weights() && model.channels != 1) {
+    if (model_.has_weights() && model.channels != images_.channels) {
       return InvalidArgument("the model's weights are for pictures of ", model.channels, " channels, but ",
-                             images_.path, " has one");
+                             images_.path, " has ", images_.channels);
+    }
+    const bool classifies = task_ == VitTask::kClassify;
+    if (!classifies && images_.channels != 1) {
+      return InvalidArgument("task: masked and order need pictures of 1 channel, but ", images_.path, " has ",
+                             images_.channels);
     }
     model.image_height = images_.height;
     model.image_width = images_.width;
-    model.channels = 1;
-    const bool classifies = task_ == VitTask::kClassify;
-    model.classes = classifies ? *std::max_element(images_.labels.begin(), images_.labels.end()) + 1 : 1;
+    model.channels = images_.channels;
+    model.classes = 1;
+    if (classifies) model.classes = *std::max_element(images_.labels.begin(), images_.labels.end()) + 1;
+    if (classifies && images_.processed) model.classes = static_cast<int64_t>(images_.classes.size());
     for (const int32_t label : validation_images_.labels) {
       if (!classifies || label < model.classes) continue;
       return InvalidArgument(validation_images_.path, ": the label ", label, " is none of the ", model.classes,
                              " that ", images_.path, " has");
     }
     WEFT_RETURN_IF_ERROR(weft::Validate(model));
-    const int64_t patches = model.patches();
-    if (task_ == VitTask::kOrder && patches < 2) {
-      return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model.image_height, " x ",
-                             model.image_width, " pixels is 1 patch of patch-size ", model.patch_size);
-    }
-    puzzle_ = {.task = task_,
-               .height = model.image_height,
-               .width = model.image_width,
-               .patch = model.patch_size,
-               .hidden = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(patches)))};
-    brightest_ = *std::max_element(images_.pixels.begin(), images_.pixels.end());
+    WEFT_RETURN_IF_ERROR(MakePuzzle());
+    brightest_ = images_.processed ? 255 : *std::max_element(images_.pixels.begin(), images_.pixels.end());
     if (brightest_ == 0) return InvalidArgument(images_.path, ": all pixels are 0");
     const auto lengths = [](const Images& images) {
       return std::vector<int64_t>(static_cast<size_t>(images.size()), 1);
@@ -146,7 +156,9 @@ class VitJob final : public BucketJob {
 
   nlohmann::ordered_json Model() const override {
     nlohmann::ordered_json json = BucketJob::Model();
-    if (!json.empty()) SetVitTask(task_, &json);
+    if (json.empty()) return json;
+    if (images_.processed) AddLabels(images_.classes, &json);
+    SetVitTask(task_, &json);
     return json;
   }
 
@@ -162,18 +174,25 @@ class VitJob final : public BucketJob {
   // Writes preprocessor_config.json, which tells how pixels become the model's input, in the keys of Hugging Face.
   absl::Status WriteFiles(RunDirectory* run) const override {
     // These settings map pixel 0 to -1 and the brightest pixel to 1.
+    const std::vector<double> halves(static_cast<size_t>(images_.channels), 0.5);
     const nlohmann::ordered_json json = {
-        {"do_resize", false},   {"do_rescale", true},  {"rescale_factor", 1.0 / static_cast<double>(brightest_)},
-        {"do_normalize", true}, {"image_mean", {0.5}}, {"image_std", {0.5}}};
-    return run->WriteKept("preprocessor_config.json", json.dump(2) + "\n");
+        {"do_resize", false},   {"do_rescale", true},   {"rescale_factor", 1.0 / static_cast<double>(brightest_)},
+        {"do_normalize", true}, {"image_mean", halves}, {"image_std", halves}};
+    const bool given = processor_ && !processor_->file.empty();
+    return run->WriteKept("preprocessor_config.json", given ? processor_->file : json.dump(2) + "\n");
   }
 
   absl::Status Initialize(Parameters* parameters) override {
-    std::vector<std::string> labels;
-    for (int64_t i = 0; i < model_.config().classes; ++i) labels.push_back(absl::StrCat(i));
-    return model_.Initialize(
-        {"classifier.", "decoder.", "places.", "vit.embeddings.mask_token", "vit.embeddings.position_embeddings"},
-        labels, parameters);
+    std::vector<std::string> labels = images_.classes;
+    for (int64_t i = 0; i < model_.config().classes && !images_.processed; ++i) labels.push_back(absl::StrCat(i));
+    std::vector<std::string> heads = {"classifier.", "cls_classifier.", "distillation_classifier.", "decoder.",
+                                      "places."};
+    for (const char* model : {"vit", "deit"}) {
+      for (const char* name : {"mask_token", "position_embeddings"}) {
+        heads.push_back(absl::StrCat(model, ".embeddings.", name));
+      }
+    }
+    return model_.Initialize(heads, labels, parameters);
   }
 
   // For the tasks other than classify, writes puzzles.png (WritePuzzles) with pictures of the validation data.
@@ -192,11 +211,12 @@ class VitJob final : public BucketJob {
   }
 
  protected:
-  // The inputs are the pictures f32 [B, height, width, 1] and the targets. classify: i32 [B]; order: i32 [B, N], the
-  // place of each patch; masked: f32 [B, N], 1 for hidden ones.
+  // The inputs are the pictures f32 [B, height, width, channels] and the targets. classify: i32 [B]; order: i32 [B, N],
+  // the place of each patch; masked: f32 [B, N], 1 for hidden ones.
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override {
     const VitConfig& model = model_.config();
-    const Var images = tape->Input("images", {kF32, {shape.rows, model.image_height, model.image_width, 1}});
+    const Var images =
+        tape->Input("images", {kF32, {shape.rows, model.image_height, model.image_width, model.channels}});
     const Vit vit(model);
     if (task_ == VitTask::kMasked) {
       const Var mask = tape->Input("mask", {kF32, {shape.rows, model.patches()}});
@@ -259,20 +279,57 @@ class VitJob final : public BucketJob {
   }
 
  private:
-  absl::StatusOr<Images> Read(const std::string& path, const std::string& labels) const {
+  absl::StatusOr<Images> Read(const std::string& path, const std::string& labels, const ImageProcessor& processor,
+                              const std::vector<std::string>& classes) const {
     const bool labelled = task_ == VitTask::kClassify || !labels.empty();
-    return labelled ? ReadImages(path, labels) : ReadUnlabelledImages(path, /*height=*/0, /*width=*/0);
+    return labelled ? ReadImages(path, labels, processor, classes)
+                    : ReadUnlabelledImages(path, /*height=*/0, /*width=*/0, processor);
+  }
+
+  // Sets images_ and, if they are PNG or JPEG files, processor_.
+  absl::Status ReadTrainingPictures() {
+    ImageProcessor usual;
+    if (model_.has_weights()) usual.channels = model_.config().channels;
+    absl::StatusOr<ImageProcessor> processor = usual;
+    if (!source_.empty() && Exists(source_ + "/preprocessor_config.json")) {
+      processor = ReadImageProcessor(source_, model_.config());
+    }
+    WEFT_ASSIGN_OR_RETURN(images_, Read(data_path_, labels_path_, processor.value_or(usual), {}));
+    if (!images_.processed) return absl::OkStatus();
+    WEFT_ASSIGN_OR_RETURN(processor_, std::move(processor));
+    return absl::OkStatus();
+  }
+
+  // Sets puzzle_. Returns InvalidArgument if the pictures have too few patches for the task.
+  absl::Status MakePuzzle() {
+    const VitConfig& model = model_.config();
+    const int64_t patches = model.patches();
+    if (task_ == VitTask::kOrder && patches < 2) {
+      return InvalidArgument("task: order needs at least 2 patches, but a picture of ", model.image_height, " x ",
+                             model.image_width, " pixels is 1 patch of patch-size ", model.patch_size);
+    }
+    puzzle_ = {.task = task_,
+               .height = model.image_height,
+               .width = model.image_width,
+               .patch = model.patch_size,
+               .hidden = std::max<int64_t>(1, std::llround(masked_ * static_cast<double>(patches)))};
+    return absl::OkStatus();
   }
 
   // Returns a picture as the model's input, moved by `down` and `right` pixels.
   std::vector<float> Input(const Images& images, int32_t example, int64_t down, int64_t right) const {
-    const int64_t height = images.height, width = images.width;
+    const int64_t height = images.height, width = images.width, channels = images.channels;
     const absl::Span<const float> picture = images[example];
     std::vector<float> input(picture.size(), -1);  // -1 is the darkest value
+    for (size_t i = 0; processor_ && i < input.size(); ++i) input[i] = (*processor_)(0, i);
     for (int64_t y = std::max<int64_t>(0, -down); y < std::min(height, height - down); ++y) {
       for (int64_t x = std::max<int64_t>(0, -right); x < std::min(width, width - right); ++x) {
-        const float value = picture[static_cast<size_t>(y * width + x)] / brightest_;
-        input[static_cast<size_t>((y + down) * width + x + right)] = 2 * value - 1;
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          const float value = picture[static_cast<size_t>((y * width + x) * channels + channel)];
+          const auto to = static_cast<size_t>(((y + down) * width + x + right) * channels + channel);
+          // Pixels are from -1 to 1, as published models expect.
+          input[to] = processor_ ? (*processor_)(value, to) : 2 * (value / brightest_) - 1;
+        }
       }
     }
     return input;
@@ -285,6 +342,8 @@ class VitJob final : public BucketJob {
   double masked_ = 0.5;  // fraction of the patches to hide
   int64_t shift_ = 0, pictures_ = 0;
 
+  std::string source_;                       // the folder of the resumed run or of the initial weights, or ""
+  std::optional<ImageProcessor> processor_;  // that of source_, or the usual one; only for PNG and JPEG files
   Images images_, validation_images_;
   float brightest_ = 1;  // the largest pixel value of the training pictures
   PatchPuzzle puzzle_;   // of the tasks masked and order
