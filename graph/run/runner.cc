@@ -389,6 +389,10 @@ int Runner::workers_entered() const {
   if (state_->executor == nullptr) return 0;
   return state_->options.check_nan ? 1 : state_->executor->workers_entered();
 }
+std::optional<uint64_t> Runner::steals() const {
+  if (state_->executor == nullptr || state_->options.check_nan) return std::nullopt;
+  return state_->executor->steals();
+}
 const std::string& Runner::first_nan() const { return state_->first_nan; }
 
 }  // namespace weft

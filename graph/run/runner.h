@@ -9,6 +9,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,8 @@ class Runner {
   const absl::Status& status() const;
   // Returns how many workers took part in the last execution, including the caller; 0 before the first execution.
   int workers_entered() const;
+  // Returns how often workers stole from each other in the last execution, or nullopt if the executor does not steal.
+  std::optional<uint64_t> steals() const;
   // Returns, after an execution with check_nan, the first input or parameter that had a NaN before, like "input 'x'".
   // If none had, returns the first kernel call that has a NaN in an output and none in its inputs, like
   // "exp f32[2,3] at mlp". If there is no such call either, returns "".
