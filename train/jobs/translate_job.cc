@@ -40,7 +40,10 @@ absl::StatusOr<ParallelText> ReadValidationText(const std::string& source, const
   const size_t count = std::min<size_t>(text->source.lines.size() / 10, 1000);
   for (const auto& [from, to] :
        {std::pair{&text->source, &validation.source}, std::pair{&text->target, &validation.target}}) {
-    for (size_t i = from->lines.size() - count; i < from->lines.size(); ++i) to->Take(*from, i);
+    for (size_t i = from->lines.size() - count; i < from->lines.size(); ++i) {
+      to->lines.push_back(from->lines[i]);
+      to->numbers.push_back(from->numbers.empty() ? i + 1 : from->numbers[i]);
+    }
     from->lines.resize(from->lines.size() - count);
   }
   return validation;
