@@ -126,11 +126,11 @@ TEST_F(TranslatorsTest, TrainingBeginsWithTheLossOfTheLibrary) {
 }
 
 TEST_F(TranslatorsTest, ATokenizerThatIsNotReadIsImported) {
-  Copy("pegasus", "tokenizer.json", {{"model", {{"type", "WordLevel"}, {"vocab", {{"a", 0}}}}}});
+  Copy("pegasus", "tokenizer.json", {{"model", {{"type", "Syllables"}, {"vocab", {{"a", 0}}}}}});
   EXPECT_TRUE(Works(Weft({"import", "--model=pegasus", "--out=imported"})));
   EXPECT_EQ(Json::parse(Read("imported/config.json"))["model_type"], "pegasus");
   Write("lines.txt", "runs\n");
-  EXPECT_TRUE(Fails(Weft({"translate", "--model=imported", "lines.txt"}), 2, "its type is 'WordLevel'"));
+  EXPECT_TRUE(Fails(Weft({"translate", "--model=imported", "lines.txt"}), 2, "its type is 'Syllables'"));
 }
 
 TEST_F(TranslatorsTest, KeysThatChangeTheModelAreRefused) {

@@ -134,6 +134,13 @@ absl::Status SourceOf<Published>::Begin(const nlohmann::ordered_json& run, const
     CopyDropout(defaults_, &config_);
   }
   base_ = config_;
+  if constexpr (std::is_same_v<Config, GptConfig>) {  // the context of the run's model, see Model()
+    if (owner_ == "the run" && run["model"].is_object()) {
+      Config model = config_;
+      WEFT_RETURN_IF_ERROR(ReadModelConfig(run["model"], &model));
+      base_.context = std::max(base_.context, model.context);
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   weft::accepted = opened.ok();
   if (!opened.ok()) return 0;
   volatile uint32_t sum = 0;  // volatile, so that all bytes are really read
-  for (const auto& [name, tensor] : opened->tensors) {
+  for (const auto& [name, tensor] : (*opened)->tensors()) {
     WEFT_CHECK(tensor.type.shape.valid());
     for (size_t i = 0; i < tensor.type.bytes(); ++i) sum = sum + static_cast<uint32_t>(tensor.data[i]);
   }
