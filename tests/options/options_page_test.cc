@@ -63,7 +63,7 @@ std::map<std::string, Set> FieldsOfConfigurations() {
                    attention, initializer, ablation, dtype)},
       {"VitConfig", WEFT_FIELDS(VitConfig, image_height, image_width, channels, patch_size, classes, layers, heads,
                                 width, feed_forward, dropout, attention_dropout, activation_dropout, norm, activation,
-                                pre_norm, bias, gated, attention, positions, initializer, ablation)},
+                                pre_norm, bias, gated, attention, positions, initializer, ablation, distillation)},
   };
 }
 
