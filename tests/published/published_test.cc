@@ -35,7 +35,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFolder[] = "tests/published/", kAbsent[] = "(absent)";
-constexpr double kTolerance = 2e-4;
+constexpr double kTolerance = 1e-5;  // of the outputs; with a changed key, of which some make larger ones, twice it
 
 // The inputs of draw.py.
 const std::vector<int32_t> kTokens = {1, 5, 9, 2, 7, 11, 3, 8}, kSegments = {0, 0, 0, 0, 1, 1, 1, 1},
@@ -357,7 +357,7 @@ TEST(PublishedTest, EachKeyIsFollowedOrRefused) {
         ++refused;
       } else {  // where transformers has no outputs, the key must have no effect
         const Json& wanted = expected.is_array() ? expected : model["outputs"];
-        EXPECT_LT(Difference(*got, wanted), kTolerance) << what;
+        EXPECT_LT(Difference(*got, wanted), 2 * kTolerance) << what;
         ++(expected.is_array() ? followed : same);
       }
     }
