@@ -186,7 +186,9 @@ bool WeftProgramTest::Exists(const std::string& name) const { return fs::exists(
 std::string WeftProgramTest::Read(const std::string& name) const {
   std::ifstream file(Path(name), std::ios::binary);
   EXPECT_TRUE(file) << "can't read " << name;
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream contents;
+  contents << file.rdbuf();
+  return std::move(contents).str();
 }
 
 void WeftProgramTest::Write(const std::string& name, const std::string& contents) const {
