@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
@@ -17,7 +18,7 @@ namespace weft {
 namespace {
 
 constexpr char kWeight[] = ".weight", kBias[] = ".bias";
-// What kQueriesAndValues stands for: the names of GPT-2, of BERT, and of Llama and the translators.
+// The patterns of kQueriesAndValues: layers of GPT-2, of BERT and ViT, and of Llama and the translators.
 constexpr char kQueryAndValueNames[] = "*.c_attn,*.query,*.value,*.q_proj,*.v_proj";
 
 std::vector<std::string> Split(absl::string_view patterns) {
@@ -30,9 +31,9 @@ std::vector<std::string> Split(absl::string_view patterns) {
 
 // Reports whether one of the comma-separated `patterns` matches `name`.
 bool MatchesAny(absl::string_view patterns, absl::string_view name) {
-  const std::vector<std::string> list = Split(patterns == kQueriesAndValues ? kQueryAndValueNames : patterns);
-  return std::any_of(list.begin(), list.end(),
-                     [&](const std::string& pattern) { return MatchesPattern(pattern, name); });
+  return absl::c_any_of(Split(patterns), [&](const std::string& pattern) {
+    return pattern == kQueriesAndValues ? MatchesAny(kQueryAndValueNames, name) : MatchesPattern(pattern, name);
+  });
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ namespace weft {
 // The ends of the adapters' names, after the name of the layer.
 inline constexpr char kLoraA[] = ".lora_A.weight", kLoraB[] = ".lora_B.weight";
 
-// As `targets`: the products that give queries and values, which the package PEFT adapts if it is told nothing.
+// The value of `targets` for the layers that compute queries and values, which PEFT adapts by default.
 inline constexpr char kQueriesAndValues[] = "queries-and-values";
 
 struct LoraOptions {

@@ -69,9 +69,11 @@ TEST(LoraTest, AdaptsQueriesAndValuesOfEachFamilyByDefault) {
   const std::string at = "model.layers.0.self_attn.";
   EXPECT_THAT(adapted(config), ElementsAre(at + "q_proj.lora_A.weight", at + "q_proj.lora_B.weight",
                                            at + "v_proj.lora_A.weight", at + "v_proj.lora_B.weight"));
-  Tape tape;
+  Tape tape, more;
   Record(&tape, {.rank = 2});
   EXPECT_THAT(Trained(tape), testing::SizeIs(4));
+  Record(&more, {.rank = 2, .targets = "queries-and-values, *.key"});
+  EXPECT_THAT(Trained(more), testing::SizeIs(6));
 }
 
 TEST(LoraTest, RankZeroRecordsTheModelUnchanged) {
