@@ -20,6 +20,7 @@
 #ifndef WEFT_FORMATS_CONFIG_JSON_H_
 #define WEFT_FORMATS_CONFIG_JSON_H_
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
@@ -173,6 +174,20 @@ absl::Status ReadRunModel(const nlohmann::ordered_json& run, Config* config) {
   }
   nlohmann::ordered_json others;
   return SetFromJson(OwnKeys(run, ModelRows(config), nlohmann::ordered_json::object(), &others), ModelRows(config));
+}
+
+// The same, but a GPT gets the context of "model", which is longer than the option if shorter windows were trained.
+template <class Config>
+absl::Status ReadWholeRunModel(const nlohmann::ordered_json& run, Config* config) {
+  WEFT_RETURN_IF_ERROR(ReadRunModel(run, config));
+  if constexpr (std::is_same_v<Config, GptConfig>) {
+    Config whole = *config;
+    if (const auto model = run.find("model"); model != run.end() && model->is_object()) {
+      WEFT_RETURN_IF_ERROR(Annotate(ReadModelConfig(*model, &whole), "model"));
+    }
+    config->context = std::max(config->context, whole.context);
+  }
+  return absl::OkStatus();
 }
 
 // The GPT that `weft train gpt` trains without options: a character model of 0.8 million parameters. The vocabulary is

@@ -1,6 +1,5 @@
 // This file defines PublishedGpt::kFamily. The functions read and write the decoder families (decoders/decoder.h) in
 // Hugging Face's layout. FromRun describes the GPT of a training run.
-#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -34,12 +33,7 @@ absl::Span<const absl::string_view> ModelTypes() {
 // Returns a run's model without weights. If config.json lacks the size of the vocabulary, the tokenizer gives it.
 absl::StatusOr<PublishedModel> FromRun(const std::string& folder, const Json& run) {
   GptConfig config = CharacterGpt();
-  WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config));
-  if (const auto model = run.find("model"); model != run.end() && model->is_object()) {
-    GptConfig whole = config;  // its context may be longer than the windows of the training
-    WEFT_RETURN_IF_ERROR(ReadModelConfig(*model, &whole));
-    config.context = std::max(config.context, whole.context);
-  }
+  WEFT_RETURN_IF_ERROR(ReadWholeRunModel(run, &config));
   if (config.vocabulary == 0) {
     WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer(folder));
     config.vocabulary = tokenizer->vocabulary_size();

@@ -126,21 +126,17 @@ absl::Status SourceOf<Published>::Begin(const nlohmann::ordered_json& run, const
   init_ = init;
   if (run.is_object() && run.contains("model")) {
     owner_ = "the run";
-    WEFT_RETURN_IF_ERROR(ReadRunModel(run, &config_));
-  } else if (!run.is_object() && !init_.empty()) {
+    base_ = config_;
+    WEFT_RETURN_IF_ERROR(ReadWholeRunModel(run, &base_));
+    return ReadRunModel(run, &config_);
+  }
+  if (!run.is_object() && !init_.empty()) {
     owner_ = init_;
     WEFT_RETURN_IF_ERROR(ReadInit());
     config_ = published_->config;
     CopyDropout(defaults_, &config_);
   }
   base_ = config_;
-  if constexpr (std::is_same_v<Config, GptConfig>) {  // the context of the run's model, see Model()
-    if (owner_ == "the run" && run["model"].is_object()) {
-      Config model = config_;
-      WEFT_RETURN_IF_ERROR(ReadModelConfig(run["model"], &model));
-      base_.context = std::max(base_.context, model.context);
-    }
-  }
   return absl::OkStatus();
 }
 
