@@ -1,5 +1,5 @@
-// A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8, and the first line of a
-// list has a tab; any other file is read as CSV. The library libpng compresses pictures in memory.
+// A file is recognised by its contents: an IDX file of bytes begins with the bytes 0, 0 and 8, PNG and JPEG files have
+// signatures, and the first line of a list has a tab. Any other file is read as CSV.
 #include "weft/formats/images.h"
 
 #include <png.h>
@@ -167,7 +167,7 @@ absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, 
   return images;
 }
 
-// Adds a picture in the size of `processor`, which must be that of the pictures before.
+// Reads a picture with `processor` and appends it to `images`. All pictures must have one size.
 absl::Status AddPicture(const std::string& path, absl::string_view file, const ImageProcessor& processor,
                         Images* images) {
   WEFT_ASSIGN_OR_RETURN(const RgbPicture picture, processor.Read(path, file));
@@ -192,7 +192,7 @@ absl::Status AddPicture(const std::string& path, absl::string_view file, const I
   return absl::OkStatus();
 }
 
-// Returns the files in `path` and its folders, sorted. The label of a file is the name of its folder, except `path`.
+// Returns all files below `path`, sorted. A file's label is its folder's name. A file directly in `path` has none.
 absl::StatusOr<LabelledExamples> ListFolder(const std::string& path) {
   LabelledExamples found;
   std::error_code error, ignored;
@@ -216,7 +216,7 @@ bool IsFolder(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-// Reports whether `path`, whose bytes `file` has, names pictures in other files: as a folder or a list.
+// Reports whether `path` is a folder or a list of pictures. `file`: the contents of `path`, or "" for a folder.
 bool IsListed(const std::string& path, absl::string_view file) {
   if (IsIdx(file) || IsPicture(file)) return false;
   return IsFolder(path) || absl::StrContains(file.substr(0, file.find('\n')), '\t');
@@ -243,7 +243,7 @@ absl::StatusOr<Images> ReadListed(const std::string& path, const ImageProcessor&
   return images;
 }
 
-// Returns the bytes of a file, decompressed if they are gzip-compressed, and none of a folder.
+// Returns the contents of a file, decompressed if they are gzip-compressed, or "" for a folder.
 absl::StatusOr<std::string> ReadBytes(const std::string& path) {
   if (IsFolder(path)) return std::string();
   WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
@@ -288,9 +288,9 @@ absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t hei
 }
 
 Images HoldOut(Images* images, int64_t n) {
-  Images kept = *images;
-  kept.pixels.clear();
-  kept.labels.clear();
+  Images kept = {images->path, images->height, images->width, /*pixels=*/{}, /*labels=*/{}, images->channels};
+  kept.classes = images->classes;
+  kept.processed = images->processed;
   Images taken = kept;
   for (int64_t i = 0; i < images->size(); ++i) {
     Images& to = i % n == n - 1 ? taken : kept;

@@ -27,7 +27,6 @@ WordPiece::WordPiece(WordPieceModel model)
     absl::string_view token = model_.vocabulary.token(id);
     if (model_.vocabulary.Find(token) != id) continue;  // no ordinary text becomes this token
     longest_piece_ = std::max(longest_piece_, token.size());
-    first_.emplace(token, id);
     if (absl::ConsumePrefix(&token, model_.prefix) && !token.empty()) later_.emplace(token, id);
   }
   SetFormats(model_.special, model_.single, model_.pair);
@@ -49,11 +48,9 @@ absl::StatusOr<std::unique_ptr<WordPiece>> WordPiece::Create(WordPieceModel mode
 
 absl::Status WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
   if (model_.whole_words) {
-    const auto found = first_.find(word);
-    if (found == first_.end() && unknown_ < 0) {
-      return InvalidArgument("the vocabulary has neither ", Quoted(word), " nor ", Quoted(model_.unknown));
-    }
-    ids->push_back(found == first_.end() ? unknown_ : found->second);
+    const int32_t id = model_.vocabulary.Find(word).value_or(unknown_);
+    if (id < 0) return InvalidArgument("the vocabulary has neither ", Quoted(word), " nor ", Quoted(model_.unknown));
+    ids->push_back(id);
     return absl::OkStatus();
   }
   if (static_cast<int64_t>(CountCharacters(word)) > model_.max_word_length) {
@@ -62,19 +59,23 @@ absl::Status WordPiece::AppendWord(absl::string_view word, std::vector<int32_t>*
   }
   const size_t before = ids->size();
   for (size_t begin = 0; begin < word.size();) {
-    const auto& pieces = begin == 0 ? first_ : later_;
     size_t end = std::min(word.size(), begin + longest_piece_);
-    auto found = pieces.end();
+    std::optional<int32_t> found;
     for (; end > begin; --end) {
-      found = pieces.find(word.substr(begin, end - begin));
-      if (found != pieces.end()) break;
+      const absl::string_view piece = word.substr(begin, end - begin);
+      if (begin == 0) {
+        found = model_.vocabulary.Find(piece);
+      } else if (const auto later = later_.find(piece); later != later_.end()) {
+        found = later->second;
+      }
+      if (found.has_value()) break;
     }
     if (end == begin) {  // no piece matches the rest, so the whole word is unknown
       ids->resize(before);
       ids->push_back(unknown_);
       break;
     }
-    ids->push_back(found->second);
+    ids->push_back(*found);
     begin = end;
   }
   return absl::OkStatus();

@@ -29,7 +29,7 @@ struct WordPieceModel {
   std::string unknown = "[UNK]";  // the token of a word that cannot be split into pieces
   std::string prefix = "##";      // marks pieces that don't begin a word
   int64_t max_word_length = 100;  // in characters, at most kMaxWordLength; a longer word is unknown
-  bool whole_words = false;       // WordLevel: words have any length; without `unknown`, an unknown one is an error
+  bool whole_words = false;       // WordLevel: a word of any length is one token; it and `unknown` lacking is an error
   BertNormalizer normalizer;
   std::optional<Pipeline> pipeline;  // replaces `normalizer`, BERT's words, and BERT's decoder, which drops `prefix`
   std::vector<AddedToken> special;   // and other added tokens
@@ -52,8 +52,8 @@ class WordPiece final : public PipelineTokenizer {
 
   WordPieceModel model_;
   int32_t unknown_ = -1;
-  absl::flat_hash_map<std::string, int32_t> first_, later_;  // ids by piece; pieces in `later_` have no prefix
-  size_t longest_piece_ = 0;                                 // bytes
+  absl::flat_hash_map<std::string, int32_t> later_;  // ids of the pieces that don't begin a word, without their prefix
+  size_t longest_piece_ = 0;                         // bytes
 };
 
 // Returns the model of a lowercasing BERT. Its special tokens are [PAD], [UNK], [CLS], [SEP] and [MASK], or the texts
