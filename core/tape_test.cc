@@ -151,7 +151,7 @@ TEST(TapeTest, AVersionCanBeWrittenAgain) {
   const Var w = tape.Parameter("w", {kF32, {2}}, Ones()), x = tape.Input("x", {kF32, {2}});
   const Var next = Record(kOverwrite, {w, x});
   Record(kOverwrite, {next, x});
-  Record(kOverwrite, {w, x});  // in another graph than the first; graph/compile/passes/order_writes.cc checks this
+  Record(kOverwrite, {w, x});  // in another graph than the first; graph/compile/passes/writes.cc checks this
   EXPECT_TRUE(tape.status().ok()) << tape.status();
 }
 

@@ -1,6 +1,6 @@
 // weight_matmul computes y = a wᵀ for a weight w that is stored by rows, in f32, bf16, f16 or a block format
-// (kernels/weight_rows.h). A tile is a range of rows of w, that is of columns of y. From 80 rows of a on, or 128 for
-// block formats, it is also a range of rows of a.
+// (ops/kernels/weights/weight_rows.h). A tile is a range of rows of w, that is of columns of y. From 80 rows of a on,
+// or 128 for block formats, it is also a range of rows of a.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

@@ -69,7 +69,7 @@ absl::StatusOr<Types> InferRows(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-// Kernels for f32, f64 and bf16 of a function in vector.h.
+// Kernels for f32, f64 and bf16 of a function of ops/kernels/rows/rows.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
   ForInnerLoops(a.output_shape(0), tile,
