@@ -131,8 +131,8 @@ Command MakeCommand(CLI::App* parent, const std::string& name, CommandTexts text
 std::string WrapWords(absl::string_view text, size_t column, size_t indent);
 // Returns the words that call `app`, such as "weft train gpt".
 std::string FullName(const CLI::App& app);
-// Returns the help of `app`, one of `commands` or a group of them, in lines of at most 80 columns: what a command does,
-// its flags by group with their types and defaults, and examples.
+// Returns the help of `app`, which is one of `commands` or a group of them. The help says what a command does, lists
+// its flags by group with their types and defaults, and ends with examples. Lines have at most 80 columns.
 std::string Help(const CLI::App& app, const std::vector<Command>& commands);
 
 // Returns an error for an unknown flag or argument: "unknown flag '--widht', did you mean '--width'?".

@@ -1,8 +1,8 @@
-// These functions read the lines of a command's input, and print what a command prints beside its results: names that
-// are safe on a terminal, and notes on stderr.
+// These functions read the lines of a command's input. They also print notes on stderr, and make texts safe for a
+// terminal.
 //
-// The input is the files that the command line names, which may be gzip-compressed. "-" names standard input, which is
-// also the input if the command line names no file.
+// The input is the files that the command line names. They may be gzip-compressed. "-" names standard input. Without
+// names, the input is standard input.
 //
 //   PrintMemoryNote(flags.model);   // before the model is opened
 //   return ForEachLine(flags.files, [](absl::string_view line) { ... });

@@ -167,7 +167,7 @@ const CLI::Option* FindLong(const CLI::App& command, absl::string_view name) {
   return command.get_option_no_throw(absl::StrCat("--", name));
 }
 
-// Returns the switch of which `name` is the opposite: that of --bias for "no-bias", that of --no-reuse for "reuse".
+// Returns the switch that `name` turns the other way: --bias for the name "no-bias", --no-reuse for "reuse".
 const CLI::Option* FindOpposite(const CLI::App& command, absl::string_view name) {
   absl::string_view positive = name;
   const bool negative = absl::ConsumePrefix(&positive, "no-");

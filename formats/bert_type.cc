@@ -242,7 +242,7 @@ constexpr LayerName kAlbertHeads[] = {{"predictions.dense", "cls.predictions.tra
 constexpr BertType kAlbertType = {"albert.", ListAlbert, kAlbertClasses, kAlbertLayers, kAlbertHeads};
 
 struct TypeRow {
-  absl::string_view model_type, class_name;  // class_name: with what the names of its classes begin
+  absl::string_view model_type, class_name;  // class_name: the beginning of the names of its classes
   const BertType& type;
 };
 constexpr TypeRow kTypes[] = {

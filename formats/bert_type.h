@@ -1,6 +1,6 @@
 // A BertType describes the files of one model_type of encoders in Hugging Face: the keys of config.json and the names
 // of weights. The model is always a Bert (models/bert.h). Fields of BertConfig express how types differ. bert_type.cc
-// has the types and their table, except ModernBERT, which differs most and has a file of its own. No other folder
+// has the types and their table. Only ModernBERT has its own file, modernbert.cc. No other folder
 // includes this header.
 #ifndef WEFT_FORMATS_BERT_TYPE_H_
 #define WEFT_FORMATS_BERT_TYPE_H_

@@ -107,7 +107,7 @@ class Keys {
  protected:
   explicit Keys(const Json* json) : json_(json) {}
 
-  const Json* json_;  // what is read; null when writing
+  const Json* json_;  // the object to read; null in a KeyWriter
   Json written_ = Json::object();
   absl::flat_hash_set<std::string> known_;
   absl::Status status_;

@@ -173,9 +173,8 @@ absl::Status NameEndTokens(const ConvertOptions& options, const PublishedModel& 
   return AddEndTokens(options.model, **tokenizer, FamilyOf(model).vocabulary(model), config);
 }
 
-// If `contents`, of tokenizer.json, are of Weft's own tokenizer of characters, changes them so that transformers can
-// read them. Writes a tokenizer_config.json, unless it is one of `files`, so that transformers takes them for what they
-// are and not for the tokenizer that models of this type have.
+// Rewrites `contents` of a tokenizer.json of Weft's kind "character" as a file that transformers reads. Also writes a
+// tokenizer_config.json, unless `files` has one; otherwise transformers would take the class of the model_type.
 absl::Status PublishTokenizer(const std::vector<TokenizerFile>& files, const std::string& folder,
                               std::string* contents) {
   const std::optional<std::string> published = PublishedCharacters(*contents);

@@ -45,7 +45,7 @@ absl::Status CheckArea(const std::string& path, int64_t height, int64_t width, s
   return InvalidArgument(path, ": ", height, " x ", width, " pixels; wanted 1 to ", most);
 }
 
-// Returns the number of `size` bytes at `at`, or 0 if it ends beyond `bytes`.
+// Returns the whole number in the `size` bytes at `at`, or 0 if they end beyond `bytes`.
 size_t Number(absl::string_view bytes, size_t at, size_t size, bool little = false) {
   size_t number = 0;
   for (size_t i = 0; i < size && at + size <= bytes.size(); ++i) {
@@ -70,7 +70,7 @@ size_t Orientation(absl::string_view exif, absl::string_view file) {
   return 0;
 }
 
-// Returns the picture as it is to be seen. Orientations 5 to 8 exchange rows and columns.
+// Returns the picture turned upright. Orientations 5 to 8 exchange rows and columns.
 RgbPicture Turned(RgbPicture picture, size_t orientation) {
   if (orientation < 2 || orientation > 8) return picture;
   const bool swapped = orientation >= 5;
@@ -193,15 +193,15 @@ absl::StatusOr<RgbPicture> Resize(const std::string& path, RgbPicture picture, i
   return picture;
 }
 
-// The classes of Hugging Face, and whether each has the defaults of DeiT.
+// Hugging Face's classes. true: the class has DeiT's defaults.
 constexpr std::pair<const char*, bool> kClasses[] = {{"ViTImageProcessor", false},     {"ViTImageProcessorFast", false},
                                                      {"ViTFeatureExtractor", false},   {"DeiTImageProcessor", true},
                                                      {"DeiTImageProcessorFast", true}, {"DeiTFeatureExtractor", true}};
 
-// Reads a size: a number, [height, width], or an object. A number is that of both sides if `square`, and otherwise that
-// of the shorter edge, as an object's shortest_edge is; then the width becomes 0. crop_size has no edges.
+// Reads a size: a number, [height, width], or an object. A number is the length of both sides if `square`. Otherwise it
+// is that of the shorter edge, as shortest_edge is, and *width becomes 0. crop_size has no shortest_edge.
 void ReadSize(KeyReader& keys, const char* key, bool square, int64_t* height, int64_t* width) {
-  constexpr int64_t kMost = 65536;
+  constexpr int64_t kMaxEdge = 65536;
   const Json* const size = keys.Find(key);
   if (size == nullptr) return;
   const auto number = [&](const char* name) { return WholeNumber(size->value(name, Json())); };
@@ -210,7 +210,7 @@ void ReadSize(KeyReader& keys, const char* key, bool square, int64_t* height, in
   std::optional<int64_t> first = WholeNumber(*size), second = first;
   if (size->is_array() && size->size() == 2) first = WholeNumber((*size)[0]), second = WholeNumber((*size)[1]);
   if (object) first = number(edge ? "shortest_edge" : "height"), second = number(edge ? "shortest_edge" : "width");
-  if (!first || !second || std::min(*first, *second) < 1 || std::max(*first, *second) > kMost) {
+  if (!first || !second || std::min(*first, *second) < 1 || std::max(*first, *second) > kMaxEdge) {
     return keys.Refuse(key, "numbers from 1 to 65536: height and width, or for size shortest_edge");
   }
   *height = *first;

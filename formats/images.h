@@ -27,7 +27,7 @@ struct Images {
   std::vector<int32_t> labels;  // [N], from 0; empty for pictures without labels
   int64_t channels = 1;
   std::vector<std::string> classes;  // the labels' names; empty for CSV and IDX
-  bool processed = false;  // whether an ImageProcessor gave the pictures their size: those of PNG or JPEG files
+  bool processed = false;            // whether an ImageProcessor resized the pictures, which are PNG or JPEG files
 
   int64_t size() const { return pixels.empty() ? 0 : static_cast<int64_t>(pixels.size()) / pixels_each(); }
   int64_t pixels_each() const { return height * width * channels; }
@@ -44,9 +44,9 @@ struct Images {
 // labels differ. A CSV whose first column has the labels, as that of some programs, also gives InvalidArgument. Such a
 // file is recognised if its first column has all of the labels 0, 1, ..., and its last one rather has pixels.
 //
-// A folder has a folder of PNG or JPEG files for each class, with its name. A list has lines of a file's path, relative
-// to the list, a tab and the name of a class. These pictures get the size of `processor`, whose `channels` they have.
-// Labels are indices of `classes` or, if it is empty, of the sorted names.
+// A folder has one folder of PNG or JPEG files for each class, named like the class. A line of a list has the path of a
+// file, relative to the list, a tab and the name of a class. `processor` gives these pictures their size and channels.
+// Labels are indices of `classes` or, if it is empty, of the sorted names of classes.
 absl::StatusOr<Images> ReadImages(const std::string& path, const std::string& labels = "",
                                   const ImageProcessor& processor = {}, absl::Span<const std::string> classes = {});
 

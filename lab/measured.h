@@ -1,5 +1,5 @@
 // These functions measure the times of tiles and tasks. Priorities and simulations use the measured times. A Timeline
-// tells what happened when.
+// lists when each task of one execution was ready, ran and ended.
 //
 //   absl::StatusOr<Graph> measured = WithMeasuredTimes(*graph, feeds, &parameters);
 //   Runner runner(*measured, &parameters, {.policy = &kCriticalPathMeasured});

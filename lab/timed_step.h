@@ -128,8 +128,8 @@ struct WorkloadOptions {
   double cache_bytes = kCacheBytes;  // size of the cache that BytesOfCalls models
   bool reuse = true;                 // false: leaves out the edges that let values share bytes
 };
-// Measures a step on one worker. If a case of `cases` has at most as many workers as the machine has cores, also
-// measures that case. Executions take turns, so that all cases meet the same load of the machine.
+// Measures a step on one worker. Also measures those of `cases` for whose workers the machine has enough cores. The
+// executions of all cases take turns, so that all meet the same load of the machine.
 absl::StatusOr<Workload> MeasureWorkload(const WorkloadOptions& options, absl::Span<ScalingCase> cases = {});
 
 // Returns the machine whose workers share it as `sharing` says. Empty: they lose nothing.

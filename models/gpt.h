@@ -63,8 +63,8 @@ class Gpt {
   // tokens are at cache->positions, and also attend to tokens of earlier calls of Runner::Run. Parameters have the
   // published names: wte.weight, wpe.weight, h.0.ln_1.weight, ..., ln_f.bias (GPT-2); model.embed_tokens.weight,
   // model.layers.0.self_attn.q_proj.weight, ... (Llama). With `documents`, i32 [B, T], a token attends only to tokens
-  // with the same number. `documents` excludes a cache. `rows`: i32 [N], if only the logits [N, V] of these tokens are
-  // wanted. They count through all texts: token t of text b is row b·T + t. A row outside gives undefined logits.
+  // with the same number. `documents` excludes a cache. `rows`, i32 [N]: the tokens whose logits [N, V] are
+  // returned, where token t of text b has the number b·T + t; null: all. A number outside gives undefined logits.
   Var Logits(Var tokens, const AttentionCache* cache = nullptr, Var documents = {}, Var rows = {}) const;  // [B, T, V]
 
   const GptConfig& config() const { return config_; }

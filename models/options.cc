@@ -185,10 +185,10 @@ absl::StatusOr<Ablation> AblationFromText(absl::string_view text) {
 
 Hyperparameters ModelRows(GptConfig* config) {
   Hyperparameters table = {
-      Size("context", "maximum number of tokens that a prediction sees", &config->context, kMost),
+      Size("context", "maximum number of tokens that a prediction sees", &config->context, kMaxWidth),
       Size("layers", "number of decoder blocks", &config->layers, 1e4),
       Size("heads", "attention heads of each block", &config->heads, 1e4),
-      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMaxWidth),
       Size("feed-forward", "width of the feed-forward layers; 0: 4 times the model's width", &config->feed_forward, 1e7,
            0),
       Probability("dropout", "probability of dropout", &config->dropout),
@@ -211,7 +211,7 @@ Hyperparameters ModelRows(GptConfig* config) {
                &config->balance_loss, "experts"),
       {"embedding-norm", "normalise the token embeddings", &config->embedding_norm},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
-           kMost, 0),
+           kMaxWidth, 0),
       {"result-norm",
        "normalise each layer's result before it is added; with --pre-norm=false, these are the only norms of blocks",
        &config->result_norm},
@@ -234,10 +234,10 @@ Hyperparameters ModelRows(GptConfig* config) {
 
 Hyperparameters ModelRows(BertConfig* config) {
   Hyperparameters table = {
-      Size("context", "maximum number of tokens in an input, special tokens included", &config->context, kMost),
+      Size("context", "maximum number of tokens in an input, special tokens included", &config->context, kMaxWidth),
       Size("layers", "encoder blocks", &config->layers, 1e4),
       Size("heads", "attention heads of a block", &config->heads, 1e4),
-      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMaxWidth),
       Size("feed-forward", "width of the feed-forward layers", &config->feed_forward, 1e7),
       Size("segments", "number of different segments of an input, such as sentence 1 and 2", &config->segments, 1e4),
       Probability("dropout", "probability of dropout", &config->dropout),
@@ -255,11 +255,11 @@ Hyperparameters ModelRows(BertConfig* config) {
 
 Hyperparameters ModelRows(TransformerConfig* config) {
   Hyperparameters table = {
-      Size("context", "maximum number of tokens in a sentence, its end token included", &config->context, kMost, 2),
+      Size("context", "maximum number of tokens in a sentence, its end token included", &config->context, kMaxWidth, 2),
       Size("encoder-layers", "blocks of the encoder", &config->encoder_layers, 1e4),
       Size("decoder-layers", "blocks of the decoder", &config->decoder_layers, 1e4),
       Size("heads", "attention heads of a block", &config->heads, 1e4),
-      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMaxWidth),
       Size("feed-forward", "width of the feed-forward layers", &config->feed_forward, 1e7),
       Probability("dropout", "probability of dropout", &config->dropout),
       Probability("attention-dropout", "probability of dropout of attention weights", &config->attention_dropout),
@@ -283,7 +283,7 @@ Hyperparameters ModelRows(TransformerConfig* config) {
        {.needs = "distance-bias=buckets"}},
       {"embedding-norm", "normalise the sum of the embeddings of tokens and positions", &config->embedding_norm},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
-           kMost, 0),
+           kMaxWidth, 0),
   };
   AppendBlockRows(config, &table);
   return table;
@@ -294,7 +294,7 @@ Hyperparameters ModelRows(VitConfig* config) {
       Size("patch-size", "side of a patch, in pixels", &config->patch_size, 1e4),
       Size("layers", "encoder blocks", &config->layers, 1e4),
       Size("heads", "attention heads of a block", &config->heads, 1e4),
-      Size("width", "width of the model, a multiple of heads", &config->width, kMost),
+      Size("width", "width of the model, a multiple of heads", &config->width, kMaxWidth),
       Size("feed-forward", "width of the feed-forward layers; 0: 4 times width", &config->feed_forward, 1e7, 0),
       Probability("dropout", "probability of dropout", &config->dropout),
       Probability("attention-dropout", "probability of dropout of attention weights; default: 0",

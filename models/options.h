@@ -38,14 +38,14 @@ inline constexpr std::pair<const char*, ScoreFunction> kScoreNames[] = {{"dot", 
 inline constexpr std::pair<const char*, HeadMerge> kMergeNames[] = {{"project", HeadMerge::kProject},
                                                                     {"average", HeadMerge::kAverage}};
 
-inline constexpr double kMost = 1e6;  // of a width or a number of positions
+inline constexpr double kMaxWidth = 1e6;  // also of a number of positions
 
 // Returns a row for a whole number from `low` to `high`.
 inline Hyperparameter Size(const char* flag, const char* help, int64_t* value, double high, double low = 1,
                            const char* needs = "") {
   return {flag, help, value, {.low = low, .high = high, .needs = needs}};
 }
-// Return rows for numbers of at least 0, and above 0.
+// Return a row for a number: AtLeast0 accepts 0, Above0 does not.
 inline Hyperparameter AtLeast0(const char* flag, const char* help, double* value, const char* needs = "") {
   return {flag, help, value, {.low = 0, .needs = needs}};
 }

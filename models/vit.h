@@ -16,12 +16,12 @@
 
 namespace weft {
 
-// DeiT (Touvron et al., "Training data-efficient image transformers & distillation through attention", 2021) has a
-// token after the class token, which learns from a teacher.
+// DeiT (Touvron et al., "Training data-efficient image transformers & distillation through attention", 2021) adds a
+// distillation token after the class token.
 enum class Distillation : uint8_t {
-  kNone,   // a ViT
-  kToken,  // the classifier reads the class token alone
-  kHead,   // a second classifier reads the token of distillation; the logits are the means of both
+  kNone,   // no distillation token: a ViT
+  kToken,  // the token is an input, but the classifier reads the class token only
+  kHead,   // a second classifier reads the distillation token; the logits are the mean of both classifiers
 };
 
 struct VitConfig {

@@ -51,10 +51,9 @@ class FlowGraph : public Executor {
       });
     }
     for (uint32_t t = 0; t <= schedule.start(); ++t) {
-      for (uint32_t i = schedule.first_successor[t]; i < schedule.first_successor[t + 1]; ++i) {
-        Node& after = nodes_[schedule.successors[i] & ~Schedule::kAlone];
-        t == schedule.start() ? sources_.push_back(&after) : tbb::flow::make_edge(nodes_[t], after);
-      }
+      schedule.ForEachSuccessor(t, [&](uint32_t next) {
+        t == schedule.start() ? sources_.push_back(&nodes_[next]) : tbb::flow::make_edge(nodes_[t], nodes_[next]);
+      });
     }
   }
 

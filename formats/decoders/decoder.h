@@ -1,6 +1,6 @@
 // A DecoderFamily describes one model_type of Hugging Face whose models are a Gpt: its keys, their defaults, and the
-// names of its tensors. The files beside this one define the families, each one kin of them, and the table in
-// decoders.cc has a row for each.
+// names of its tensors. Each other .cc file here defines related families. decoders.cc has the table with a row for
+// each family.
 //
 //   void ListExample(Keys& keys, GptConfig& config) {   // reads or writes the keys
 //     ListLlamaKeys(keys, config);

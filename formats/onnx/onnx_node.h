@@ -1,4 +1,4 @@
-// What the reader of ONNX models consists of; only formats/onnx includes this header. An OnnxNode is a node of a model,
+// The parts of the reader of ONNX models. Only formats/onnx includes this header. An OnnxNode is a node of a model,
 // as the functions of the tables of ops see it: inputs, attributes, and the tape on which they record the node in
 // Weft's ops.
 //
@@ -129,8 +129,8 @@ class OnnxNode {
   // Returns `axis` counted from the front, or an error if a value of `rank` axes lacks it.
   absl::StatusOr<int> Axis(int64_t axis, int rank) const;
   absl::StatusOr<int> AxisOf(Var x, int64_t otherwise) const { return Axis(Int("axis", otherwise), x.shape().rank()); }
-  // Returns the axes that the attribute "axes" or, since opset 13 or 18, input 1 names, counted from the front. A value
-  // that has them has `rank` axes or, if they are `of_result`, as many more as there are.
+  // Returns the axes, counted from the front, that the attribute "axes" names or, since opset 13 or 18, input 1. The
+  // value has `rank` axes. If the axes are `of_result`, they count in the result, which has them beside the value's.
   absl::StatusOr<std::vector<int>> Axes(int rank, bool of_result = false) const;
 
   // Return an attribute, or `otherwise` if it is not there. If it has another type, the tape gets an error.

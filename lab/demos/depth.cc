@@ -1,4 +1,4 @@
-// The demos of norms and depth.
+// These demos show what norms and depth do.
 //
 // NormsDemo shows a sentence's result in batches with more and more padding, with LayerNorm and with BatchNorm.
 // DepthDemo shows activations and gradients in a deep stack of feed-forward layers, with and without residual

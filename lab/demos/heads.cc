@@ -1,4 +1,4 @@
-// The demos of attention's scores and heads.
+// These demos show how positions, scaled scores and heads of attention work.
 //
 // ScaleDemo shows the factor 1 / √d_k: the variance of q·k for a width d_k, and the softmax of such scores.
 // PositionsDemo shows the table of sinusoids, and why it lets attention compute distances. HeadsDemo shows the

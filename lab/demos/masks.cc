@@ -1,6 +1,6 @@
-// The demos of what a target sees.
+// These demos show which tokens a token attends to.
 //
-// MasksDemo shows the attention weights of the same scores under several masks, and what a later token can change.
+// MasksDemo applies several masks to the same scores. It also shows which outputs change with the last token.
 // PatternsDemo shows which sources a target sees under sparse patterns, how many scores that are, and how many layers a
 // token's content needs to reach every later token. It also counts the work of both score functions.
 #include <algorithm>

@@ -113,7 +113,7 @@ constexpr OpExample kExamples[] = {
     {.in = "[5,3] i32[]", .below = 5, .out = "[3]"},
     {.in = "[5,3] i32[7]", .below = 5, .out = "[7,3]"},
     {.in = "[257,17] i32[10,13]", .below = 257, .out = "[10,13,17]"},
-    {.in = "[3,4] i32[3]", .below = 3},   // as many ids as rows
+    {.in = "[3,4] i32[3]", .below = 3},   // the table has as many rows as there are ids
     {.in = "[5,3] i32[37]", .below = 9},  // some ids outside the table
     {.in = "[5,1] i32[37]", .below = 9},
     {.in = "[5,3] i32[7]", .record = RecordCall<Embedding>, .below = 5},
@@ -221,7 +221,9 @@ constexpr OpExample kGradientExamples[] = {
     {.in = "[3] i32[]", .record = RecordCall<EmbeddingGradient, 5>, .below = 5, .out = "[5,3]"},
     {.in = "[7,3] i32[7]", .record = RecordCall<EmbeddingGradient, 5>, .below = 5, .out = "[5,3]"},
     {.in = "[10,13,17] i32[10,13]", .record = RecordCall<EmbeddingGradient, 257>, .below = 257, .out = "[257,17]"},
-    {.in = "[3,4] i32[3]", .record = RecordCall<EmbeddingGradient, 3>, .below = 3},    // as many ids as rows
+    {.in = "[3,4] i32[3]",
+     .record = RecordCall<EmbeddingGradient, 3>,
+     .below = 3},  // the table has as many rows as there are ids
     {.in = "[37,3] i32[37]", .record = RecordCall<EmbeddingGradient, 5>, .below = 9},  // some ids outside the table
     {.in = "[0,3] i32[0]", .record = RecordCall<EmbeddingGradient, 5>, .out = "[5,3]"},
     {.in = "[7,3] [7]", .record = RecordCall<EmbeddingGradient, 5>, .error = "ids must be i32"},

@@ -35,7 +35,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFolder[] = "tests/published/", kAbsent[] = "(absent)";
-constexpr double kTolerance = 1e-5;  // of the outputs; with a changed key, of which some make larger ones, twice it
+// The largest difference of an output. Twice as much is allowed if a key of config.json was changed, because some keys
+// make outputs larger.
+constexpr double kTolerance = 1e-5;
 
 // The inputs of draw.py.
 const std::vector<int32_t> kTokens = {1, 5, 9, 2, 7, 11, 3, 8}, kSegments = {0, 0, 0, 0, 1, 1, 1, 1},

@@ -46,7 +46,7 @@ absl::StatusOr<BleuScore> CorpusBleu(absl::Span<const std::string> translations,
 // InvalidArgument if CheckReferences does.
 absl::StatusOr<LineCounts> BleuCounts(absl::Span<const std::string> translations, References references,
                                       bool lowercase = false);
-// Returns the score of sums of such counts. No counts are those of no lines.
+// Returns the score of sums of such counts. Empty sums are those of no lines.
 BleuScore BleuOf(absl::Span<const int64_t> sums);
 
 // Returns sacreBLEU's signature of the settings, which papers quote. The default settings give
@@ -58,15 +58,15 @@ std::string TokenizeForBleu(absl::string_view line);
 
 // chrF is the F-measure, with recall counting twice, of the mean precision and the mean recall of n-grams. The n-grams
 // are those of 1 to 6 characters, without white space, and of 1 to `words` words. A mean leaves out n-grams that one
-// side has none of. With several references, each line counts against the reference that gives it the best score. With
-// `words`, 0 or 2, it is chrF++ if that is 2.
+// side has none of. With several references, each line counts against the reference that gives it the best score. If
+// `words` is 0, it is chrF; if it is 2, chrF++.
 
 // Returns for each line and each length of n-grams their numbers in the translation and in the reference, and the
 // number of matches. Returns InvalidArgument if CheckReferences does.
 template <size_t words = 0>
 absl::StatusOr<LineCounts> ChrfCounts(absl::Span<const std::string> translations, References references,
                                       bool lowercase = false);
-// Returns the score, 0 .. 100, of sums of such counts. No counts are those of no lines.
+// Returns the score, 0 .. 100, of sums of such counts. Empty sums are those of no lines.
 double ChrfOf(absl::Span<const int64_t> sums);
 // Returns sacreBLEU's signature of the settings. The default ones give
 // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0".

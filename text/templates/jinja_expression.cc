@@ -80,7 +80,7 @@ class Lexer {
   }
 
   void SkipSpace() { at_ = source_.size() - PythonStrip(Rest(), true, false).size(); }
-  // Skips what a tag with `sign` before its end removes of the text after it.
+  // Skips white space after a tag: all of it if `sign` is '-'; after a `block`, one line break unless `sign` is '+'.
   void Trim(char sign, bool block) {
     if (sign == '-') {
       SkipSpace();

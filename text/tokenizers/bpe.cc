@@ -179,7 +179,7 @@ absl::Status Bpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) 
     }
   }
   std::vector<int32_t> pieces;
-  bool pending = false;  // As in `tokenizers`, an unknown token waits, and goes behind the bytes of later characters.
+  bool pending = false;  // As in `tokenizers`, the unknown token is added before the next known character.
   const auto flush = [&] {
     if (pending) pieces.push_back(*model_.unknown);
     pending = false;

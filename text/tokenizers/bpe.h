@@ -61,7 +61,7 @@ class MergeTable {
 using TokenPair = std::pair<std::string, std::string>;
 
 struct BpeModel {
-  Vocabulary vocabulary;            // of bytes: tokens as bytes, " the", not "Ġthe"
+  Vocabulary vocabulary;            // unless `characters`: tokens as bytes, " the", not "Ġthe"
   std::vector<TokenPair> merges;    // lowest rank first; both tokens and the merged one are in the vocabulary
   std::vector<float> scores;        // by id, in place of `merges`: each way to cut a token of ordinary text into two
                                     // others is a merge, the highest score first
@@ -70,17 +70,17 @@ struct BpeModel {
   std::optional<int32_t> unknown;   // the token of bytes or characters that are not in the vocabulary; without it they
                                     // are errors
   bool fuse_unknown = false;        // unknown ones that follow each other in a word are one token
-  Pipeline pipeline;                // of bytes, besides the split into words: decoders get texts that are joined
+  Pipeline pipeline;                // unless `characters`, besides the split into words; decoders get joined texts
   WrapFormat single = {{WrapItem::kFirst}}, pair;
 
   bool characters = false;  // words begin as characters, not as bytes
-  // Of bytes:
+  // Only without `characters`:
   bool prefix_space = false;  // puts ' ' before a text that doesn't begin with ' '
   bool gpt2_words = true;     // splits texts, or what pipeline.pre_tokenizers give, into GPT-2's words
-  // Of characters:
+  // Only with `characters`:
   bool byte_fallback = false;  // the tokens of a character's bytes, such as "<0x0A>", go before the unknown token
-  std::string prefix, suffix;  // of the characters after the first of a word, and of the last: "##", "</w>"; the merged
-                               // token lacks the prefix of the right token
+  std::string prefix, suffix;  // before each character of a word but the first, "##", and after the last, "</w>"; a
+                               // merge drops the prefix of its right token
   bool keeps_unknown = false;  // Decode has the text of the unknown token
 };
 
@@ -102,7 +102,7 @@ class Bpe final : public PipelineTokenizer {
 
   BpeModel model_;
   MergeTable merges_;
-  std::array<int32_t, 256> byte_ids_;  // of the tokens that are a byte or, of characters, stand for one; -1: none
+  std::array<int32_t, 256> byte_ids_;  // of the token of each byte, with `characters` "<0x0A>"; -1: none
 };
 
 // The ids of the tokens "<0x00>" to "<0xFF>", which stand for bytes. An id is -1 if the vocabulary has no such token.

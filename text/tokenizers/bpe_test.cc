@@ -38,7 +38,7 @@ std::unique_ptr<Bpe> Small() {
   return *std::move(tokenizer);
 }
 
-TEST(ByteLevelBpeTest, MergesByRank) {
+TEST(BpeTest, MergesByRank) {
   const auto tokenizer = Small();
   EXPECT_EQ(tokenizer->vocabulary_size(), 261);
   EXPECT_EQ(*tokenizer->Encode(" lower low"), (std::vector<int32_t>{258, 259, 258}));
@@ -48,7 +48,7 @@ TEST(ByteLevelBpeTest, MergesByRank) {
   EXPECT_EQ(tokenizer->Encode("caf\xE9").status().message(), "not UTF-8 at byte 3 (0xE9)");
 }
 
-TEST(ByteLevelBpeTest, SpecialTokensAreThoseThatTheTextSpells) {
+TEST(BpeTest, SpecialTokensAreThoseThatTheTextSpells) {
   const auto tokenizer = Small();
   EXPECT_EQ(tokenizer->special_tokens().begin, 260);
   EXPECT_EQ(tokenizer->special_tokens().end, 260);
@@ -66,7 +66,7 @@ TEST(ByteLevelBpeTest, SpecialTokensAreThoseThatTheTextSpells) {
   EXPECT_FALSE(tokenizer->WrapPair({257}, {258}).ok());
 }
 
-TEST(ByteLevelBpeTest, TheLongestSpecialTokenIsRead) {
+TEST(BpeTest, TheLongestSpecialTokenIsRead) {
   BpeModel model = SmallModel({});
   for (const char* token : {"<a>", "<a><b>", "<b>"}) {
     model.special.push_back({token, model.vocabulary.size()});
@@ -76,7 +76,7 @@ TEST(ByteLevelBpeTest, TheLongestSpecialTokenIsRead) {
   EXPECT_EQ(*(*tokenizer)->Encode("<a>x<b><a><b>"), (std::vector<int32_t>{257, 'x', 259, 258}));
 }
 
-TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
+TEST(BpeTest, ManySpecialTokensTakeNoQuadraticTime) {
   BpeModel model = SmallModel({});
   model.special.push_back({"<never>", model.vocabulary.size()});
   ASSERT_TRUE(model.vocabulary.Add("<never>").ok());
@@ -86,7 +86,7 @@ TEST(ByteLevelBpeTest, ManySpecialTokensTakeNoQuadraticTime) {
   EXPECT_EQ((*tokenizer)->Encode(text)->size(), 5 * 200'000);
 }
 
-TEST(ByteLevelBpeTest, OptionsOfThePublishedFiles) {
+TEST(BpeTest, OptionsOfThePublishedFiles) {
   BpeModel model = SmallModel({{" ", "l"}, {"o", "w"}, {" l", "ow"}});
   model.prefix_space = true;
   auto tokenizer = Bpe::Create(model);
@@ -101,7 +101,7 @@ TEST(ByteLevelBpeTest, OptionsOfThePublishedFiles) {
   EXPECT_EQ(*(*tokenizer)->Encode("xyzz"), (std::vector<int32_t>{'x', 'y', 'z', 'z'}));
 }
 
-TEST(ByteLevelBpeTest, GivesBackEveryText) {
+TEST(BpeTest, GivesBackEveryText) {
   const auto tokenizer = Small();
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
@@ -118,7 +118,7 @@ TEST(ByteLevelBpeTest, GivesBackEveryText) {
   }
 }
 
-TEST(ByteLevelBpeTest, RefusesMergesThatTheVocabularyLacks) {
+TEST(BpeTest, RefusesMergesThatTheVocabularyLacks) {
   const auto error = [](std::vector<TokenPair> merges) {
     BpeModel model = SmallModel({{"a", "b"}});
     model.merges = std::move(merges);

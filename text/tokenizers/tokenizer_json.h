@@ -1,5 +1,5 @@
 // These functions read tokenizer.json of Hugging Face's tokenizers, and tokenizer_config.json and
-// special_tokens_map.json beside it. They write tokenizer.json for byte-level BPE and WordPiece.
+// special_tokens_map.json beside it. They write tokenizer.json for byte-level BPE, WordPiece and characters.
 //
 // `truncation` is ignored, as transformers ignores it unless a caller asks to truncate; `padding` only names the
 // padding token. Any other setting that would change ids or texts, and that Weft doesn't support, is an error. So a
@@ -50,7 +50,7 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& js
 
 // Converts a token from the byte alphabet (vocabulary.h) to bytes. Errors name the token.
 absl::StatusOr<std::string> ReadToken(absl::string_view token);
-// These convert the tokens of a merge so, if `as_bytes` is set.
+// Read a merge. If `as_bytes` is set, both tokens are converted as ReadToken does.
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left_space_right, bool as_bytes = true);
 absl::StatusOr<TokenPair> ReadMerge(absl::string_view left, absl::string_view right, bool as_bytes = true);
 // Keeps the file's spelling of tokens.
@@ -63,11 +63,12 @@ absl::StatusOr<Vocabulary> ReadVocabularyFile(const std::string& path, bool as_b
 // lines at the end count for nothing.
 absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::string* note = nullptr);
 
-// Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too.
+// Returns the contents of a tokenizer.json for `model`, which Hugging Face's tokenizers can read too. A BpeModel must
+// begin with bytes, and have merges and GPT-2's words.
 std::string WriteTokenizerJson(const BpeModel& model);
 std::string WriteTokenizerJson(const WordPieceModel& model);
-// Returns such contents for a tokenizer.json of Weft's own kind "character" (character_tokenizer.h). Returns none for
-// `contents` of another kind.
+// Converts a tokenizer.json of Weft's kind "character" (character_tokenizer.h) to Hugging Face's WordLevel. Returns
+// nullopt if `contents` are of another kind.
 std::optional<std::string> PublishedCharacters(absl::string_view contents);
 // These return sections of the file.
 nlohmann::ordered_json AddedTokensJson(absl::Span<const AddedToken> tokens);

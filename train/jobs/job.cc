@@ -41,7 +41,7 @@ Hyperparameters TrainingJob::AdapterRows() {
            {.low = 0, .high = 0.99, .needs = "lora-rank"}},
           {"lora-targets",
            "names of the layers that get adapters, separated by commas; * matches any text, and ? one character; "
-           "queries-and-values: the products of attention that give these",
+           "queries-and-values: the layers that compute attention's queries and values",
            &lora_.targets,
            {.needs = "lora-rank"}},
       });

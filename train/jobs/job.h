@@ -62,9 +62,9 @@ class ModelSource {
   const std::string& init() const { return init_; }  // the path of the published weights, or ""
   std::string tokenizer() const;  // the file or folder of the tokenizer of the model that init names, or ""
 
-  // Sets the configuration to the model with which options begin. If `run`, the config.json of a resumed run, has a
-  // "model", it is that model. Otherwise, if `init` is not empty, it is that of the published weights; its dropout is
-  // that of the defaults.
+  // Sets the configuration before options are set. `run`: config.json of the resumed run, or null. If `run` has the key
+  // "model", takes that model. Otherwise, if `init` is not empty, takes the published model, with the dropout of the
+  // defaults.
   virtual absl::Status Begin(const nlohmann::ordered_json& run, const std::string& init) = 0;
   // Sets options from "model" of a configuration file (ReadModelConfig). The size of the vocabulary counts only if the
   // file is not the config.json of a run, because a run takes the size from its tokenizer.
@@ -82,8 +82,8 @@ class ModelSource {
   virtual nlohmann::ordered_json Model() const = 0;
   // If "init" is set, copies its weights to `parameters`. If the model lacks a weight whose name begins with one of
   // `heads`, or a weight of a low-rank adapter, the parameter keeps its initial value. Any other missing weight is an
-  // error, and surplus weights are ignored. Weights "classifier.*" are copied only if the classes are `labels`. Of
-  // a table of positions, the first rows are copied.
+  // error, and surplus weights are ignored. Weights whose names contain "classifier." are copied only if
+  // the published model's classes are `labels`. A longer table of positions gives its first rows.
   virtual absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                                   Parameters* parameters) = 0;
   // After Initialize, returns the names of the weights that the published model does not have and that keep their
@@ -170,8 +170,8 @@ class TrainingTokenizer {
   absl::Status Write(RunDirectory* run) const;
 
   const std::string& path() const { return path_; }  // the option's value
-  // After Prepare, returns the run or the default folder that the tokenizer was read from, or "". The settings of
-  // generation there are about this tokenizer's tokens.
+  // After Prepare, returns the run or the default folder from which the tokenizer was read, or "". Token ids in the
+  // folder's generation_config.json belong to this tokenizer.
   const std::string& owner() const { return owner_; }
   bool is_resumed() const { return !run_.empty(); }  // whether set_run was called
   // Returns the tokenizer's files.

@@ -34,13 +34,13 @@ namespace {
 
 constexpr int64_t kValidationShare = 5;  // every fifth picture validates if no validation data is given
 constexpr int64_t kSamples = 8;          // pictures in puzzles.png
-constexpr char kClassifier[] = "classifier", kSampleFile[] = "puzzles.png";
+constexpr char kSampleFile[] = "puzzles.png";
 
 // A BucketJob with one bucket, because all pictures have one size.
 class VitJob final : public BucketJob {
  public:
   VitJob()
-      : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.also_train = "classifier"},
+      : BucketJob(/*tokenizer=*/nullptr, /*batch=*/32, {.also_train = "*classifier"},
                   {.optimizer = AdamW({.beta1 = 0.9, .beta2 = 0.99, .weight_decay = 0.05, .clip = 1.0}),
                    .schedule = {.peak = 2e-3, .floor = 1e-5, .warmup = 50},
                    .trainer = {.steps = 0, .eval_every = -1, .checkpoint_every = 0},
@@ -55,8 +55,8 @@ class VitJob final : public BucketJob {
                            "shuffled patches; the last two need no labels",
                            kVitTaskNames, &task_),
         {"data",
-         "pictures: a folder that has a folder of PNG or JPEG files for each class; lines of such a file, a tab and "
-         "its class; CSV lines of pixels and, in the last column, a label; or MNIST's IDX; may be gzip-compressed",
+         "pictures: a folder with a folder of PNG or JPEG files for each class; a list of such files, each with a tab "
+         "and its class; or, also gzip-compressed, CSV lines of pixels and a label in the last column, or MNIST's IDX",
          &data_path_,
          {.may_change = true, .is_path = true, .required = true}},
         {"labels",
@@ -88,12 +88,9 @@ class VitJob final : public BucketJob {
   }
 
   absl::Status Check(const RunDirectory* resumed) override {
-    if (lora_.also_train == kClassifier) {  // the default
-      if (model_.config().distillation == Distillation::kHead) lora_.also_train = "*classifier";
-      if (task_ == VitTask::kMasked) lora_.also_train = "decoder.*,*.mask_token";
-      if (task_ == VitTask::kOrder) lora_.also_train = "places";
-    }
-    source_ = resumed != nullptr ? resumed->path() : ParseRunPath(model_.init()).folder;
+    if (task_ == VitTask::kMasked) lora_.also_train = "decoder.*,*.mask_token";
+    if (task_ == VitTask::kOrder) lora_.also_train = "places";
+    processor_folder_ = resumed != nullptr ? resumed->path() : ParseRunPath(model_.init()).folder;
     return BucketJob::Check(resumed);
   }
 
@@ -185,14 +182,10 @@ class VitJob final : public BucketJob {
   absl::Status Initialize(Parameters* parameters) override {
     std::vector<std::string> labels = images_.classes;
     for (int64_t i = 0; i < model_.config().classes && !images_.processed; ++i) labels.push_back(absl::StrCat(i));
-    std::vector<std::string> heads = {"classifier.", "cls_classifier.", "distillation_classifier.", "decoder.",
-                                      "places."};
-    for (const char* model : {"vit", "deit"}) {
-      for (const char* name : {"mask_token", "position_embeddings"}) {
-        heads.push_back(absl::StrCat(model, ".embeddings.", name));
-      }
-    }
-    return model_.Initialize(heads, labels, parameters);
+    return model_.Initialize({"classifier.", "cls_classifier.", "distillation_classifier.", "decoder.", "places.",
+                              "vit.embeddings.mask_token", "vit.embeddings.position_embeddings",
+                              "deit.embeddings.mask_token", "deit.embeddings.position_embeddings"},
+                             labels, parameters);
   }
 
   // For the tasks other than classify, writes puzzles.png (WritePuzzles) with pictures of the validation data.
@@ -291,8 +284,8 @@ class VitJob final : public BucketJob {
     ImageProcessor usual;
     if (model_.has_weights()) usual.channels = model_.config().channels;
     absl::StatusOr<ImageProcessor> processor = usual;
-    if (!source_.empty() && Exists(source_ + "/preprocessor_config.json")) {
-      processor = ReadImageProcessor(source_, model_.config());
+    if (!processor_folder_.empty() && Exists(processor_folder_ + "/preprocessor_config.json")) {
+      processor = ReadImageProcessor(processor_folder_, model_.config());
     }
     WEFT_ASSIGN_OR_RETURN(images_, Read(data_path_, labels_path_, processor.value_or(usual), {}));
     if (!images_.processed) return absl::OkStatus();
@@ -342,8 +335,8 @@ class VitJob final : public BucketJob {
   double masked_ = 0.5;  // fraction of the patches to hide
   int64_t shift_ = 0, pictures_ = 0;
 
-  std::string source_;                       // the folder of the resumed run or of the initial weights, or ""
-  std::optional<ImageProcessor> processor_;  // that of source_, or the usual one; only for PNG and JPEG files
+  std::string processor_folder_;             // the resumed run or the initial weights, or ""
+  std::optional<ImageProcessor> processor_;  // that of the folder, or the usual one; only for PNG and JPEG files
   Images images_, validation_images_;
   float brightest_ = 1;  // the largest pixel value of the training pictures
   PatchPuzzle puzzle_;   // of the tasks masked and order

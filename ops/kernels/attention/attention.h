@@ -22,10 +22,9 @@ namespace weft {
 inline constexpr int64_t kAttentionBlock = 64;  // a block of scores, 16 KB in float, stays in the L1 cache
 inline constexpr int kMaxAttentionMasks = 4;
 
-// A Band tells which sources a target may see, by their positions alone: a target at position p sees the sources p -
-// left
-// .. p + right. Unless positions are given, the last of T targets is at the position of the last of S sources, so
-// target t is at position t + S - T.
+// A Band limits the sources that a target sees by their positions: a target at position p sees the sources
+// p - left .. p + right. Unless positions are given, the last of T targets is at the position of the last of S
+// sources, so target t is at position t + S - T.
 struct Band {
   int64_t left, right;
 
