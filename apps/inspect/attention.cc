@@ -20,7 +20,7 @@ namespace {
 
 struct AttentionFlags {
   std::string model, out, pair, translation;
-  bool json = false, overwrite = false;
+  bool json = false, overwrite = false, without_special = false;
   std::optional<int64_t> layer, head;
   AttentionQuery query;
   std::vector<std::string> words;
@@ -62,6 +62,10 @@ Hyperparameters Table(AttentionFlags* flags) {
        "the head whose map the terminal shows, from 1; default: the mean of all",
        &flags->head,
        {.low = 1, .needs = "no out, no json", .group = "Output"}},
+      {"without-special-tokens",
+       "set the weights for special tokens, such as [CLS], to 0, and divide the others of a target by their sum",
+       &flags->without_special,
+       {.needs = "no ids", .group = "Output"}},
       SpecialTokensRow(&query.special_tokens, "Data"),
       ThreadsRow(&query.threads),
   };
@@ -77,12 +81,15 @@ absl::Status Attention(AttentionFlags flags) {
   }
   if (pair) query.second = flags.pair;
   if (translation) query.second = flags.translation;
-  WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, UsageError(ReadAttention(flags.model, query)));
+  WEFT_ASSIGN_OR_RETURN(AttentionWeights weights, UsageError(ReadAttention(flags.model, query)));
   if (translation && weights.family != "transformer") {
     return InvalidArgument("--translation is for an encoder-decoder; a BERT's second text is --pair");
   }
   if (pair && weights.family == "transformer") {
     return InvalidArgument("--pair is for a BERT; the second text of an encoder-decoder is --translation");
+  }
+  for (AttentionMaps& maps : weights.maps) {
+    if (flags.without_special) LeaveOutSpecialTokens(&maps);
   }
   if (flags.json) {
     std::printf("%s\n", AttentionJson(weights).c_str());

@@ -43,6 +43,15 @@ absl::StatusOr<Ids> Encode(const AttentionQuery& query, const std::string& text,
   return query.ids ? ParseIds(text) : tokenizer->Encode(text);
 }
 
+// Returns the indices of the special tokens among `ids`. Without a tokenizer there are none.
+std::vector<size_t> SpecialOf(const Ids& ids, const Tokenizer* tokenizer) {
+  std::vector<size_t> special;
+  for (size_t i = 0; i < ids.size() && tokenizer != nullptr; ++i) {
+    if (tokenizer->IsSpecial(ids[i])) special.push_back(i);
+  }
+  return special;
+}
+
 // Returns the texts of single tokens. A byte that is not part of a whole character is written as <0xE6>. Ids without a
 // tokenizer, or beyond its vocabulary, are written as numbers.
 Texts TextsOf(const Ids& ids, const Tokenizer* tokenizer) {
@@ -79,8 +88,9 @@ class Reading {
   }
 
   // Adds the maps of the probes of this kind, with the texts of their tokens. All probes are of the kind "attention".
-  absl::Status Add(const std::string& kind, const Texts& targets, const Texts& sources) {
-    AttentionMaps maps = {.kind = kind, .targets = targets, .sources = sources};
+  // `special`: the indices of the special tokens among the sources.
+  absl::Status Add(const std::string& kind, const Texts& targets, const Texts& sources, std::vector<size_t> special) {
+    AttentionMaps maps = {.kind = kind, .targets = targets, .sources = sources, .special = std::move(special)};
     VarList vars;
     for (const auto& [name, value] : graph_.tape.probes()) {
       const char* const own = absl::StartsWith(name, "encoder.")          ? "encoder"
@@ -159,7 +169,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedGp
   Reading reading(query);
   Gpt(gpt.config).Logits(reading.Ids("tokens", ids, gpt.config.vocabulary));
   const Texts texts = TextsOf(ids, tokenizer.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts, SpecialOf(ids, tokenizer.get())));
   return reading.Run("gpt", path, gpt);
 }
 
@@ -193,7 +203,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
   const Var segments = has_segments ? reading.Ids("segments", input.segments, bert.config.segments) : Var{};
   Bert(bert.config).Encode(tokens, {.segments = segments});
   const Texts texts = TextsOf(input.ids, tokenizer.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts));
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", texts, texts, SpecialOf(input.ids, tokenizer.get())));
   return reading.Run("bert", path, bert);
 }
 
@@ -236,9 +246,9 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   Transformer(config).Logits(reading.Ids("source", source, config.source_vocabulary),
                              reading.Ids("target", target, config.target_vocabulary));
   const Texts sources = TextsOf(source, opened.source.get()), targets = TextsOf(target, opened.target.get());
-  WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources));
-  WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets));
-  WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources));
+  WEFT_RETURN_IF_ERROR(reading.Add("encoder", sources, sources, SpecialOf(source, opened.source.get())));
+  WEFT_RETURN_IF_ERROR(reading.Add("decoder", targets, targets, SpecialOf(target, opened.target.get())));
+  WEFT_RETURN_IF_ERROR(reading.Add("cross", targets, sources, SpecialOf(source, opened.source.get())));
   WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("transformer", path, opened.model));
   result.produced = TextsOf(produced, opened.target.get());
   return result;
@@ -270,7 +280,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedVi
     const int64_t columns = config.image_width / config.patch_size;
     patches.push_back(absl::StrCat(i / columns, ",", i % columns));
   }
-  WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches));
+  WEFT_RETURN_IF_ERROR(reading.Add("attention", patches, patches, {0}));
   WEFT_ASSIGN_OR_RETURN(AttentionWeights result, reading.Run("vit", path, vit));
   result.picture =
       AttendedPicture{.height = config.image_height, .width = config.image_width, .patch_size = config.patch_size};
@@ -292,6 +302,15 @@ absl::Span<const float> AttentionMaps::row(int64_t layer, int64_t head, int64_t 
 absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const AttentionQuery& query) {
   WEFT_ASSIGN_OR_RETURN(const PublishedModel published, ReadModel(model));
   return std::visit([&](const auto& each) { return Read(model, each, query); }, published);
+}
+
+void LeaveOutSpecialTokens(AttentionMaps* maps) {
+  const std::ptrdiff_t sources = std::ssize(maps->sources);
+  for (auto row = maps->weights.begin(); row != maps->weights.end(); row += sources) {
+    for (const size_t s : maps->special) row[static_cast<std::ptrdiff_t>(s)] = 0;
+    const float sum = std::accumulate(row, row + sources, 0.0f);
+    for (auto weight = row; weight != row + sources && sum > 0; ++weight) *weight /= sum;
+  }
 }
 
 HeadMeasures Measure(const AttentionMaps& maps, int64_t layer, int64_t head) {

@@ -175,5 +175,18 @@ TEST(AttentionWeightsTest, RefusesQueriesThatDoNotFitTheModel) {
   EXPECT_THAT(error(data + "/aren-transliteration", {.text = ""}), HasSubstr("the source has no tokens"));
 }
 
+TEST(AttentionWeightsTest, WithoutSpecialTokensEachRowSumsToOneAgain) {
+  AttentionMaps maps = {.targets = {"[CLS]", "a", "b"},
+                        .sources = {"[CLS]", "a", "b"},
+                        .special = {0},
+                        .layers = 1,
+                        .heads = 1,
+                        .weights = {0.5f, 0.375f, 0.125f, 0, 0.25f, 0.75f, 1, 0, 0}};
+  LeaveOutSpecialTokens(&maps);
+  EXPECT_THAT(maps.weights, ElementsAre(0, 0.75f, 0.25f,  // what [CLS] had is divided in proportion
+                                        0, 0.25f, 0.75f,  // had none to lose
+                                        0, 0, 0));        // took from [CLS] only
+}
+
 }  // namespace
 }  // namespace weft
