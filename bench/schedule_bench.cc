@@ -1,7 +1,8 @@
 // Measures the cost of scheduling: runs synthetic graphs and training steps under Weft's policies and, as baselines,
 // under TBB's flow graph and OpenMP tasks.
 //
-//   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --threads=2
+//   bazel run -c opt //bench:schedule_bench -- --nodes=2000 --repeats=3
+//   bazel run -c opt //bench:schedule_bench -- --nodes=10000 --work=0
 //   bazel run -c opt //bench:schedule_bench -- --nodes=100,10000 --work=0,1,10 --threads=1,2 --csv
 //   bazel run -c opt //bench:schedule_bench -- --graphs=wavefront --work=10 --policy=critical-path --json
 //   bazel run -c opt //bench:schedule_bench -- --graphs=towers --repeats=5
@@ -53,7 +54,7 @@ constexpr uint32_t kMaxBaselineNodes = 200'000;
 struct Options {
   std::vector<std::string> graphs = {"synthetic"}, policies = {"all"};
   std::vector<int64_t> nodes = {10'000}, threads = {2};
-  std::vector<double> work = {0};  // microseconds
+  std::vector<double> work = {10};  // microseconds
   int repeats = 20;
   bool probe = false;
   bool metg = false;
@@ -243,7 +244,8 @@ int Main(int argc, char** argv) {
   AddNames(&app, "--graphs", "synthetic: all synthetic graphs; real: all training steps", &options.graphs, graphs);
   AddWholeNumbers(&app, "--nodes", "number of nodes of a synthetic graph, rounded as its form requires", &options.nodes,
                   1, 100'000'000);
-  AddNumbers(&app, "--work", "microseconds that a synthetic graph's node takes", &options.work, 0, 1e6);
+  AddNumbers(&app, "--work", "microseconds that a synthetic graph's node takes; 0: the cost of scheduling alone",
+             &options.work, 0, 1e6);
   AddWholeNumbers(&app, "--threads", "number of threads of every policy except serial", &options.threads, 1, 256);
   AddNames(&app, "--policy", "all: all policies, without the baselines if a graph has more than 200,000 nodes",
            &options.policies, policies);

@@ -91,7 +91,7 @@ void CheckRows(const std::string& flags, double work) {
 }
 
 TEST(ScheduleBenchTest, EveryPolicyRunsEveryNode) {
-  CheckRows("--graphs=synthetic --policy=all", 0);
+  CheckRows("--work=0 --graphs=synthetic --policy=all", 0);
   CheckRows("--work=1.5", 1.5);
 }
 
@@ -198,7 +198,7 @@ TEST(ScheduleBenchTest, OneGraphUnderOnePolicyAsATable) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 2) << result.out;
   EXPECT_THAT(result.out, HasSubstr("ns/node"));
-  EXPECT_THAT(result.out, HasSubstr("tree             100 openmp                       2"));
+  EXPECT_THAT(result.out, HasSubstr("tree             100 openmp                       2    10.0"));
 }
 
 TEST(ScheduleBenchTest, SmallestGraphs) {
