@@ -1,17 +1,19 @@
-"""Tests of docs/tour/: each chapter is a page, which a test runs as a reader does."""
+"""Tests of docs/tour/ and of pages like its chapters: a test runs the page as a reader does."""
 
 load("//tools:docs.bzl", "cpp_from_markdown")
 load("//tools:weft.bzl", "weft_binary", "weft_test")
 
-def chapter(name, program = False, size = "medium"):
-    """A test of docs/tour/NAME.md.
+def chapter(name, program = False, size = "medium", folder = "docs/tour"):
+    """A test of the page FOLDER/NAME.md.
 
     Args:
       name: the page's name.
       program: whether the page has a C++ program.
       size: how long the test may run, as in Bazel.
+      folder: the page's folder.
     """
-    page = "//:docs/tour/%s.md" % name
+    path = "%s/%s.md" % (folder, name)
+    page = "//:" + path
     if program:
         cpp_from_markdown(
             name = name,
@@ -27,7 +29,7 @@ def chapter(name, program = False, size = "medium"):
         name = name + "_test",
         size = size,
         srcs = [],
-        args = ["docs/tour/%s.md" % name],
+        args = [path],
         data = [page, "//:tour_files"] + ([name + "_program"] if program else []),
         main = ":chapter_test_main",
     )
