@@ -8,14 +8,21 @@ source=$TEST_TMPDIR/source
 mkdir -p "$source/tools"
 cp -rL docs README.md CONTRIBUTING.md "$source"
 cp -rL tools/site tools/mkdocs "$source/tools"
+for language in zh-Hans zh-Hant vi; do  # a language whose pages are not written yet has a page for this test
+  mkdir -p "$source/docs/tour/$language"
+  [ -e "$source/docs/tour/$language/README.md" ] || echo "# $language" >"$source/docs/tour/$language/README.md"
+done
 
 "$source/tools/site" "$TEST_TMPDIR/site" || fail 'the site was not built'
-for page in index tour/index tour/02_scale commands tutorials/sharpness CONTRIBUTING; do
+for page in index tour/index tour/vi/index tour/02_scale commands tutorials/sharpness CONTRIBUTING; do
   [ -s "$TEST_TMPDIR/site/$page.html" ] || fail "$page.html is missing"
 done
 grep -q 'href="tour/index.html"' "$TEST_TMPDIR/site/index.html" || fail 'the start page does not link to the tour'
 grep -q 'href="../index.html"' "$TEST_TMPDIR/site/tour/index.html" || fail 'the tour does not link to the start page'
 grep -q 'tour/02_scale.html' "$TEST_TMPDIR/site/search/search_index.json" || fail 'the search does not find the tour'
+for language in 简体中文 繁體中文 'Tiếng Việt'; do
+  grep -q "$language" "$TEST_TMPDIR/site/commands.html" || fail "the navigation has no section $language"
+done
 ! grep -q 'src="http' "$TEST_TMPDIR/site/index.html" || fail 'a page loads files of another host'
 
 # Expects an error whose message matches the first argument if the second one is a line of a page.

@@ -11,14 +11,27 @@ from mkdocs.structure.files import File
 
 ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 OUTSIDE = ("README.md", "CONTRIBUTING.md")  # pages of the site that are not in docs/
+TRANSLATION = re.compile(r"\[([^\[\]]+)\]\(docs/(tour/[\w-]+)/README\.md\)")  # README's link to a tour
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 log = logging.getLogger("mkdocs.weft")
 
 
+def pages_of(folder, config):
+    """Returns the pages in a folder of docs/, its README first; none if there is no such folder."""
+    path = os.path.join(config["docs_dir"], folder)
+    names = os.listdir(path) if os.path.isdir(path) else []
+    pages = [folder + "/" + name for name in names if name.endswith(".md")]
+    return sorted(pages, key=lambda page: (not page.endswith("/README.md"), page))
+
+
 def on_config(config):
-    """Replaces the entry "Tour: tour/*.md" of the navigation with the tour's files, its README first."""
-    names = sorted(os.listdir(os.path.join(config["docs_dir"], "tour")), key=lambda name: (name != "README.md", name))
-    tour = ["tour/" + name for name in names if name.endswith(".md")]
+    """Replaces the entry "Tour: tour/*.md" of the navigation with the tour's files, and a section for each language."""
+    tour = pages_of("tour", config)
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as readme:
+        for language, folder in TRANSLATION.findall(readme.read()):
+            pages = pages_of(folder, config)
+            if pages:
+                tour.append({language: pages})
     for section in config["nav"]:
         if section.get("Tour") == "tour/*.md":
             section["Tour"] = tour
