@@ -1,5 +1,6 @@
 // `weft attention` shows the attention weights of a model for one text, translation or picture.
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -94,7 +95,10 @@ absl::Status Attention(AttentionFlags flags) {
   if (flags.json) {
     std::printf("%s\n", AttentionJson(weights).c_str());
   } else if (!flags.out.empty()) {
-    WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, AttentionPage(weights, query.text)));
+    // The text of a Vision Transformer is the path of a picture.
+    const std::string title =
+        weights.family == "vit" ? std::filesystem::path(query.text).filename().string() : query.text;
+    WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, AttentionPage(weights, title)));
     if (flags.out != "-") std::printf("the page is %s\n", Printable(flags.out).c_str());
   } else {
     WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(AttentionText(weights, flags.layer, flags.head)));

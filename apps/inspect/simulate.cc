@@ -356,6 +356,7 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
   if (ranks) return PredictRanks(flags, calibration, choice, workers[0], sharing);
   std::vector<ScalingCase> cases = ScalingCases(flags.policy, workers);
   const bool load = !flags.tasks.empty();
+  if (!load) std::fprintf(stderr, "measuring a step of %s\n", Printable(choice.name).c_str());
   WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : UsageError(Measure(flags, choice, &cases)));
   const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
                          workload.critical_path()};
@@ -366,6 +367,7 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
     std::printf("%-23s %7s %12s %9s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "bound_ms", "speedup",
                 "utilization", "measured_ms", "off");
   }
+  std::fprintf(stderr, "simulating %zu executions of %zu tasks\n", cases.size(), totals.tasks);
   for (const Prediction& each : PredictAll(workload, cases, sharing)) {
     flags.json ? PrintJson(totals, each) : PrintRow(each);
   }
