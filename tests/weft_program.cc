@@ -220,7 +220,7 @@ std::string WithoutProgress(const std::string& err) {
       "yet "
       "to resume from: .*|[0-9.]+% of the weights are trained: .*|this CPU has no bf16 products: .*|new weights, which "
       ".*|left out of .*|no better .*|the "
-      "learning rate is now .*");
+      "learning rate is now .*|measuring a step of .*|simulating [0-9]+ executions of .*");
   std::string rest;
   std::istringstream lines(err);
   for (std::string line; std::getline(lines, line);) {
