@@ -9,9 +9,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "absl/types/span.h"
 #include "weft/base/json.h"
 #include "weft/graph/compile/print.h"
 
@@ -121,7 +123,10 @@ std::vector<Phase> Phases(const CompiledGraph& graph) {
   const Program& program = graph.program;
   const size_t count = program.nodes.size();
   std::vector<Phase> phases(count, Phase::kUpdate);
-  for (const auto& [recorded, value] : graph.fetches) {
+  // The norm of a training step's gradients is fetched too, after the loss.
+  const bool updates = absl::c_any_of(program.nodes, [](const Node& node) { return node.op->writes > 0; });
+  const size_t results = updates ? 1 : graph.fetches.size();
+  for (const auto& [recorded, value] : absl::MakeConstSpan(graph.fetches).subspan(0, results)) {
     phases[program.value(value).producer] = Phase::kForward;
   }
   std::vector<bool> has_forward(program.scopes.size()), writes(count);

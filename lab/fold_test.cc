@@ -76,6 +76,17 @@ TEST(FoldTest, BoxesAreOfOneScopeAndPhase) {
                           "backward net/a: matmul 1", "update net/descent: assign 1 mul 1 sub 1; 8 in 1"));
 }
 
+// The gradient reads the forward pass and belongs to the backward pass, though the graph returns its norm.
+TEST(FoldTest, AFetchedNormOfTheGradientIsNotForward) {
+  Net net;
+  const Var norm = Sum(Square(net.step));
+  const absl::StatusOr<Graph> graph =
+      Compile(net.tape, {.fetch = {net.loss, norm}, .update = {net.step}, .without = {Pass::kPack}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
+  EXPECT_THAT(Boxes(fold), ::testing::Contains(::testing::StartsWith("backward net/a")));
+}
+
 TEST(FoldTest, ARecordedProgramIsOnePhase) {
   Net net;
   const Program& program = net.tape.program();

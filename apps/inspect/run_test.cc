@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "weft/tests/weft_program.h"
@@ -40,6 +42,14 @@ TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
     EXPECT_THAT(graph.out, HasSubstr(input));
     EXPECT_THAT(graph.out, HasSubstr(scope));
     EXPECT_THAT(graph.out, HasSubstr("adamw"));
+    const CommandResult folded = Weft({"graph", "run", "--format=json"});
+    ASSERT_TRUE(Works(folded));
+    std::map<std::string, double> flops;  // by phase
+    for (const auto& box : nlohmann::json::parse(folded.out).at("boxes")) {
+      flops[box.at("phase")] += box.at("flops").get<double>();
+    }
+    EXPECT_GT(flops["backward"], flops["forward"]) << "each product has two in the backward pass";
+    EXPECT_LT(flops["backward"], 4 * flops["forward"]);
     const CommandResult eval = Weft({"graph", "run", "--mode=eval", "--batch=3"});
     ASSERT_TRUE(Works(eval));
     EXPECT_THAT(eval.out, HasSubstr("[3"));
@@ -60,6 +70,16 @@ TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
     EXPECT_EQ(Differences(before, Snapshot("run")), "") << "nothing is written";
     std::system(("rm -r " + Path("run")).c_str());
   }
+}
+
+TEST_F(InspectRunTest, ARunIsPreferredToAGraphOfItsName) {
+  MakeRunOf("gpt");
+  std::system(("mv " + Path("run") + " " + Path("bert")).c_str());
+  const CommandResult run = Weft({"graph", "bert"}), graph = Weft({"graph", "--graph=bert"});
+  ASSERT_TRUE(Works(run));
+  ASSERT_TRUE(Works(graph));
+  EXPECT_THAT(run.out, HasSubstr("tokens : i32[2,8]"));
+  EXPECT_THAT(graph.out, Not(HasSubstr("tokens : i32[2,8]")));
 }
 
 TEST_F(InspectRunTest, WrongChoices) {

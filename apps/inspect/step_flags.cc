@@ -7,10 +7,13 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
+#include "weft/train/jobs/job_list.h"
 
 namespace weft {
 
@@ -33,7 +36,7 @@ Hyperparameters ChoiceTable(ChoiceFlags* flags) {
 }
 
 void AddRun(CLI::App* app, ChoiceFlags* flags) {
-  app->add_option("run", flags->run, "a run's folder, whose training step is taken; or a name as --graph takes it")
+  app->add_option("run", flags->run, "a run's folder, whose training step is taken; or else a name as --graph takes it")
       ->type_name("RUN");
 }
 
@@ -43,6 +46,9 @@ absl::StatusOr<GraphChoice> ToChoice(const ChoiceFlags& flags) {
   }
   GraphChoice choice = {.batch = flags.batch, .step = flags.step};
   if (!flags.run.empty()) choice.name = flags.run;
+  if (absl::c_linear_search(RealGraphNames(), flags.run) && HoldsRun(flags.run)) {
+    choice.name = absl::StrCat("./", flags.run);  // the run, not the graph that has its name
+  }
   if (!flags.graph.empty()) choice.name = flags.graph;
   if (flags.precision == "f32") choice.precision = kF32;
   if (flags.precision == "bf16") choice.precision = kBF16;
