@@ -1,5 +1,6 @@
 // Tests `weft train translate`, `bert`, `classify` and `vit` as a user calls them, on small data: they learn, give the
 // same bits for any number of threads, can be resumed, and report mistakes in their data.
+#include <algorithm>
 #include <csignal>
 #include <regex>
 
@@ -97,6 +98,28 @@ TEST_P(TrainCommandsTest, WeightsToBeginWithGiveNoDropout) {
   ASSERT_TRUE(Works(Weft(SmallTraining(GetParam()) - "--vocabulary=300" + more)));  // the tokenizer is that of "first"
   EXPECT_TRUE(Contains(Read("first/config.json"), "\"activation_dropout\": 0.3"));
   EXPECT_FALSE(Contains(Read("second/config.json"), "dropout\": 0.3"));
+}
+
+TEST_F(WeftProgramTest, TranslatesWithCharactersAsTokens) {
+  std::string source, target;
+  for (int i = 0; i < 8; ++i) {
+    source += "我爱学习\n我学习\n他爱我\n";
+    target += "i love to learn\ni learn\nhe loves me\n";
+  }
+  Write("a.txt", source);
+  Write("b.txt", target);
+  const Arguments train =
+      SmallTraining("translate") - "--vocabulary=300" + Arguments{"--tokenizer=characters", "--out=run"};
+  ASSERT_TRUE(Works(Weft(train + Arguments{"--steps=4", "--warmup-steps=1"})));
+  ASSERT_TRUE(Works(Weft(train + Arguments{"--steps=8", "--warmup-steps=1", "--resume"})));
+  EXPECT_TRUE(Contains(Read("run/tokenizer.json"), "</s>"));
+  Write("text.txt", "我爱学习\n他学猫\n");  // the cat is unknown
+  const CommandResult ids = Weft({"tokenize", "--tokenizer=run", "text.txt"});
+  ASSERT_TRUE(Works(ids));
+  const std::string first = ids.out.substr(0, ids.out.find('\n'));
+  EXPECT_EQ(std::count(first.begin(), first.end(), ','), 3) << ids.out;
+  EXPECT_TRUE(Works(Weft({"translate", "--model=run", "text.txt"})));
+  EXPECT_TRUE(Fails(Weft(train + Arguments{"--vocabulary=300", "--overwrite"}), 2, "vocabulary"));
 }
 
 struct BadData {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
@@ -68,8 +69,10 @@ absl::StatusOr<Vocabulary> ReadVocabularyText(absl::string_view text, std::strin
 std::string WriteTokenizerJson(const BpeModel& model);
 std::string WriteTokenizerJson(const WordPieceModel& model);
 // Converts a tokenizer.json of Weft's kind "character" (character_tokenizer.h) to Hugging Face's WordLevel. Returns
-// nullopt if `contents` are of another kind.
-std::optional<std::string> PublishedCharacters(absl::string_view contents);
+// nullopt if `contents` are of another kind. Tokens for `special` get the first ids; with "<unk>", an unknown character
+// is this token.
+std::optional<std::string> PublishedCharacters(absl::string_view contents,
+                                               const std::vector<std::string>& special = {});
 // These return sections of the file.
 nlohmann::ordered_json AddedTokensJson(absl::Span<const AddedToken> tokens);
 nlohmann::ordered_json BertNormalizerJson(const BertNormalizer& normalizer);

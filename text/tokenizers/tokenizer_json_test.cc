@@ -226,5 +226,23 @@ TEST(PublishedCharactersTest, HaveTheSameIds) {
   EXPECT_EQ(PublishedCharacters("[]"), std::nullopt);
 }
 
+TEST(PublishedCharactersTest, HaveSpecialTokensFirst) {
+  const auto own = CharacterTokenizer::FromText("我爱学习 ab");
+  ASSERT_TRUE(own.ok());
+  const auto published = PublishedCharacters(own->ToJson(), {"<pad>", "<s>", "</s>", "<unk>"});
+  ASSERT_TRUE(published.has_value());
+  const auto tokenizer = ReadTokenizerJson(Json::parse(*published));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const SpecialTokens& special = (*tokenizer)->special_tokens();
+  EXPECT_EQ(special.padding, 0);
+  EXPECT_EQ(special.begin, 1);
+  EXPECT_EQ(special.end, 2);
+  EXPECT_EQ(special.unknown, 3);
+  EXPECT_EQ((*tokenizer)->vocabulary_size(), own->vocabulary_size() + 4);
+  EXPECT_EQ((*tokenizer)->Encode("我爱学习")->size(), 4u);
+  EXPECT_EQ((*tokenizer)->Encode("a猫b")->at(1), 3);
+  EXPECT_EQ(*(*tokenizer)->Decode(*(*tokenizer)->Encode("我爱 a b")), "我爱 a b");
+}
+
 }  // namespace
 }  // namespace weft

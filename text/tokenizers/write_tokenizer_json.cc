@@ -1,7 +1,9 @@
 // WriteTokenizerJson writes all the keys that Hugging Face's tokenizers write.
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
@@ -117,12 +119,17 @@ std::string WriteTokenizerJson(const BpeModel& model) {
                   {"merges", merges}}}});
 }
 
-std::optional<std::string> PublishedCharacters(absl::string_view contents) {
+std::optional<std::string> PublishedCharacters(absl::string_view contents, const std::vector<std::string>& special) {
   const absl::StatusOr<nlohmann::json> own = ParseLargeJsonObject(contents);
   if (!own.ok() || !CharacterTokenizer::FromJson(*own).ok()) return std::nullopt;
   Json vocabulary = Json::object();
+  std::vector<AddedToken> added;
+  for (const std::string& token : special) {
+    added.push_back({token, static_cast<int32_t>(added.size())});
+    Append(&vocabulary, token, vocabulary.size());
+  }
   for (const auto& character : (*own)["characters"]) Append(&vocabulary, character, vocabulary.size());
-  return Write({{"added_tokens", Json::array()},
+  return Write({{"added_tokens", AddedTokensJson(added)},
                 {"normalizer", nullptr},
                 {"pre_tokenizer",
                  {{"type", "Split"}, {"pattern", {{"Regex", ".|\\n"}}}, {"behavior", "Isolated"}, {"invert", false}}},

@@ -142,8 +142,9 @@ inline constexpr char kBpe[] = "bpe", kCharacters[] = "characters", kBytes[] = "
 class TrainingTokenizer {
  public:
   // The first three arguments apply to a learnt BPE. `vocabulary`: maximum number of tokens, unless an option gives
-  // another. `special`: its special tokens. `set_format`: called with the learnt model, for example to set the input
-  // formats. `kinds`: values of the option that name no file; the first is the default.
+  // another. `special`: its special tokens; a tokenizer of characters has them too, unless it is the default kind.
+  // `set_format`: called with the learnt model, for example to set the input formats. `kinds`: values of the option
+  // that name no file; the first is the default.
   TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
                     std::function<void(BpeModel*)> set_format = nullptr, std::vector<std::string> kinds = {kBpe})
       : vocabulary_(vocabulary),

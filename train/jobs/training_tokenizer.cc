@@ -1,7 +1,10 @@
 // The tokenizer's files are read whole, so that the run's folder gets an exact copy.
+#include <nlohmann/json.hpp>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "weft/base/file.h"
+#include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/learn/learn_tokenizer.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
@@ -11,20 +14,22 @@
 namespace weft {
 
 Hyperparameters TrainingTokenizer::Table() {
-  const bool only_bpe = kinds_.size() == 1;
+  const bool only_bpe = kinds_.size() == 1, learns = kinds_.front() == kBpe;
   return {
       {"tokenizer",
        only_bpe ? "file or folder of a tokenizer; without it, byte-level BPE is learnt from the data"
+       : learns ? "characters, with which each character of the data is a token; or the file or folder of a tokenizer. "
+                  "Without it, byte-level BPE is learnt from the data"
                 : "characters; bytes; bpe, which is byte-level BPE learnt from the data; or the file or folder of a "
                   "tokenizer. Without it, the tokenizer of --init, or else characters",
        &path_,
        {.may_change = true, .is_path = true, .words = kinds_, .group = "Data", .type = "FILE_OR_FOLDER"}},
       {"vocabulary",
-       only_bpe ? "maximum number of tokens of a learnt tokenizer" : "maximum number of tokens of --tokenizer=bpe",
+       learns ? "maximum number of tokens of a learnt tokenizer" : "maximum number of tokens of --tokenizer=bpe",
        &vocabulary_,
        {.low = 300,
         .high = 1e6,
-        .needs = only_bpe ? "tokenizer=bpe or no tokenizer, tokenizer=bpe or no init" : "tokenizer=bpe",
+        .needs = learns ? "tokenizer=bpe or no tokenizer, tokenizer=bpe or no init" : "tokenizer=bpe",
         .group = "Data"}},
       {"special-tokens",
        "read texts of special tokens in the data, such as <|endoftext|>, as these tokens; false: as ordinary text. "
@@ -63,6 +68,13 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
     WEFT_ASSIGN_OR_RETURN(CharacterTokenizer tokenizer, CharacterTokenizer::FromText(text));
     files_ = {{"tokenizer.json", tokenizer.ToJson()}};
     tokenizer_ = std::make_unique<CharacterTokenizer>(std::move(tokenizer));
+    if (kinds_.front() == kCharacters) return absl::OkStatus();
+    // Sentences need their special tokens, and those held out from the data may have other characters.
+    std::vector<std::string> special = special_;
+    special.push_back("<unk>");
+    files_[0].contents = *PublishedCharacters(files_[0].contents, special);
+    WEFT_ASSIGN_OR_RETURN(tokenizer_, ReadTokenizerJson(ParseJson(files_[0].contents)));
+    tokenizer_->ReadSpecial(special_tokens_);
     return absl::OkStatus();
   }
   WEFT_ASSIGN_OR_RETURN(BpeModel model,

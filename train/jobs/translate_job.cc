@@ -280,7 +280,7 @@ class TranslateJob final : public BucketJob {
 
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
-  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}};
+  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}, nullptr, {kBpe, kCharacters}};
   SourceOf<PublishedTransformer> model_{{.context = 128,
                                          .encoder_layers = 3,
                                          .decoder_layers = 3,
