@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -227,6 +228,7 @@ const std::string& Tape::ParameterName(Var parameter) const {
 VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
                      absl::FunctionRef<absl::StatusOr<VarList>()> body) {
   Tape* const tape = inputs.empty() ? nullptr : inputs[0].tape;
+  if (tape == nullptr) std::fprintf(stderr, "%s: the first input is an empty Var\n", function);
   WEFT_CHECK(tape != nullptr && "the first input, whose tape is recorded on, is an empty Var");
   const bool outermost = tape->function_ == nullptr;
   if (outermost) tape->function_ = function;
@@ -267,7 +269,8 @@ Scope::~Scope() {
 
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
   const auto first = absl::c_find_if(inputs, [](Var v) { return v.tape != nullptr; });
-  WEFT_CHECK(first != inputs.end() && "all inputs are empty Vars, so that there is no tape to record on");
+  if (first == inputs.end()) std::fprintf(stderr, "%s: all inputs are empty Vars, so there is no tape\n", op.name);
+  WEFT_CHECK(first != inputs.end());
   return first->tape->Record(op, attrs, inputs);
 }
 

@@ -1,5 +1,7 @@
 // Implements two classes of runner.h. A Feed checks the type of a value that a caller feeds to a runner. Outputs gives
 // the values that the runner returns.
+#include <cstdio>
+
 #include "absl/algorithm/container.h"
 #include "weft/base/status.h"
 #include "weft/graph/run/runner.h"
@@ -18,8 +20,16 @@ absl::StatusOr<Tensor> Feed::As(const TensorType& wanted) const {
 }
 
 Tensor Outputs::operator[](Var var) const {
+  WEFT_CHECK(var.tape != nullptr && "an empty Var was not fetched");
+  WEFT_CHECK(var.tape->id() == tape_id_ && "this Var belongs to another tape than the graph");
   const auto it = absl::c_find_if(tensors_, [&](const auto& t) { return t.first == var.id; });
-  WEFT_CHECK(var.tape != nullptr && var.tape->id() == tape_id_ && it != tensors_.end() && "this Var was not fetched");
+  if (it == tensors_.end()) {
+    const Program& program = var.tape->program();
+    const Node& node = program.producer(var.id);
+    std::fprintf(stderr, "this Var was not fetched: %s of '%s', %s; add it to CompileOptions::fetch\n", node.op->name,
+                 program.scope(node).c_str(), ToString(var.type()).c_str());
+  }
+  WEFT_CHECK(it != tensors_.end());
   return it->second;
 }
 
