@@ -364,8 +364,7 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
   if (!flags.json) {
     std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n",
                 Printable(totals.name).c_str(), totals.tasks, totals.seconds * 1e3, totals.critical_path * 1e3);
-    std::printf("%-23s %7s %12s %9s %8s %11s %11s %7s\n", "policy", "workers", "makespan_ms", "bound_ms", "speedup",
-                "utilization", "measured_ms", "off");
+    std::puts("policy                  workers  makespan_ms  bound_ms  speedup utilization measured_ms     off");
   }
   std::fprintf(stderr, "simulating %zu executions of %zu tasks\n", cases.size(), totals.tasks);
   for (const Prediction& each : PredictAll(workload, cases, sharing)) {
