@@ -136,8 +136,13 @@ Words Moved(Words targets) {
   for (std::string& target : targets) target = Moved(target);
   return targets;
 }
-Words WithoutAnchors(Words targets) {
-  for (std::string& target : targets) target = target.substr(0, target.find('#') + (absl::StrContains(target, "#")));
+// Returns the targets of a translation as Moved returns those of the English page. A page beside the English one that
+// is not translated is ../NAME.md, and counts as NAME.md.
+Words Normalized(Words targets) {
+  static const std::regex anchor("#.*"), english("^\\.\\./([^/]*\\.md)");
+  for (std::string& target : targets) {
+    target = std::regex_replace(std::regex_replace(target, anchor, "#"), english, "$1");
+  }
   return targets;
 }
 
@@ -190,8 +195,8 @@ void CompareSections(const Section& english, const Section& translated, Words* d
   }
   add(DifferenceOf("numbers", english.numbers, translated.numbers));
   add(DifferenceOf("code", english.code, translated.code));
-  add(DifferenceOf("links", Moved(english.links), WithoutAnchors(translated.links)));
-  add(DifferenceOf("pictures", Moved(english.pictures), WithoutAnchors(translated.pictures)));
+  add(DifferenceOf("links", Moved(english.links), Normalized(translated.links)));
+  add(DifferenceOf("pictures", Moved(english.pictures), Normalized(translated.pictures)));
   if (english.table_rows != translated.table_rows) {
     add(absl::StrCat("rows of tables: ", translated.table_rows, " in the translation, ", english.table_rows,
                      " in the page"));

@@ -22,8 +22,8 @@ namespace weft {
 //     point in every language
 //   - the same code in backticks
 //   - links and pictures with the same targets: a page NAME.md beside the English page is NAME.md beside the
-//     translation, and the path of any other file begins with one "../" more. An anchor, which names a heading, may
-//     have other words
+//     translation, or ../NAME.md if it is not translated; the path of any other file begins with one "../" more. An
+//     anchor, which names a heading, may have other words
 //   - as many rows of tables
 //
 // Within a section, the order of numbers, code, links and pictures does not count.

@@ -69,6 +69,7 @@ TEST(TranslationTest, OtherWordsAndOrder) {
   EXPECT_THAT(Changed("Xem", "Hãy xem"), IsEmpty());
   EXPECT_THAT(Changed("y = x trên 8 đầu", "8 đầu: y = x"), IsEmpty());
   EXPECT_THAT(Changed("62832", "62,832"), IsEmpty());
+  EXPECT_THAT(Changed("](02_scale.md", "](../02_scale.md"), IsEmpty());
 }
 
 TEST(TranslationTest, Numbers) {
