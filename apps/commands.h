@@ -74,6 +74,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kInspect, "report", ReportCommand)                   \
   COMMAND(kInspect, "simulate", SimulateCommand)               \
   COMMAND(kInspect, "calibrate", CalibrateCommand)             \
+  COMMAND(kLearn, "demo attention", DemoCommand)               \
   COMMAND(kLearn, "demo scale", DemoCommand)                   \
   COMMAND(kLearn, "demo heads", DemoCommand)                   \
   COMMAND(kLearn, "demo masks", DemoCommand)                   \

@@ -31,7 +31,7 @@ Hyperparameters Table(DemoFlags* flags) {
 
 absl::Status Run(const DemoFlags& flags) {
   if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(UsageError(CheckWritable(flags.out)));
-  WEFT_ASSIGN_OR_RETURN(const DemoResult result, flags.demo.run());
+  WEFT_ASSIGN_OR_RETURN(const DemoResult result, UsageError(flags.demo.run()));
   if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(WriteFile(flags.out, {result.picture}));
   std::fputs((flags.json ? PrintJson(result) : PrintText(result)).c_str(), stdout);
   return absl::OkStatus();
@@ -39,9 +39,9 @@ absl::Status Run(const DemoFlags& flags) {
 
 // The demos by the names of their commands.
 constexpr std::pair<const char*, Demo (*)()> kDemos[] = {
-    {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},         {"demo masks", MasksDemo},
-    {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo}, {"demo norms", NormsDemo},
-    {"demo depth", DepthDemo}};
+    {"demo attention", AttentionDemo}, {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},
+    {"demo masks", MasksDemo},         {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo},
+    {"demo norms", NormsDemo},         {"demo depth", DepthDemo}};
 
 }  // namespace
 

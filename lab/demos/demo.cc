@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -13,7 +14,6 @@
 #include "weft/core/dtype.h"
 #include "weft/core/parameters.h"
 #include "weft/graph/compile/compile.h"
-#include "weft/graph/run/runner.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -191,13 +191,30 @@ std::string Print(const DemoTable& table) {
   return text;
 }
 
+std::string Print(const DemoMatrix& matrix) {
+  const bool whole = absl::c_all_of(matrix.values, [](double x) { return x == std::rint(x); });
+  std::vector<std::string> cells;
+  size_t width = 0;
+  for (const double x : matrix.values) {  // adding 0 makes 0 of -0
+    cells.push_back(absl::StrFormat("%.*f", whole ? 0 : 4, std::round(1e4 * x) / 1e4 + 0.0));
+    width = std::max(width, cells.back().size());
+  }
+  std::string text = matrix.title + "\n";
+  for (size_t i = 0; i < cells.size(); ++i) {
+    absl::StrAppend(&text, std::string(2 + width - cells[i].size(), ' '), cells[i]);
+    if ((i + 1) % matrix.columns == 0) absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
-absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed) {
+absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed,
+                                                  absl::Span<const FeedPair> feeds) {
   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, {.fetch = fetch}));
   Parameters parameters({.seed = seed});
   Runner runner(graph, &parameters);
-  WEFT_ASSIGN_OR_RETURN(const Outputs out, runner.Run({}));
+  WEFT_ASSIGN_OR_RETURN(const Outputs out, runner.Run(feeds));
   std::vector<Numbers> values;
   for (const Var& var : fetch) {
     Dispatch(var.dtype(), [&](auto zero) {
@@ -211,6 +228,7 @@ absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarLis
 std::string PrintText(const DemoResult& result) {
   std::string text;
   for (const DemoTable& table : result.tables) absl::StrAppend(&text, text.empty() ? "" : "\n", Print(table));
+  for (const DemoMatrix& m : result.matrices) absl::StrAppend(&text, text.empty() ? "" : "\n", Print(m));
   return text;
 }
 
@@ -224,6 +242,12 @@ std::string PrintJson(const DemoResult& result) {
         std::visit([&](const auto& x) { row[absl::StrReplaceAll(table.columns[i], {{" ", "_"}})] = x; }, cells[i]);
       }
       rows.push_back(std::move(row));
+    }
+  }
+  for (const DemoMatrix& matrix : result.matrices) {
+    nlohmann::ordered_json& rows = all[matrix.name] = nlohmann::ordered_json::array();
+    for (auto x = matrix.values.begin(); x != matrix.values.end(); x += matrix.columns) {
+      rows.push_back(Numbers(x, x + matrix.columns));
     }
   }
   return JsonLine(all) + "\n";

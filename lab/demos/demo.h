@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
+#include "weft/graph/run/runner.h"
 #include "weft/options/hyperparameters.h"
 
 namespace weft {
@@ -28,6 +29,13 @@ struct DemoTable {
   std::string title;  // a line above the table
   std::vector<std::string> columns;
   std::vector<std::vector<DemoCell>> rows;  // each as long as `columns`
+};
+
+struct DemoMatrix {
+  std::string name;   // the key in JSON
+  std::string title;  // a line above the matrix
+  int64_t rows = 0, columns = 0;
+  std::vector<double> values;  // row by row
 };
 
 struct PlotCurve {
@@ -59,6 +67,7 @@ std::string DrawHeatMaps(const std::string& title, absl::Span<const HeatMap> map
 struct DemoResult {
   std::vector<DemoTable> tables;
   std::string picture;  // of DrawCurves or DrawHeatMaps
+  std::vector<DemoMatrix> matrices = {};
 };
 
 struct Demo {
@@ -70,16 +79,20 @@ struct Demo {
   std::function<absl::StatusOr<DemoResult>()> run;  // reads the values of `flags`
 };
 
-// Returns the tables with aligned columns. Numbers have 4 significant digits.
+// Returns the tables and matrices with aligned columns. Numbers have 4 significant digits in tables, and 4 decimals in
+// matrices, unless all numbers of the matrix are whole.
 std::string PrintText(const DemoResult& result);
-// Returns one JSON object with an array for each table, which has an object for each row.
+// Returns one JSON object with an array for each table, which has an object for each row, and an array for each matrix,
+// which has an array for each row. Numbers that are not finite are null.
 std::string PrintJson(const DemoResult& result);
 
 using Numbers = std::vector<double>;
 // Compiles a tape, runs it once, and returns the elements of each of `fetch`, which must be f32 or f64. `seed`: of the
 // initial values of parameters.
-absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1);
+absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1,
+                                                  absl::Span<const FeedPair> feeds = {});
 
+Demo AttentionDemo();  // every matrix of attention on a few tokens
 Demo ScaleDemo();      // why scores are divided by the square root of d_k
 Demo HeadsDemo();      // the parameters of one head, of averaged and of concatenated heads
 Demo MasksDemo();      // attention weights under several masks

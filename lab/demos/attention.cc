@@ -1,0 +1,288 @@
+// AttentionDemo computes attention on a few tokens, forward and backward, and shows every matrix.
+//
+// Each step is a node of its own, and each gradient is the one that autograd computes by the result of a step. So the
+// demo shows Weft's numbers. docs/tour/01_attention_by_hand.md derives the same steps on paper.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
+#include "weft/core/initializer.h"
+#include "weft/lab/demos/demo.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Matrices = std::map<std::string, DemoMatrix>;  // by key
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+constexpr int64_t kMaxSide = 64;  // rows and columns of a matrix in a file
+constexpr size_t kRequired = 4;   // of the matrices below
+// The matrices of a file by their keys.
+constexpr struct {
+  const char *key, *name;
+} kInputs[] = {{"x", "X"}, {"wq", "W_Q"}, {"wk", "W_K"}, {"wv", "W_V"}, {"wo", "W_O"}, {"gradient", "gradient"}};
+
+struct HandOptions {
+  std::string matrices;
+  int64_t tokens = 3, width = 4, heads = 1;
+  bool causal = false, columns = false;
+  uint64_t seed = 1;
+};
+
+// The layout of all matrices. If tokens are columns, each matrix is the transpose of the matrix with tokens as rows, so
+// the factors of a product change places.
+struct Layout {
+  bool columns;
+
+  int features() const { return columns ? 0 : 1; }  // the axis of features, and of the sources of scores
+  const char* token() const { return columns ? "column" : "row"; }
+  const char* feature() const { return columns ? "row" : "column"; }
+  Shape Turn(const Shape& s) const { return columns ? Shape{s.dim(1), s.dim(0)} : s; }
+  Var Turn(Var x) const { return columns ? Transpose(x, 0, 1) : x; }
+  std::string Product(const std::string& a, const std::string& b) const {
+    return columns ? absl::StrCat(b, " ", a) : absl::StrCat(a, " ", b);
+  }
+  Var Product(Var a, Var b, bool transpose_b = false) const {
+    return columns ? MatMul(b, a, {.transpose_a = transpose_b}) : MatMul(a, b, {.transpose_b = transpose_b});
+  }
+};
+
+Shape ShapeOf(const DemoMatrix& m) { return {m.rows, m.columns}; }
+
+absl::StatusOr<DemoMatrix> ReadMatrix(const char* name, const Json& rows) {
+  const auto side = [](const Json& json) { return json.is_array() ? static_cast<int64_t>(json.size()) : 0; };
+  DemoMatrix matrix = {name, name, side(rows), side(rows) > 0 ? side(rows[0]) : 0};
+  if (matrix.columns == 0 || std::max(matrix.rows, matrix.columns) > kMaxSide) {
+    return InvalidArgument("wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide, " numbers");
+  }
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    if (side(rows[i]) != matrix.columns || !absl::c_all_of(rows[i], [](const Json& x) { return x.is_number(); })) {
+      return InvalidArgument("row ", i + 1, " is ", JsonLine(rows[i]), ", wanted ", matrix.columns, " numbers");
+    }
+    for (const Json& number : rows[i]) matrix.values.push_back(number.get<double>());
+  }
+  return matrix;
+}
+
+absl::StatusOr<Matrices> ReadMatrices(const Json& json) {
+  Matrices matrices;
+  std::vector<std::string> keys;
+  for (const auto& [key, name] : kInputs) {
+    keys.push_back(key);
+    if (json.contains(key)) {
+      WEFT_ASSIGN_OR_RETURN(matrices[key], Annotate(ReadMatrix(name, json[key]), key));
+    } else if (keys.size() <= kRequired) {
+      return InvalidArgument(key, ": the matrix is missing");
+    }
+  }
+  for (const auto& [key, value] : json.items()) {
+    if (!matrices.contains(key)) return InvalidArgument("unknown key '", key, "'", DidYouMean(key, keys));
+  }
+  return matrices;
+}
+
+// Draws the matrices. Their numbers have one decimal, so that all digits are shown.
+Matrices DrawMatrices(const HandOptions& o) {
+  Matrices matrices;
+  for (const auto& [key, name] : kInputs) {
+    const std::string is = key;
+    if (is == "gradient" || (is == "wo" && o.heads == 1)) continue;
+    const Shape shape = Layout{o.columns}.Turn(Shape{is == "x" ? o.tokens : o.width, o.width});
+    Numbers drawn(shape.elements());
+    Initialize(Gaussian(1), o.seed, key, {{kF64, shape}, reinterpret_cast<std::byte*>(drawn.data())});
+    for (double& x : drawn) x = std::round(10 * x) / 10;
+    matrices[key] = {name, name, shape.dim(0), shape.dim(1), std::move(drawn)};
+  }
+  return matrices;
+}
+
+// Checks the shapes of all matrices but x, and that the heads divide the widths. An error gives shapes in the layout.
+absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
+  const Layout in{o.columns};
+  const auto shape = [&](const char* key) {  // with tokens as rows
+    const auto found = matrices.find(key);
+    return found == matrices.end() ? Shape() : in.Turn(ShapeOf(found->second));
+  };
+  const Shape x = shape("x"), q = shape("wq"), v = shape("wv"), out = shape("wo");
+  const char* const last = out.rank() == 0 ? "wv" : "wo";
+  const struct {
+    const char* key;
+    Shape wanted;
+    std::vector<const char*> beside;
+  } rules[] = {{"wq", {x.dim(1), q.dim(1)}, {"x"}},
+               {"wk", {x.dim(1), q.dim(1)}, {"x", "wq"}},
+               {"wv", {x.dim(1), v.dim(1)}, {"x"}},
+               {"wo", {v.dim(1), out.dim(1)}, {"wv"}},
+               {"gradient", {x.dim(0), shape(last).dim(1)}, {"x", last}}};
+  for (const auto& rule : rules) {
+    const Shape got = shape(rule.key);
+    if (got.rank() == 0 || got == rule.wanted) continue;
+    const auto with_shape = [&](std::string* text, const char* key) {
+      absl::StrAppend(text, key, " ", ToString(in.Turn(shape(key))));
+    };
+    return InvalidArgument(rule.key, " is ", ToString(in.Turn(got)), ", but must be ", ToString(in.Turn(rule.wanted)),
+                           " beside ", absl::StrJoin(rule.beside, " and ", with_shape));
+  }
+  for (const auto& [key, width] : {std::pair("wq", q.dim(1)), std::pair("wv", v.dim(1))}) {
+    if (width % o.heads == 0) continue;
+    return InvalidArgument("heads: ", o.heads, " heads do not divide the ", width, " ", in.feature(), "s of ", key);
+  }
+  return absl::OkStatus();
+}
+
+// A matrix with the words of its title: "NAME = FORMULA". For a gradient, `value` is that by which it is taken.
+struct Step {
+  std::string name, formula;
+  Var value;
+};
+
+absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) {
+  const Layout in{o.columns};
+  Tape tape;
+  std::vector<FeedPair> feeds;
+  std::vector<Step> steps, gradients;  // the gradients in the order of their steps
+  std::string head;                    // takes the place of # in names and formulas
+  const auto add = [&](const char* name, const std::string& formula, Var value, const std::string& gradient) {
+    const auto text = [&](const std::string& words) { return absl::StrReplaceAll(words, {{"#", head}}); };
+    if (!formula.empty()) steps.push_back({text(name), text(formula), value});
+    if (!gradient.empty()) gradients.push_back({text(absl::StrCat("d", name)), text(gradient), value});
+    return value;
+  };
+  const auto input = [&](const char* key, const char* name, const std::string& gradient) {
+    const DemoMatrix& m = given.at(key);
+    feeds.emplace_back(tape.Input(absl::StrCat(key, feeds.size()), {kF64, ShapeOf(m)}), m.values);
+    return add(name, "", feeds.back().first, gradient);
+  };
+  const bool one = o.heads == 1, projects = given.contains("wo"), upstream = given.contains("gradient");
+  const std::string joined = absl::StrCat(" of all heads, ", o.columns ? "one below the other" : "side by side");
+
+  // X is an input for each of its uses, so that it gets three gradients.
+  const Var x = input("x", "X_Q", in.Product("dQ", "W_Qᵀ")), w_q = input("wq", "W_Q", in.Product("Xᵀ", "dQ"));
+  const std::string dq = in.Product("dA#", "K#"), dk = in.Product("dA#ᵀ", "Q#"), dv = in.Product("P#ᵀ", "dY#");
+  const Var queries = add("Q", in.Product("X", "W_Q"), in.Product(x, w_q), one ? dq : "dQ" + joined);
+  const Var x_k = input("x", "X_K", in.Product("dK", "W_Kᵀ")), w_k = input("wk", "W_K", in.Product("Xᵀ", "dK"));
+  const Var keys = add("K", in.Product("X", "W_K"), in.Product(x_k, w_k), one ? dk : "dK" + joined);
+  const Var x_v = input("x", "X_V", in.Product("dV", "W_Vᵀ")), w_v = input("wv", "W_V", in.Product("Xᵀ", "dV"));
+  const Var values = add("V", in.Product("X", "W_V"), in.Product(x_v, w_v), one ? dv : "dV" + joined);
+  VarList results;
+  const std::string dy = projects ? in.Product("dO", "W_Oᵀ") : upstream ? "gradient" : "ones, as the loss is the sum";
+  for (int64_t h = 0; h < o.heads; ++h) {
+    if (!one) head = absl::StrCat("_", h + 1);
+    const auto lines = [&](const char* name, int64_t width) {
+      return absl::StrCat(in.feature(), "s ", h * width + 1, " to ", (h + 1) * width, " of ", name);
+    };
+    const auto part = [&](const char* name, Var all, const std::string& gradient) {
+      const int64_t width = all.shape().dim(in.features()) / o.heads;
+      const Var of_head = Slice(all, in.features(), h * width, (h + 1) * width);
+      return one ? all : add(absl::StrCat(name, "#").c_str(), lines(name, width), of_head, gradient);
+    };
+    const Var q = part("Q", queries, dq), k = part("K", keys, dk), v = part("V", values, dv);
+    const int64_t d_k = q.shape().dim(in.features());
+    const Var a = add("A#", in.Product("Q#", "K#ᵀ"), in.Product(q, k, true), absl::StrCat("dS# / √", d_k));
+    const Var s = add("S#", absl::StrCat("A# / √", d_k), a / std::sqrt(static_cast<double>(d_k)), "P# ∘ (dP# - r#)");
+    Var seen = s;
+    if (o.causal) seen = add("M#", "S# with -inf for later tokens", in.Turn(CausalMask(in.Turn(s), kHidden)), "");
+    const Var p = add("P#", absl::StrCat("softmax of each ", in.token(), " of ", o.causal ? "M#" : "S#"),
+                      in.Turn(Softmax(in.Turn(seen))), in.Product("dY#", "V#ᵀ"));
+    results.push_back(
+        add("Y#", in.Product("P#", "V#"), in.Product(p, v), one ? dy : lines("dY", v.shape().dim(in.features()))));
+  }
+  head = "";
+  Var out = one ? results[0] : add("Y", "Y" + joined, Concat(results, in.features()), dy);
+  if (projects) {
+    const Var w_o = input("wo", "W_O", in.Product("Yᵀ", "dO"));
+    out =
+        add("O", in.Product("Y", "W_O"), in.Product(out, w_o), upstream ? "gradient" : "ones, as the loss is the sum");
+  }
+  std::reverse(gradients.begin(), gradients.end());
+  VarList by, fetch;
+  for (const Step& gradient : gradients) by.push_back(gradient.value);
+  const VarList d = Gradient(Sum(upstream ? out * input("gradient", "", "") : out), by);
+  Var dx;
+  for (size_t i = 0; i < d.size(); ++i) {
+    const std::string& name = gradients[i].name;
+    steps.push_back({name, gradients[i].formula, d[i]});
+    if (absl::StartsWith(name, "dX")) dx = dx ? dx + d[i] : d[i];
+    if (!absl::StartsWith(name, "dP")) continue;
+    head = name.substr(2);
+    add("r#", absl::StrCat("sum of each ", in.token(), " of P# ∘ dP#"),
+        Sum(gradients[i].value * d[i], in.features(), /*keep=*/true), "");
+  }
+  add("dX", "dX_Q + dX_K + dX_V", dx, "");
+  for (const Step& step : steps) fetch.push_back(step.value);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed, feeds));
+
+  DemoResult result;
+  for (const auto& [key, name] : kInputs) {
+    if (given.contains(key)) result.matrices.push_back(given.at(key));
+  }
+  std::vector<HeatMap> maps;
+  std::vector<std::string> tokens;
+  for (int64_t i = 0; i < in.Turn(x.shape()).dim(0); ++i) tokens.push_back(absl::StrCat(i + 1));
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto& [name, formula, value] = steps[i];
+    const int64_t rows = value.shape().dim(0), columns = value.shape().dim(1);
+    result.matrices.push_back({name, absl::StrCat(name, " = ", formula), rows, columns, v[i]});
+    if (name[0] != 'P') continue;
+    maps.push_back({name, o.columns ? "key" : "query", o.columns ? "query" : "key", rows, columns, v[i], 0, 1, tokens});
+  }
+  result.picture = DrawHeatMaps("Attention weights of each head", maps);
+  return result;
+}
+
+absl::StatusOr<DemoResult> Run(const HandOptions& o) {
+  if (o.matrices.empty()) {
+    const Matrices drawn = DrawMatrices(o);
+    WEFT_RETURN_IF_ERROR(CheckShapes(o, drawn));
+    return Compute(o, drawn);
+  }
+  WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
+  WEFT_ASSIGN_OR_RETURN(const Matrices read, Annotate(ReadMatrices(json), o.matrices));
+  WEFT_RETURN_IF_ERROR(Annotate(CheckShapes(o, read), o.matrices));
+  return Compute(o, read);
+}
+
+}  // namespace
+
+Demo AttentionDemo() {
+  auto options = std::make_shared<HandOptions>();
+  return {
+      .name = "attention",
+      .summary = "computes every matrix of a small attention",
+      .about =
+          "Prints every matrix of attention on a few tokens, forward and backward. The loss is the sum of the "
+          "result, unless a file has its gradient.",
+      .example = "--heads=2 --causal",
+      .flags = {{"matrices",
+                 "a JSON object with the matrices x, wq, wk and wv; wo and the result's gradient may be missing",
+                 &options->matrices,
+                 {.is_path = true}},
+                {"columns", "tokens are columns, here and in the file, so Q = W_Q X", &options->columns},
+                {"causal", "hide later tokens from each token", &options->causal},
+                {"heads", "number of heads, which must divide the widths", &options->heads, {.low = 1, .high = 16}},
+                {"tokens",
+                 "number of tokens of random matrices",
+                 &options->tokens,
+                 {.low = 1, .high = 16, .needs = "no matrices"}},
+                {"width", "width of random matrices", &options->width, {.low = 1, .high = 16, .needs = "no matrices"}},
+                {"seed", "seed of random matrices", &options->seed, {.needs = "no matrices"}}},
+      .run = [options] { return Run(*options); }};
+}
+
+}  // namespace weft
