@@ -1,22 +1,17 @@
 // This function of CheckOp compares gradients with central differences.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/graph/run/check_gradients.h"
 #include "weft/ops/ops.h"
 #include "weft/tests/op_check.h"
 
 namespace weft {
 namespace {
-
-constexpr double kDelta = 1e-6, kF32Delta = 1e-3;  // of central differences, for f64 and f32 inputs
-// Tighter than usual for central differences (1e-3 and 1e-5), because these are computed in f64 on small tensors.
-constexpr double kRelative = 1e-5, kAbsolute = 1e-6;
-constexpr int64_t kMaxElements = 48;  // inputs of twice as many elements or more are sampled evenly
 
 // Returns the sum of all elements of all `vars`, times random weights. The weights have both signs, so that no symmetry
 // hides an error.
@@ -37,30 +32,14 @@ void ExpectDifferences(CompiledCase& scalar, CompiledCase& gradient, const std::
   const auto got = gradient.Run(inputs);
   ASSERT_TRUE(got.ok()) << got.status();
   std::vector<Buffer> moved = inputs;
+  const auto value = [&]() -> absl::StatusOr<double> {
+    const auto outputs = scalar.Run(moved);
+    if (!outputs.ok()) return outputs.status();
+    return outputs->front().Get(0);
+  };
   for (size_t k = 0; k < wrt.size(); ++k) {
-    Buffer& input = moved[wrt[k]];
-    const int64_t stride = std::max<int64_t>(1, input.elements() / kMaxElements);
-    for (int64_t i = 0; i < input.elements(); i += stride) {
-      const double x = input.Get(i);
-      const double delta = input.type().dtype == kF64 ? kDelta : kF32Delta;
-      double sides[2], points[2];
-      for (int side = 0; side < 2; ++side) {
-        input.Set(i, side == 0 ? x - delta : x + delta);
-        points[side] = input.Get(i);
-        const auto value = scalar.Run(moved);
-        ASSERT_TRUE(value.ok()) << value.status();
-        sides[side] = value->front().Get(0);
-      }
-      input.Set(i, x);
-      if (points[0] == points[1]) continue;  // x is so large that x + delta rounds to x
-      *compared = true;
-      const double wanted = (sides[1] - sides[0]) / (points[1] - points[0]), is = (*got)[k].Get(i);
-      const double rounding = 1e-9 * std::max(std::abs(sides[0]), std::abs(sides[1]));
-      if (std::abs(is - wanted) <= kAbsolute + rounding + kRelative * std::abs(wanted)) continue;
-      ADD_FAILURE() << "the gradient by input " << wrt[k] << " at " << i << " is " << is << ", differences give "
-                    << wanted;
-      return;
-    }
+    const absl::Status status = CompareWithDifferences(value, moved[wrt[k]].tensor(), (*got)[k].tensor(), {}, compared);
+    ASSERT_TRUE(status.ok()) << "the gradient by input " << wrt[k] << ": " << status;
   }
 }
 
