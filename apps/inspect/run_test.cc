@@ -45,7 +45,8 @@ TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
     const CommandResult folded = Weft({"graph", "run", "--format=json"});
     ASSERT_TRUE(Works(folded));
     std::map<std::string, double> flops;  // by phase
-    for (const auto& box : nlohmann::json::parse(folded.out).at("boxes")) {
+    const auto page = nlohmann::json::parse(folded.out);
+    for (const auto& box : page.at("boxes")) {
       flops[box.at("phase")] += box.at("flops").get<double>();
     }
     EXPECT_GT(flops["backward"], flops["forward"]) << "each product has two in the backward pass";
