@@ -22,7 +22,8 @@ TEST(DemoTest, TablesHaveAlignedColumns) {
 }
 
 TEST(DemoTest, SameSeedSameFigures) {
-  for (const Demo& demo : {ScaleDemo(), HeadsDemo(), MasksDemo(), PatternsDemo(), PositionsDemo(), NormsDemo()}) {
+  for (const Demo& demo :
+       {AttentionDemo(), ScaleDemo(), HeadsDemo(), MasksDemo(), PatternsDemo(), PositionsDemo(), NormsDemo()}) {
     const absl::StatusOr<DemoResult> a = demo.run(), b = demo.run();
     ASSERT_TRUE(a.ok()) << a.status();
     EXPECT_EQ(PrintJson(*a), PrintJson(*b)) << demo.name;
