@@ -170,18 +170,21 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
     return add(name, "", feeds.back().first, gradient);
   };
   const bool one = o.heads == 1, projects = given.contains("wo"), upstream = given.contains("gradient");
-  const std::string joined = absl::StrCat(" of all heads, ", o.columns ? "one below the other" : "side by side");
+  const auto joined = [&](const char* name) {
+    return absl::StrCat(name, "_1 to ", name, "_", o.heads, o.columns ? ", one below the other" : ", side by side");
+  };
 
   // X is an input for each of its uses, so that it gets three gradients.
   const Var x = input("x", "X_Q", in.Product("dQ", "W_Qᵀ")), w_q = input("wq", "W_Q", in.Product("Xᵀ", "dQ"));
   const std::string dq = in.Product("dA#", "K#"), dk = in.Product("dA#ᵀ", "Q#"), dv = in.Product("P#ᵀ", "dY#");
-  const Var queries = add("Q", in.Product("X", "W_Q"), in.Product(x, w_q), one ? dq : "dQ" + joined);
+  const Var queries = add("Q", in.Product("X", "W_Q"), in.Product(x, w_q), one ? dq : joined("dQ"));
   const Var x_k = input("x", "X_K", in.Product("dK", "W_Kᵀ")), w_k = input("wk", "W_K", in.Product("Xᵀ", "dK"));
-  const Var keys = add("K", in.Product("X", "W_K"), in.Product(x_k, w_k), one ? dk : "dK" + joined);
+  const Var keys = add("K", in.Product("X", "W_K"), in.Product(x_k, w_k), one ? dk : joined("dK"));
   const Var x_v = input("x", "X_V", in.Product("dV", "W_Vᵀ")), w_v = input("wv", "W_V", in.Product("Xᵀ", "dV"));
-  const Var values = add("V", in.Product("X", "W_V"), in.Product(x_v, w_v), one ? dv : "dV" + joined);
+  const Var values = add("V", in.Product("X", "W_V"), in.Product(x_v, w_v), one ? dv : joined("dV"));
   VarList results;
-  const std::string dy = projects ? in.Product("dO", "W_Oᵀ") : upstream ? "gradient" : "ones, as the loss is the sum";
+  const std::string of_loss = upstream ? "gradient" : "ones, as the loss is the sum";
+  const std::string dy = projects ? in.Product("dO", "W_Oᵀ") : of_loss;
   for (int64_t h = 0; h < o.heads; ++h) {
     if (!one) head = absl::StrCat("_", h + 1);
     const auto lines = [&](const char* name, int64_t width) {
@@ -204,11 +207,10 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
         add("Y#", in.Product("P#", "V#"), in.Product(p, v), one ? dy : lines("dY", v.shape().dim(in.features()))));
   }
   head = "";
-  Var out = one ? results[0] : add("Y", "Y" + joined, Concat(results, in.features()), dy);
+  Var out = one ? results[0] : add("Y", joined("Y"), Concat(results, in.features()), dy);
   if (projects) {
     const Var w_o = input("wo", "W_O", in.Product("Yᵀ", "dO"));
-    out =
-        add("O", in.Product("Y", "W_O"), in.Product(out, w_o), upstream ? "gradient" : "ones, as the loss is the sum");
+    out = add("O", in.Product("Y", "W_O"), in.Product(out, w_o), of_loss);
   }
   std::reverse(gradients.begin(), gradients.end());
   VarList by, fetch;
