@@ -112,32 +112,24 @@ Matrices DrawMatrices(const HandOptions& o) {
   return matrices;
 }
 
-// Checks the shapes of all matrices but x, and that the heads divide the widths. An error gives shapes in the layout.
+// Checks that the matrices fit each other and the heads. An error gives shapes in the layout.
 absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
   const Layout in{o.columns};
-  const auto shape = [&](const char* key) {  // with tokens as rows
-    const auto found = matrices.find(key);
-    return found == matrices.end() ? Shape() : in.Turn(ShapeOf(found->second));
-  };
-  const Shape x = shape("x"), q = shape("wq"), v = shape("wv"), out = shape("wo");
-  const char* const last = out.rank() == 0 ? "wv" : "wo";
-  const struct {
-    const char* key;
-    Shape wanted;
-    std::vector<const char*> beside;
-  } rules[] = {{"wq", {x.dim(1), q.dim(1)}, {"x"}},
-               {"wk", {x.dim(1), q.dim(1)}, {"x", "wq"}},
-               {"wv", {x.dim(1), v.dim(1)}, {"x"}},
-               {"wo", {v.dim(1), out.dim(1)}, {"wv"}},
-               {"gradient", {x.dim(0), shape(last).dim(1)}, {"x", last}}};
-  for (const auto& rule : rules) {
-    const Shape got = shape(rule.key);
-    if (got.rank() == 0 || got == rule.wanted) continue;
-    const auto with_shape = [&](std::string* text, const char* key) {
-      absl::StrAppend(text, key, " ", ToString(in.Turn(shape(key))));
+  std::map<std::string, Shape> shapes;  // with tokens as rows
+  for (const auto& [key, matrix] : matrices) shapes[key] = in.Turn(ShapeOf(matrix));
+  const Shape x = shapes["x"], q = shapes["wq"], v = shapes["wv"], out = matrices.contains("wo") ? shapes["wo"] : v;
+  const std::pair<const char*, Shape> wanted[] = {{"wq", {x.dim(1), q.dim(1)}},
+                                                  {"wk", {x.dim(1), q.dim(1)}},
+                                                  {"wv", {x.dim(1), v.dim(1)}},
+                                                  {"wo", {v.dim(1), out.dim(1)}},
+                                                  {"gradient", {x.dim(0), out.dim(1)}}};
+  for (const auto& [key, shape] : wanted) {
+    if (!matrices.contains(key) || shapes[key] == shape) continue;
+    const auto with_shape = [](std::string* text, const auto& matrix) {
+      absl::StrAppend(text, matrix.first, " ", ToString(ShapeOf(matrix.second)));
     };
-    return InvalidArgument(rule.key, " is ", ToString(in.Turn(got)), ", but must be ", ToString(in.Turn(rule.wanted)),
-                           " beside ", absl::StrJoin(rule.beside, " and ", with_shape));
+    return InvalidArgument(key, " is ", ToString(ShapeOf(matrices.at(key))), ", wanted ", ToString(in.Turn(shape)),
+                           "; the matrices are ", absl::StrJoin(matrices, ", ", with_shape));
   }
   for (const auto& [key, width] : {std::pair("wq", q.dim(1)), std::pair("wv", v.dim(1))}) {
     if (width % o.heads == 0) continue;
@@ -153,6 +145,7 @@ struct Step {
 };
 
 absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) {
+  WEFT_RETURN_IF_ERROR(CheckShapes(o, given));
   const Layout in{o.columns};
   Tape tape;
   std::vector<FeedPair> feeds;
@@ -249,15 +242,10 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
 }
 
 absl::StatusOr<DemoResult> Run(const HandOptions& o) {
-  if (o.matrices.empty()) {
-    const Matrices drawn = DrawMatrices(o);
-    WEFT_RETURN_IF_ERROR(CheckShapes(o, drawn));
-    return Compute(o, drawn);
-  }
+  if (o.matrices.empty()) return Compute(o, DrawMatrices(o));
   WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
-  WEFT_ASSIGN_OR_RETURN(const Matrices read, Annotate(ReadMatrices(json), o.matrices));
-  WEFT_RETURN_IF_ERROR(Annotate(CheckShapes(o, read), o.matrices));
-  return Compute(o, read);
+  WEFT_ASSIGN_OR_RETURN(const Matrices matrices, Annotate(ReadMatrices(json), o.matrices));
+  return Annotate(Compute(o, matrices), o.matrices);
 }
 
 }  // namespace

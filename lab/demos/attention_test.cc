@@ -204,13 +204,13 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/wrong.json");
   const std::pair<const char*, const char*> wrong[] = {
       {R"({"x": [[1,0],[0,1],[1,1]], "wq": [[1]], "wk": [[1]], "wv": [[1]]})",
-       "wq is [1,1], but must be [2,1] beside x [3,2]"},
+       "wq is [1,1], wanted [2,1]; the matrices are wk [1,1], wq [1,1], wv [1,1], x [3,2]"},
       {R"({"x": [[1,0]], "wq": [[1],[1]], "wk": [[1,2],[1,2]], "wv": [[1],[2]]})",
-       "wk is [2,2], but must be [2,1] beside x [1,2] and wq [2,1]"},
+       "wk is [2,2], wanted [2,1]; the matrices are wk [2,2], wq [2,1], wv [2,1], x [1,2]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1]], "wo": [[1],[2]]})",
-       "wo is [2,1], but must be [1,1] beside wv [1,1]"},
+       "wo is [2,1], wanted [1,1]; the matrices are wk [1,1], wo [2,1], wq [1,1], wv [1,1], x [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1,2]], "gradient": [[1]]})",
-       "gradient is [1,1], but must be [1,2] beside x [1,1] and wv [1,2]"},
+       "gradient is [1,1], wanted [1,2]; the matrices are gradient [1,1], wk [1,1], wq [1,1], wv [1,2], x [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]]})", "wv: the matrix is missing"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1]], "grad": 1})",
        "unknown key 'grad', did you mean 'gradient'?"},
@@ -223,7 +223,8 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
   }
   EXPECT_EQ(ErrorOf({{"heads", "3"}}), "heads: 3 heads do not divide the 4 columns of wq");
   EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}}),
-            absl::StrCat(WritePage(true), ": wq is [2,4], but must be [3,4] beside x [4,3]"));
+            absl::StrCat(WritePage(true),
+                         ": wq is [2,4], wanted [3,4]; the matrices are wk [2,4], wq [2,4], wv [2,4], x [4,3]"));
 }
 
 }  // namespace
