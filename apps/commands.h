@@ -82,6 +82,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kLearn, "demo positions", DemoCommand)               \
   COMMAND(kLearn, "demo norms", DemoCommand)                   \
   COMMAND(kLearn, "demo depth", DemoCommand)                   \
+  COMMAND(kLearn, "demo activations", DemoCommand)             \
   COMMAND(kShell, "completion", CompletionCommand)
 
 #define WEFT_DECLARE_COMMAND(group, name, function) Command function(CLI::App*, const std::string&);

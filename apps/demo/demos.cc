@@ -41,7 +41,7 @@ absl::Status Run(const DemoFlags& flags) {
 constexpr std::pair<const char*, Demo (*)()> kDemos[] = {
     {"demo attention", AttentionDemo}, {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},
     {"demo masks", MasksDemo},         {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo},
-    {"demo norms", NormsDemo},         {"demo depth", DepthDemo}};
+    {"demo norms", NormsDemo},         {"demo depth", DepthDemo},       {"demo activations", ActivationsDemo}};
 
 }  // namespace
 

@@ -92,14 +92,15 @@ using Numbers = std::vector<double>;
 absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1,
                                                   absl::Span<const FeedPair> feeds = {});
 
-Demo AttentionDemo();  // every matrix of attention on a few tokens
-Demo ScaleDemo();      // why scores are divided by the square root of d_k
-Demo HeadsDemo();      // the parameters of one head, of averaged and of concatenated heads
-Demo MasksDemo();      // attention weights under several masks
-Demo PatternsDemo();   // local, strided and dilated attention, and the work of score functions
-Demo PositionsDemo();  // sinusoids and shifts
-Demo NormsDemo();      // LayerNorm and BatchNorm on padded batches
-Demo DepthDemo();      // activations and gradients in deep stacks
+Demo AttentionDemo();    // every matrix of attention on a few tokens
+Demo ScaleDemo();        // why scores are divided by the square root of d_k
+Demo HeadsDemo();        // the parameters of one head, of averaged and of concatenated heads
+Demo MasksDemo();        // attention weights under several masks
+Demo PatternsDemo();     // local, strided and dilated attention, and the work of score functions
+Demo PositionsDemo();    // sinusoids and shifts
+Demo NormsDemo();        // LayerNorm and BatchNorm on padded batches
+Demo DepthDemo();        // activations and gradients in deep stacks
+Demo ActivationsDemo();  // ReLU, GELU and SiLU
 
 }  // namespace weft
 

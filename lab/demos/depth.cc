@@ -3,6 +3,8 @@
 // NormsDemo shows a sentence's result in batches with more and more padding, with LayerNorm and with BatchNorm.
 // DepthDemo shows activations and gradients in a deep stack of feed-forward layers, with and without residual
 // connections and norms, and the saturation of tanh by the initial weights.
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,12 +59,12 @@ absl::StatusOr<DemoResult> Run(const NormsOptions& o) {
                      .columns = {"length", "padded", "LayerNorm", "change", "BatchNorm", "its change"}};
   CurvePanel panel = {.title = "change of the sentences' own results",
                       .x_label = "padded rows, in steps: 0, 10, 25, 50, 75 and 90 %",
-                      .curves = {{"LayerNorm", {}}, {"BatchNorm", {}}},
-                      .high = 2};
+                      .curves = {{"LayerNorm", {}}, {"BatchNorm", {}}}};
   for (size_t i = 0; i < paddings.size(); ++i) {
     table.rows.push_back({o.length, paddings[i], v[4 * i + 1][0], v[4 * i][0], v[4 * i + 3][0], v[4 * i + 2][0]});
     panel.curves[0].values.push_back(v[4 * i][0]);
     panel.curves[1].values.push_back(v[4 * i + 2][0]);
+    panel.high = std::max(panel.high, std::ceil(2 * v[4 * i + 2][0]) / 2);
   }
   return DemoResult{{std::move(table)}, DrawCurves("The change of normalised sentences by padding", {panel})};
 }
@@ -154,8 +156,11 @@ absl::StatusOr<DemoResult> Run(const DepthOptions& o) {
       .name = "depth",
       .title = "size of the results of layers, and of the gradient of the input",
       .columns = {"form", "initial weights", "y after 1", absl::StrCat("y after ", o.layers), "gradient of x"}};
-  CurvePanel results = {
-      .title = "size of the results (Xavier)", .x_label = "layer", .low = 1e-12, .high = 1e12, .logarithmic = true};
+  CurvePanel results = {.title = "size of the results (Xavier)",
+                        .x_label = "layer; sizes beyond 10^-12 and 10^12 are at the edge",
+                        .low = 1e-12,
+                        .high = 1e12,
+                        .logarithmic = true};
   CurvePanel gradients = results;
   gradients.title = "size of the gradients (Xavier)";
   for (const Form& form : kForms) {

@@ -1,0 +1,51 @@
+// ActivationsDemo shows the activations of feed-forward layers and their slopes, which autograd computes.
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "weft/base/status.h"
+#include "weft/lab/demos/demo.h"
+#include "weft/ops/ops.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kLast = 40;  // tenths of x in the picture, on both sides of 0
+
+absl::StatusOr<DemoResult> Run() {
+  Tape tape;
+  const Var x = tape.Input("x", {kF64, {2 * kLast + 1}});
+  Numbers points;
+  for (int64_t i = -kLast; i <= kLast; ++i) points.push_back(static_cast<double>(i) / 10);
+  const std::pair<const char*, Var> kinds[] = {{"ReLU", Relu(x)}, {"GELU", Gelu(x)}, {"SiLU", x * Sigmoid(x)}};
+  VarList fetch;
+  for (const auto& [name, y] : kinds) fetch.insert(fetch.end(), {y, Gradient(Sum(y), {x})[0]});
+  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, 1, {{x, points}}));
+
+  DemoTable table = {.name = "activations", .title = "activations and their slopes", .columns = {"x"}};
+  CurvePanel values = {.title = "activation", .x_label = "x in tenths", .first = -kLast, .low = -1, .high = 4};
+  CurvePanel slopes = {.title = "slope", .x_label = "x in tenths", .first = -kLast, .low = -0.5, .high = 1.5};
+  for (size_t k = 0; k < std::size(kinds); ++k) {
+    table.columns.insert(table.columns.end(), {kinds[k].first, "slope"});
+    values.curves.push_back({kinds[k].first, v[2 * k]});
+    slopes.curves.push_back({kinds[k].first, v[2 * k + 1]});
+  }
+  for (size_t i = 10; i < points.size() - 10; i += 10) {
+    table.rows.push_back({points[i]});
+    for (const Numbers& column : v) table.rows.back().emplace_back(column[i]);
+  }
+  return DemoResult{{std::move(table)}, DrawCurves("Activations and their slopes", {values, slopes})};
+}
+
+}  // namespace
+
+Demo ActivationsDemo() {
+  return {.name = "activations",
+          .summary = "compares ReLU, GELU and SiLU, and their slopes",
+          .about = "Prints and draws the activations of feed-forward layers, and their slopes.",
+          .example = "--json",
+          .flags = {},
+          .run = Run};
+}
+
+}  // namespace weft
