@@ -24,7 +24,7 @@ absl::StatusOr<DemoResult> Run() {
 
   DemoTable table = {.name = "activations", .title = "activations and their slopes", .columns = {"x"}};
   CurvePanel values = {.title = "activation", .x_label = "x in tenths", .first = -kLast, .low = -1, .high = 4};
-  CurvePanel slopes = {.title = "slope", .x_label = "x in tenths", .first = -kLast, .low = -0.5, .high = 1.5};
+  CurvePanel slopes = {.title = "slope", .x_label = "x in tenths", .first = -kLast, .low = -0.5, .high = 2};
   for (size_t k = 0; k < std::size(kinds); ++k) {
     table.columns.insert(table.columns.end(), {kinds[k].first, "slope"});
     values.curves.push_back({kinds[k].first, v[2 * k]});

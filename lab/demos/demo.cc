@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 constexpr int kLeft = 56, kTop = 40, kBottom = 46, kGap = 64, kRight = 16;  // pixels around the panels
-constexpr int kWide = 320, kHigh = 220;                                     // pixels of a panel of curves
+constexpr int kWide = 320, kHigh = 220, kLine = 18;                         // pixels of curves, and of a curve's name
 constexpr const char* kColors[] = {"#4477aa", "#228833", "#b06000", "#cc3311", "#7b3294", "#555555"};
 constexpr int kLevels = 16;  // of a heat map's colour on either side of white
 
@@ -72,7 +72,7 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
   const auto at = [&](size_t i) { return left + kWide * static_cast<double>(i) / (count - 1); };
   const size_t step = std::max<size_t>(1, (count - 1) / 5);
   for (size_t i = 0; i < count; i += step)
-    AppendText(at(i), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + i), svg);
+    AppendText(at(i), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + static_cast<int64_t>(i)), svg);
   AppendText(left + kWide / 2.0, kTop + kHigh + 38, "middle", panel.x_label, svg);
   for (size_t c = 0; c < panel.curves.size(); ++c) {
     const char* const color = kColors[c % std::size(kColors)];
@@ -83,10 +83,9 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
                             kTop + kHigh * (1 - Part(panel, curve.values[i])));
     }
     absl::StrAppendFormat(svg, "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", points, color);
-    const double y = kTop + 14 + 18.0 * c;
-    absl::StrAppendFormat(svg, "<path d=\"M%.1f %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n", left + kWide - 20,
-                          y - 4, color);
-    AppendText(left + kWide - 26, y, "end", curve.name, svg);
+    const double y = kTop + kHigh + kBottom + kLine * static_cast<double>(c + 1);
+    absl::StrAppendFormat(svg, "<path d=\"M%.1f %.1fh20\" stroke=\"%s\" stroke-width=\"3\"/>\n", left, y - 4, color);
+    AppendText(left + 26, y, "start", curve.name, svg);
   }
 }
 
@@ -116,7 +115,7 @@ void AppendMap(const HeatMap& map, double left, double size, std::string* svg) {
   absl::StrAppendFormat(svg,
                         "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#999999\"/>\n",
                         left, kTop, wide, high);
-  const auto label = [&](int64_t i) { return map.names.empty() ? absl::StrCat(i) : map.names[i]; };
+  const auto label = [&](int64_t i) { return map.names.empty() ? absl::StrCat(map.first + i) : map.names[i]; };
   const auto step = [&](int64_t n) { return map.names.empty() ? std::max<int64_t>(1, n / 4) : 1; };
   for (int64_t i = 0; i < map.rows; i += step(map.rows)) {
     AppendText(left - 6, kTop + size * (i + 0.5) + 4, "end", label(i), svg);
@@ -135,11 +134,13 @@ void AppendMap(const HeatMap& map, double left, double size, std::string* svg) {
 std::string DrawCurves(const std::string& title, absl::Span<const CurvePanel> panels) {
   std::string body;
   double left = kLeft;
+  size_t names = 0;
   for (const CurvePanel& panel : panels) {
     AppendPanel(panel, left, &body);
     left += kWide + kGap;
+    names = std::max(names, panel.curves.size());
   }
-  return Picture(title, left - kGap + kRight, kTop + kHigh + kBottom, body);
+  return Picture(title, left - kGap + kRight, kTop + kHigh + kBottom + kLine * static_cast<double>(names) + 8, body);
 }
 
 std::string DrawHeatMaps(const std::string& title, absl::Span<const HeatMap> maps) {

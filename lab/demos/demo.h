@@ -56,7 +56,8 @@ struct HeatMap {
   int64_t rows = 0, columns = 0;
   std::vector<double> values;           // row by row
   double low = 0, high = 1;             // blue and red, with white between them; from white to blue if low is 0
-  std::vector<std::string> names = {};  // of rows and columns; empty: numbers
+  std::vector<std::string> names = {};  // of rows and columns; empty: numbers from `first` on
+  int64_t first = 0;
 };
 
 // Return an SVG picture with the panels side by side, which needs no script, no style sheet and no other file. `title`

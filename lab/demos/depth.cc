@@ -157,7 +157,7 @@ absl::StatusOr<DemoResult> Run(const DepthOptions& o) {
       .title = "size of the results of layers, and of the gradient of the input",
       .columns = {"form", "initial weights", "y after 1", absl::StrCat("y after ", o.layers), "gradient of x"}};
   CurvePanel results = {.title = "size of the results (Xavier)",
-                        .x_label = "layer; sizes beyond 10^-12 and 10^12 are at the edge",
+                        .x_label = "layer (beyond 1e±12: at the edge)",
                         .low = 1e-12,
                         .high = 1e12,
                         .logarithmic = true};

@@ -178,6 +178,7 @@ absl::StatusOr<DemoResult> Run(const PatternsOptions& o) {
     table.rows.push_back({patterns[i].name, scores, static_cast<double>(scores) / static_cast<double>(global),
                           layers == 0 ? std::string("never") : absl::StrCat(layers)});
     maps.push_back({patterns[i].name, i == 0 ? "target" : "", "source", o.tokens, o.tokens, std::move(seen)});
+    maps.back().first = 1;  // as in the masks
   }
   return DemoResult{.tables = {std::move(table), ScoreTable(o)},
                     .picture = DrawHeatMaps("The sources that a target sees under four patterns", maps)};
