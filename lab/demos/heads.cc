@@ -124,6 +124,7 @@ struct HeadsOptions {
   int64_t width = 512, heads = 8;
   uint64_t seed = 1;
 };
+constexpr int64_t kMaxCompared = 2048;  // width above which M_h [d, d] would need too much memory and time
 
 struct Form {
   const char* name;
@@ -203,9 +204,12 @@ absl::StatusOr<DemoResult> Run(const HeadsOptions& options) {
       panel.curves.back().values.push_back(each / full);
     }
   }
-  WEFT_ASSIGN_OR_RETURN(DemoTable low_rank, CompareWithLowRank(options));
-  return DemoResult{{std::move(table), std::move(low_rank)},
-                    DrawCurves("Parameters of three forms of attention by the number of heads", {panel})};
+  DemoResult result = {{std::move(table)},
+                       DrawCurves("Parameters of three forms of attention by the number of heads", {panel})};
+  if (options.width <= kMaxCompared) {
+    WEFT_ASSIGN_OR_RETURN(result.tables.emplace_back(), CompareWithLowRank(options));
+  }
+  return result;
 }
 
 }  // namespace
@@ -244,11 +248,11 @@ Demo HeadsDemo() {
       .name = "heads",
       .summary = "counts what each form of attention heads costs",
       .about =
-          "Counts the parameters of one full head, of averaged heads and of concatenated heads, and shows that "
-          "a head's values have a low rank.",
+          "Counts the parameters of one full head, of averaged heads and of concatenated heads. For a width of at most "
+          "2048, also shows that a head's values have a low rank.",
       .example = "--width=768 --heads=12",
-      .flags = {{"width", "width d of the model", &options->width, {.low = 1, .high = 2048}},
-                {"heads", "number h of heads, which must divide the width", &options->heads, {.low = 1, .high = 64}},
+      .flags = {{"width", "width d of the model", &options->width, {.low = 1, .high = 16384}},
+                {"heads", "number h of heads, which must divide the width", &options->heads, {.low = 1, .high = 128}},
                 {"seed", "seed of the random numbers", &options->seed}},
       .run = [options] { return Run(*options); }};
 }
