@@ -4,7 +4,8 @@
 //   ```sh     lines of bash, run in one folder for the whole page, with `weft` in PATH and the files *.json of the
 //             tour. If a line names a variable such as $WEFT_MINILM that is not set, the block and its output are
 //             skipped, and in the end the test is, too.
-//   ```cpp    a program, which tools/docs.bzl takes from the page; it runs in the same folder
+//   ```cpp    a program, which tools/docs.bzl takes from the page; it runs in the same folder. If a comment names a
+//             variable such as $WEFT_DATA that is not set, the program is skipped like a block of sh
 //   ```text   the standard output of the block above, compared by SameOutput
 //   ```calc   calculations, checked by Arithmetic
 //   ```       a diagram or a formula, which is not checked
@@ -125,7 +126,7 @@ TEST_F(ChapterTest, DoesWhatThePageShows) {
     if (block.kind.empty()) continue;
     for (std::string& number : NumbersOf(block.text)) numbers.push_back(std::move(number));
     if (block.kind == "sh" || block.kind == "cpp") {
-      const std::string variable = block.kind == "sh" ? MissingVariable(block.text) : "";
+      const std::string variable = MissingVariable(block.text);
       if (!variable.empty()) missing = variable;
       runs = variable.empty();
       compares = true;
