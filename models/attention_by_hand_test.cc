@@ -13,6 +13,7 @@
 #include "weft/graph/compile/compile.h"
 #include "weft/graph/run/runner.h"
 #include "weft/ops/ops.h"
+#include "weft/tests/tour/arithmetic.h"
 
 namespace weft {
 namespace {
@@ -150,6 +151,24 @@ TEST(AttentionByHandTest, EveryNumberOnThePage) {
   m["Y_h"] = Concat(results, 1);
   page.Check(m);
   for (const auto& [name, matrix] : page.matrices()) EXPECT_TRUE(m.contains(name) || page.fed(name)) << name;
+}
+
+TEST(AttentionByHandTest, Calculations) {
+  const absl::StatusOr<std::string> page = ReadFile("docs/tour/01_attention_by_hand.md");
+  ASSERT_TRUE(page.ok()) << page.status();
+  Arithmetic arithmetic;
+  bool is_calc = false;
+  int checked = 0;
+  std::istringstream lines(*page);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("```", 0) == 0) {
+      is_calc = line == "```calc";
+    } else if (is_calc && !line.empty()) {
+      EXPECT_EQ(arithmetic.Check(line), "") << line;
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 0);
 }
 
 // ScaledDotProductAttention gives the same results. Its gradient computes the attention weights again.
