@@ -40,7 +40,7 @@ def package_exports(name = "exports"):
             ":" + rule["name"]
             for rule in native.existing_rules().values()
             if rule["kind"] == "cc_library" and not rule.get("testonly", False) and
-               (not rule["visibility"] or [group for group in rule["visibility"] if group.startswith("//:")])
+               (not rule["visibility"] or [group for group in rule["visibility"] if "//:" in group])
         ]),
     )
 
