@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -69,13 +69,13 @@ TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
       EXPECT_THAT(simulated.out, HasSubstr("{\"graph\":\"run\","));
     }
     EXPECT_EQ(Differences(before, Snapshot("run")), "") << "nothing is written";
-    std::system(("rm -r " + Path("run")).c_str());
+    std::filesystem::remove_all(Path("run"));
   }
 }
 
 TEST_F(InspectRunTest, ARunIsPreferredToAGraphOfItsName) {
   MakeRunOf("gpt");
-  std::system(("mv " + Path("run") + " " + Path("bert")).c_str());
+  std::filesystem::rename(Path("run"), Path("bert"));
   const CommandResult run = Weft({"graph", "bert"}), graph = Weft({"graph", "--graph=bert"});
   ASSERT_TRUE(Works(run));
   ASSERT_TRUE(Works(graph));
@@ -96,7 +96,7 @@ TEST_F(InspectRunTest, WrongChoices) {
   EXPECT_TRUE(
       Fails(Weft({"profile", "towers", "--batch=3"}), 2, "--batch: the graph towers has a batch of fixed size"));
   EXPECT_TRUE(Fails(Weft({"simulate", "run", "--tasks=tasks.json"}), 2, "run is a training step beside --tasks"));
-  std::system(("rm " + Path("labelled.tsv")).c_str());
+  std::filesystem::remove(Path("labelled.tsv"));
   EXPECT_TRUE(Fails(Weft({"profile", "run"}), 2, "labelled.tsv"));
 }
 

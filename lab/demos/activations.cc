@@ -17,7 +17,7 @@ absl::StatusOr<DemoResult> Run() {
   const Var x = tape.Input("x", {kF64, {2 * kLast + 1}});
   Numbers points;
   for (int64_t i = -kLast; i <= kLast; ++i) points.push_back(static_cast<double>(i) / 10);
-  const std::pair<const char*, Var> kinds[] = {{"ReLU", Relu(x)}, {"GELU", Gelu(x)}, {"SiLU", x * Sigmoid(x)}};
+  const std::pair<const char*, Var> kinds[] = {{"ReLU", Relu(x)}, {"GELU", Gelu(x)}, {"SiLU", Silu(x)}};
   VarList fetch;
   for (const auto& [name, y] : kinds) fetch.insert(fetch.end(), {y, Gradient(Sum(y), {x})[0]});
   WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, 1, {{x, points}}));

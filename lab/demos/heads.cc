@@ -247,9 +247,9 @@ Demo HeadsDemo() {
   return {
       .name = "heads",
       .summary = "counts what each form of attention heads costs",
-      .about =
-          "Counts the parameters of one full head, of averaged heads and of concatenated heads. For a width of at most "
-          "2048, also shows that a head's values have a low rank.",
+      .about = absl::StrCat(
+          "Counts the parameters of one full head, of averaged heads and of concatenated heads. Up to a width of ",
+          kMaxCompared, ", also shows that a head's values have a low rank."),
       .example = "--width=768 --heads=12",
       .flags = {{"width", "width d of the model", &options->width, {.low = 1, .high = 16384}},
                 {"heads", "number h of heads, which must divide the width", &options->heads, {.low = 1, .high = 128}},
