@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -228,8 +227,7 @@ const std::string& Tape::ParameterName(Var parameter) const {
 VarList CompositeAll(const char* function, VarSpan inputs, size_t outputs,
                      absl::FunctionRef<absl::StatusOr<VarList>()> body) {
   Tape* const tape = inputs.empty() ? nullptr : inputs[0].tape;
-  if (tape == nullptr) std::fprintf(stderr, "%s: the first input is an empty Var\n", function);
-  WEFT_CHECK(tape != nullptr && "the first input, whose tape is recorded on, is an empty Var");
+  if (tape == nullptr) CheckFailed(__FILE__, __LINE__, absl::StrCat(function, ": input 0 is an empty Var").c_str());
   const bool outermost = tape->function_ == nullptr;
   if (outermost) tape->function_ = function;
   if (tape->status_.ok()) tape->Fail(tape->CheckInputs(function, inputs));
@@ -269,8 +267,9 @@ Scope::~Scope() {
 
 VarList RecordAll(const OpDef& op, VarSpan inputs, const Attrs& attrs) {
   const auto first = absl::c_find_if(inputs, [](Var v) { return v.tape != nullptr; });
-  if (first == inputs.end()) std::fprintf(stderr, "%s: all inputs are empty Vars, so there is no tape\n", op.name);
-  WEFT_CHECK(first != inputs.end());
+  if (first == inputs.end()) {
+    CheckFailed(__FILE__, __LINE__, absl::StrCat(op.name, ": all inputs are empty Vars").c_str());
+  }
   return first->tape->Record(op, attrs, inputs);
 }
 

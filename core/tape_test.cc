@@ -139,6 +139,10 @@ TEST(TapeTest, RefusesVarsOfOtherTapes) {
   EXPECT_EQ(Message(empty), "plus: input 1 is an empty Var");
 }
 
+TEST(TapeDeathTest, NamesAnOpOfEmptyVars) {
+  EXPECT_DEATH(Record(kPlus, {Var{}, Var{}}), "plus: all inputs are empty Vars");
+}
+
 TEST(TapeTest, RefusesDtypesWithoutKernel) {
   Tape tape;
   const Var x = tape.Input("x", {kI32, {2}});

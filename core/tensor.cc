@@ -22,6 +22,15 @@ std::string ToString(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape.dims(), ","), "]");
 }
 
+std::string IndexText(const Shape& shape, int64_t i) {
+  Shape index = shape;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    index.set_dim(axis, i % shape.dim(axis));
+    i /= shape.dim(axis);
+  }
+  return ToString(index);
+}
+
 std::optional<Shape> Broadcast(const Shape& a, const Shape& b) {
   Shape out = a.rank() >= b.rank() ? a : b;
   for (int axis = -1; axis >= -out.rank(); --axis) {

@@ -83,6 +83,8 @@ class Shape {
 
 // Returns "[2,3]", or "[]" for a scalar.
 std::string ToString(const Shape& shape);
+// Returns the indices of element `i` along all axes, such as "[1,2]". Elements are counted row by row.
+std::string IndexText(const Shape& shape, int64_t i);
 
 // Returns the shape to which `a` and `b` broadcast by NumPy's rule. Axes are aligned at the end, and two sizes must be
 // equal or one of them 1. If `a` and `b` do not fit, returns nothing.

@@ -20,16 +20,6 @@ void Set(const Tensor& tensor, int64_t i, double value) {
   Dispatch(tensor.type.dtype, [&](auto zero) { tensor.as<decltype(zero)>()[i] = static_cast<decltype(zero)>(value); });
 }
 
-// Returns the indices of element `i` along all axes, such as "[1,2]".
-std::string IndexText(const Shape& shape, int64_t i) {
-  Shape index = shape;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    index.set_dim(axis, i % shape.dim(axis));
-    i /= shape.dim(axis);
-  }
-  return ToString(index);
-}
-
 }  // namespace
 
 absl::Status CompareWithDifferences(absl::FunctionRef<absl::StatusOr<double>()> loss, const Tensor& x,

@@ -1,8 +1,7 @@
 // Implements two classes of runner.h. A Feed checks the type of a value that a caller feeds to a runner. Outputs gives
 // the values that the runner returns.
-#include <cstdio>
-
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/graph/run/runner.h"
 
@@ -26,10 +25,11 @@ Tensor Outputs::operator[](Var var) const {
   if (it == tensors_.end()) {
     const Program& program = var.tape->program();
     const Node& node = program.producer(var.id);
-    std::fprintf(stderr, "this Var was not fetched: %s of '%s', %s; add it to CompileOptions::fetch\n", node.op->name,
-                 program.scope(node).c_str(), ToString(var.type()).c_str());
+    CheckFailed(__FILE__, __LINE__,
+                absl::StrCat("this Var was not fetched: ", node.op->name, " of '", program.scope(node), "', ",
+                             ToString(var.type()), "; add it to CompileOptions::fetch")
+                    .c_str());
   }
-  WEFT_CHECK(it != tensors_.end());
   return it->second;
 }
 

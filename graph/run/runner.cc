@@ -34,16 +34,6 @@ bool HasNan(const Tensor& tensor) {
   });
 }
 
-// Returns the position of element `i`, like "[2,5]".
-std::string Position(const Shape& shape, int64_t i) {
-  Shape position = shape;
-  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    position.set_dim(axis, i % shape.dim(axis));
-    i /= shape.dim(axis);
-  }
-  return ToString(position);
-}
-
 // Returns OutOfRange if an integer of `tensor`, which is fed to the input `spec`, breaks the input's bounds. The
 // message names the input and the integer's position.
 absl::Status CheckBounds(const InputSpec& spec, const Tensor& tensor) {
@@ -53,7 +43,7 @@ absl::Status CheckBounds(const InputSpec& spec, const Tensor& tensor) {
     const int64_t value = values[i];
     if ((value >= 0 && value < spec.bounds.below) || value == spec.bounds.ignored) continue;
     return absl::OutOfRangeError(absl::StrCat("input '", spec.name, "' ", ToString(spec.type), ": ", value, " at ",
-                                              Position(spec.type.shape, static_cast<int64_t>(i)), " is not below ",
+                                              IndexText(spec.type.shape, static_cast<int64_t>(i)), " is not below ",
                                               spec.bounds.below, " and at least 0"));
   }
   return absl::OkStatus();

@@ -51,6 +51,14 @@ TEST_F(FeedTest, RunsAndReturnsWhatWasFetched) {
   EXPECT_THAT(Floats((*out)[y_]), ElementsAre(0, 1, 8, 9, 0, 1, 2, 3, 2, 3, 4, 5));
 }
 
+using FeedDeathTest = FeedTest;
+
+TEST_F(FeedDeathTest, NamesAVarThatWasNotFetched) {
+  Runner runner(CompileOrDie(tape_, {.fetch = {y_}}), &parameters_, {.threads = 1});
+  const Outputs out = *runner.Run({{table_, values_}, {ids_, good_}});
+  EXPECT_DEATH(out[table_], "this Var was not fetched: input of '', f32\\[5,2\\]; add it to CompileOptions::fetch");
+}
+
 TEST_F(FeedTest, NamesWhatIsMissingWrongOrTwice) {
   EXPECT_EQ(Error({{table_, values_}}), "input 'ids' i32[2,3] was not fed");
   EXPECT_EQ(Error({{table_, good_}, {ids_, good_}}), "input 'table': fed i32[6], wanted f32[5,2]");
