@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/site builds a site of all pages, finds broken links and pictures of other hosts, and keeps the source tidy.
+# tools/site builds a site of all pages, finds broken links, also to headings, and pictures of other hosts, and keeps the source tidy.
 set -euo pipefail
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
@@ -30,6 +30,7 @@ refuses() {
 }
 refuses missing.md '[a page](missing.md)'
 refuses missing.svg '![a picture](pictures/missing.svg)'
+refuses 'design.html#nowhere' '[a heading](design.md#nowhere)'
 refuses 'requests to other hosts' '![a picture](https://example.com/picture.png)'
 touch "$source/WORKSPACE"
 refuses models/missing.h '[a file](../models/missing.h)'

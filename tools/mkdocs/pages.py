@@ -6,6 +6,7 @@ pages beside those of docs/. It has no source files, so their links become plain
 import logging
 import os
 import re
+import urllib.parse
 
 from mkdocs.structure.files import File
 
@@ -13,7 +14,11 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 OUTSIDE = ("README.md", "CONTRIBUTING.md")  # pages of the site that are not in docs/
 TRANSLATION = re.compile(r"\[([^\[\]]+)\]\(docs/(tour/[\w-]+)/README\.md\)")  # README's link to a tour
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+ANCHOR = re.compile(r"""<[^>]* id=["']?([^"' >]+)""")
+REFERENCE = re.compile(r"""<a [^>]*href=["']?([^"' >:#]*)#([^"' >]+)""")
 log = logging.getLogger("mkdocs.weft")
+anchors = {}     # of the site's pages, by path
+references = []  # a page of the repository, the path of the page to which it links, and the anchor there
 
 
 def pages_of(folder, config):
@@ -83,3 +88,19 @@ def on_page_markdown(markdown, page, config, files):
         else:
             parts[i] = LINK.sub(lambda match: rewrite(match, path), part)
     return "".join(parts)
+
+
+def on_page_content(html, page, config, files):
+    """Collects the anchors of a page, and its links to anchors."""
+    anchors[page.file.dest_path] = set(ANCHOR.findall(html))
+    for address, anchor in REFERENCE.findall(html):
+        there = os.path.join(os.path.dirname(page.file.dest_path), address) if address else page.file.dest_path
+        references.append((page.file.src_path, os.path.normpath(there), urllib.parse.unquote(anchor)))
+    return html
+
+
+def on_post_build(config):
+    """Reports links to anchors that their pages do not have."""
+    for page, there, anchor in references:
+        if there in anchors and anchor not in anchors[there]:
+            log.warning("%s links to %s#%s, which does not exist", page, there, anchor)
