@@ -9,16 +9,18 @@ UNOPTIMIZED_COPTS = ["-O0", "-U_FORTIFY_SOURCE"]
 def _prelude(name, deps):
     """Returns (copts, deps) that make a target load the precompiled header `name` of third_party/BUILD.bazel.
 
-    Other workspaces compile Weft without it, so each file must include what it uses. So do the targets that use
-    SentencePiece: its headers declare an absl::string_view of their own, beside which Abseil's can't be read.
+    The targets that use SentencePiece do without: its headers declare an absl::string_view of their own, beside which
+    Abseil's can't be read.
     """
-    if native.repository_name() != "@" or [dep for dep in deps if dep.startswith("//third_party:sentencepiece")]:
+    if [dep for dep in deps if dep.startswith("//third_party:sentencepiece")]:
         return [], []
     prelude = ["//third_party:" + name]
     if "//third_party:json" in deps:
         name += "_json"
         prelude = ["//third_party:" + name, "//third_party:json_instances"]
-    return ["-include", "$(BINDIR)/third_party/%s.h" % name], prelude
+    repository = native.repository_name()[1:]  # empty in this workspace, and Weft's name in those that depend on it
+    folder = "external/%s/third_party" % repository if repository else "third_party"
+    return ["-include", "$(BINDIR)/%s/%s.h" % (folder, name)], prelude
 
 def weft_library(name, copts = [], deps = [], optimize = True, **kwargs):
     """A library of NAME.cc and NAME.h, those that are there, unless srcs and hdrs say otherwise.
