@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tools/site builds a site of all pages, finds broken links, also to headings, and pictures of other hosts, and keeps the source tidy.
+# tools/site builds a site of all pages, finds broken links and pictures of other hosts, and keeps the source tidy.
 set -euo pipefail
 
 fail() { echo "FAILED: $*" >&2; exit 1; }

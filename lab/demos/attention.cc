@@ -32,11 +32,16 @@ using Matrices = std::map<std::string, DemoMatrix>;  // by key
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 constexpr int64_t kMaxSide = 64;  // rows and columns of a matrix in a file
-constexpr size_t kRequired = 4;   // of the matrices below
-// The matrices of a file by their keys.
+
+// The matrices of a file by their keys. A file has all matrices of kProjected, or all of kDirect.
+enum class Part : uint8_t { kProjected, kDirect, kOptional };
 constexpr struct {
   const char *key, *name;
-} kInputs[] = {{"x", "X"}, {"wq", "W_Q"}, {"wk", "W_K"}, {"wv", "W_V"}, {"wo", "W_O"}, {"gradient", "gradient"}};
+  Part part;
+} kInputs[] = {
+    {"x", "X", Part::kProjected},    {"wq", "W_Q", Part::kProjected}, {"wk", "W_K", Part::kProjected},
+    {"wv", "W_V", Part::kProjected}, {"q", "Q", Part::kDirect},       {"k", "K", Part::kDirect},
+    {"v", "V", Part::kDirect},       {"wo", "W_O", Part::kOptional},  {"gradient", "gradient", Part::kOptional}};
 
 struct HandOptions {
   std::string matrices;
@@ -69,7 +74,8 @@ absl::StatusOr<DemoMatrix> ReadMatrix(const char* name, const Json& rows) {
   const auto side = [](const Json& json) { return json.is_array() ? static_cast<int64_t>(json.size()) : 0; };
   DemoMatrix matrix = {name, name, side(rows), side(rows) > 0 ? side(rows[0]) : 0};
   if (matrix.columns == 0 || std::max(matrix.rows, matrix.columns) > kMaxSide) {
-    return InvalidArgument("wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide, " numbers");
+    return InvalidArgument("got ", JsonLine(rows), ", wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide,
+                           " numbers");
   }
   for (int64_t i = 0; i < matrix.rows; ++i) {
     if (side(rows[i]) != matrix.columns || !absl::c_all_of(rows[i], [](const Json& x) { return x.is_number(); })) {
@@ -81,14 +87,17 @@ absl::StatusOr<DemoMatrix> ReadMatrix(const char* name, const Json& rows) {
 }
 
 absl::StatusOr<Matrices> ReadMatrices(const Json& json) {
+  const bool direct = json.contains("q") || json.contains("k") || json.contains("v");
+  const Part left_out = direct ? Part::kProjected : Part::kDirect;
   Matrices matrices;
   std::vector<std::string> keys;
-  for (const auto& [key, name] : kInputs) {
+  for (const auto& [key, name, part] : kInputs) {
     keys.push_back(key);
     if (json.contains(key)) {
+      if (part == left_out) return InvalidArgument(key, ": wanted either x, wq, wk and wv, or q, k and v");
       WEFT_ASSIGN_OR_RETURN(matrices[key], Annotate(ReadMatrix(name, json[key]), key));
-    } else if (keys.size() <= kRequired) {
-      return InvalidArgument(key, ": the matrix is missing");
+    } else if (part != left_out && part != Part::kOptional) {
+      return InvalidArgument(key, ": the matrix is missing; wanted ", direct ? "q, k and v" : "x, wq, wk and wv");
     }
   }
   for (const auto& [key, value] : json.items()) {
@@ -100,9 +109,9 @@ absl::StatusOr<Matrices> ReadMatrices(const Json& json) {
 // Draws the matrices. Their numbers have one decimal, so that all digits are shown.
 Matrices DrawMatrices(const HandOptions& o) {
   Matrices matrices;
-  for (const auto& [key, name] : kInputs) {
+  for (const auto& [key, name, part] : kInputs) {
     const std::string is = key;
-    if (is == "gradient" || (is == "wo" && o.heads == 1)) continue;
+    if (part != Part::kProjected && (is != "wo" || o.heads == 1)) continue;
     const Shape shape = Layout{o.columns}.Turn(Shape{is == "x" ? o.tokens : o.width, o.width});
     Numbers drawn(shape.elements());
     Initialize(Gaussian(1), o.seed, key, {{kF64, shape}, reinterpret_cast<std::byte*>(drawn.data())});
@@ -115,14 +124,20 @@ Matrices DrawMatrices(const HandOptions& o) {
 // Checks that the matrices fit each other and the heads. An error gives shapes in the layout.
 absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
   const Layout in{o.columns};
-  std::map<std::string, Shape> shapes;  // with tokens as rows
-  for (const auto& [key, matrix] : matrices) shapes[key] = in.Turn(ShapeOf(matrix));
-  const Shape x = shapes["x"], q = shapes["wq"], v = shapes["wv"], out = matrices.contains("wo") ? shapes["wo"] : v;
+  std::map<std::string, Shape> shapes;  // with tokens as rows; those of missing matrices are not compared
+  for (const auto& [key, name, part] : kInputs) {
+    shapes[key] = matrices.contains(key) ? in.Turn(ShapeOf(matrices.at(key))) : Shape{1, 1};
+  }
+  const bool direct = matrices.contains("q");
+  const Shape x = shapes["x"], q = shapes[direct ? "q" : "wq"], k = shapes["k"], v = shapes[direct ? "v" : "wv"];
+  const Shape out = matrices.contains("wo") ? shapes["wo"] : v;
   const std::pair<const char*, Shape> wanted[] = {{"wq", {x.dim(1), q.dim(1)}},
                                                   {"wk", {x.dim(1), q.dim(1)}},
                                                   {"wv", {x.dim(1), v.dim(1)}},
+                                                  {"k", {k.dim(0), q.dim(1)}},
+                                                  {"v", {k.dim(0), v.dim(1)}},
                                                   {"wo", {v.dim(1), out.dim(1)}},
-                                                  {"gradient", {x.dim(0), out.dim(1)}}};
+                                                  {"gradient", {(direct ? q : x).dim(0), out.dim(1)}}};
   for (const auto& [key, shape] : wanted) {
     if (!matrices.contains(key) || shapes[key] == shape) continue;
     const auto with_shape = [](std::string* text, const auto& matrix) {
@@ -131,9 +146,12 @@ absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
     return InvalidArgument(key, " is ", ToString(ShapeOf(matrices.at(key))), ", wanted ", ToString(in.Turn(shape)),
                            "; the matrices are ", absl::StrJoin(matrices, ", ", with_shape));
   }
-  for (const auto& [key, width] : {std::pair("wq", q.dim(1)), std::pair("wv", v.dim(1))}) {
+  for (const auto& [key, width] : {std::pair(direct ? "q" : "wq", q.dim(1)), {direct ? "v" : "wv", v.dim(1)}}) {
     if (width % o.heads == 0) continue;
     return InvalidArgument("heads: ", o.heads, " heads do not divide the ", width, " ", in.feature(), "s of ", key);
+  }
+  if (direct && o.causal && q.dim(0) != k.dim(0)) {
+    return InvalidArgument("causal: got ", q.dim(0), " queries and ", k.dim(0), " keys, wanted as many of each");
   }
   return absl::OkStatus();
 }
@@ -163,18 +181,24 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
     return add(name, "", feeds.back().first, gradient);
   };
   const bool one = o.heads == 1, projects = given.contains("wo"), upstream = given.contains("gradient");
+  const bool direct = given.contains("q");
   const auto joined = [&](const char* name) {
     return absl::StrCat(name, "_1 to ", name, "_", o.heads, o.columns ? ", one below the other" : ", side by side");
   };
 
-  // X is an input for each of its uses, so that it gets three gradients.
-  const Var x = input("x", "X_Q", in.Product("dQ", "W_Qᵀ")), w_q = input("wq", "W_Q", in.Product("Xᵀ", "dQ"));
+  // Returns the queries, keys or values, which are given or the product of X and a weight. X is an input for each of
+  // its uses, so that it gets three gradients.
+  const auto project = [&](const char* name, const char* key, const std::string& gradient) {
+    if (direct) return input(key, name, gradient);
+    const std::string weight = absl::StrCat("W_", name), d = absl::StrCat("d", name);
+    const Var x = input("x", absl::StrCat("X_", name).c_str(), in.Product(d, absl::StrCat(weight, "ᵀ")));
+    const Var w = input(absl::StrCat("w", key).c_str(), weight.c_str(), in.Product("Xᵀ", d));
+    return add(name, in.Product("X", weight), in.Product(x, w), gradient);
+  };
   const std::string dq = in.Product("dA#", "K#"), dk = in.Product("dA#ᵀ", "Q#"), dv = in.Product("P#ᵀ", "dY#");
-  const Var queries = add("Q", in.Product("X", "W_Q"), in.Product(x, w_q), one ? dq : joined("dQ"));
-  const Var x_k = input("x", "X_K", in.Product("dK", "W_Kᵀ")), w_k = input("wk", "W_K", in.Product("Xᵀ", "dK"));
-  const Var keys = add("K", in.Product("X", "W_K"), in.Product(x_k, w_k), one ? dk : joined("dK"));
-  const Var x_v = input("x", "X_V", in.Product("dV", "W_Vᵀ")), w_v = input("wv", "W_V", in.Product("Xᵀ", "dV"));
-  const Var values = add("V", in.Product("X", "W_V"), in.Product(x_v, w_v), one ? dv : joined("dV"));
+  const Var queries = project("Q", "q", one ? dq : joined("dQ"));
+  const Var keys = project("K", "k", one ? dk : joined("dK"));
+  const Var values = project("V", "v", one ? dv : joined("dV"));
   VarList results;
   const std::string of_loss = upstream ? "gradient" : "ones, as the loss is the sum";
   const std::string dy = projects ? in.Product("dO", "W_Oᵀ") : of_loss;
@@ -219,23 +243,21 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
     add("r#", absl::StrCat("sum of each ", in.token(), " of P# ∘ dP#"),
         Sum(gradients[i].value * d[i], in.features(), /*keep=*/true), "");
   }
-  add("dX", "dX_Q + dX_K + dX_V", dx, "");
+  if (dx) add("dX", "dX_Q + dX_K + dX_V", dx, "");
   for (const Step& step : steps) fetch.push_back(step.value);
   WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed, feeds));
 
   DemoResult result;
-  for (const auto& [key, name] : kInputs) {
+  for (const auto& [key, name, part] : kInputs) {
     if (given.contains(key)) result.matrices.push_back(given.at(key));
   }
   std::vector<HeatMap> maps;
-  std::vector<std::string> tokens;
-  for (int64_t i = 0; i < in.Turn(x.shape()).dim(0); ++i) tokens.push_back(absl::StrCat(i + 1));
   for (size_t i = 0; i < steps.size(); ++i) {
     const auto& [name, formula, value] = steps[i];
     const int64_t rows = value.shape().dim(0), columns = value.shape().dim(1);
     result.matrices.push_back({name, absl::StrCat(name, " = ", formula), rows, columns, v[i]});
     if (name[0] != 'P') continue;
-    maps.push_back({name, o.columns ? "key" : "query", o.columns ? "query" : "key", rows, columns, v[i], 0, 1, tokens});
+    maps.push_back({name, o.columns ? "key" : "query", o.columns ? "query" : "key", rows, columns, v[i], 0, 1, {}, 1});
   }
   result.picture = DrawHeatMaps("Attention weights of each head", maps);
   return result;
@@ -257,10 +279,12 @@ Demo AttentionDemo() {
       .summary = "computes every matrix of a small attention",
       .about =
           "Prints every matrix of attention on a few tokens, forward and backward. The loss is the sum of the "
-          "result, unless a file has its gradient.",
+          "result, unless a file has its gradient. A file may have the queries, keys and values themselves.",
       .example = "--heads=2 --causal",
       .flags = {{"matrices",
-                 "a JSON object with the matrices x, wq, wk and wv; wo and the result's gradient may be missing",
+                 "a JSON object with the matrices x, wq, wk and wv, or with q, k and v. It may have wo, and the "
+                 "result's gradient "
+                 "as the key gradient",
                  &options->matrices,
                  {.is_path = true}},
                 {"columns", "tokens are columns, here and in the file, so Q = W_Q X", &options->columns},

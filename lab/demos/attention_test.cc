@@ -184,6 +184,36 @@ TEST(AttentionDemoTest, ColumnsAreTheTransposes) {
   for (const auto& [name, matrix] : columns) ExpectEqual(Transposed(matrix), rows.at(name), 1e-12);
 }
 
+// Writes a file with the text, and returns its path.
+std::string WriteText(const std::string& text) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/text.json");
+  EXPECT_TRUE(WriteFile(path, {text}).ok());
+  return path;
+}
+
+TEST(AttentionDemoTest, GivenQueriesKeysAndValues) {
+  const DemoMatrix dy = GradientOfTheLoss(OnPage("Y"));
+  for (const bool columns : {false, true}) {
+    const auto turned = [&](const DemoMatrix& m) { return columns ? Transposed(m) : m; };
+    std::string text = absl::StrCat("{\"gradient\":", Json(turned(dy)));
+    for (const auto& [key, name] : Values{{"q", "Q"}, {"k", "K"}, {"v", "V"}}) {
+      absl::StrAppend(&text, ",\"", key, "\":", Json(turned(OnPage(name))));
+    }
+    const Named m = Matrices({{"matrices", WriteText(text + "}")}, {"columns", Text(columns)}});
+    for (const char* name : {"A", "P", "Y", "dV", "dP", "dS", "dQ", "dK"}) {
+      ASSERT_TRUE(m.contains(name)) << name;
+      ExpectEqual(turned(m.at(name)), OnPage(name), 2 * kRounding);  // dy is computed from rounded numbers
+    }
+    EXPECT_FALSE(m.contains("dX"));
+  }
+  const std::string cross = WriteText(R"({"q": [[1]], "k": [[0], [0]], "v": [[2, 5], [4, 7]]})");
+  const Named m = Matrices({{"matrices", cross}});  // one query and two equal keys
+  EXPECT_EQ(m.at("P").values, (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(m.at("Y").values, (std::vector<double>{3, 6}));
+  EXPECT_EQ(ErrorOf({{"matrices", cross}, {"causal", "true"}}),
+            absl::StrCat(cross, ": causal: got 1 queries and 2 keys, wanted as many of each"));
+}
+
 TEST(AttentionDemoTest, TextAndRandomMatrices) {
   const absl::StatusOr<DemoResult> page = RunWith({{"matrices", WritePage(false)}, {"causal", "true"}});
   ASSERT_TRUE(page.ok()) << page.status();
@@ -211,12 +241,16 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
        "wo is [2,1], wanted [1,1]; the matrices are wk [1,1], wo [2,1], wq [1,1], wv [1,1], x [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1,2]], "gradient": [[1]]})",
        "gradient is [1,1], wanted [1,2]; the matrices are gradient [1,1], wk [1,1], wq [1,1], wv [1,2], x [1,1]"},
-      {R"({"x": [[1]], "wq": [[1]], "wk": [[1]]})", "wv: the matrix is missing"},
+      {R"({"x": [[1]], "wq": [[1]], "wk": [[1]]})", "wv: the matrix is missing; wanted x, wq, wk and wv"},
+      {R"({"q": [[1]], "k": [[1]]})", "v: the matrix is missing; wanted q, k and v"},
+      {R"({"q": [[1]], "k": [[1]], "v": [[1]], "x": [[1]]})", "x: wanted either x, wq, wk and wv, or q, k and v"},
+      {R"({"q": [[1]], "k": [[1, 2]], "v": [[1]]})",
+       "k is [1,2], wanted [1,1]; the matrices are k [1,2], q [1,1], v [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1]], "grad": 1})",
        "unknown key 'grad', did you mean 'gradient'?"},
       {R"({"x": [[1,2],[3]]})", "x: row 2 is [3], wanted 2 numbers"},
       {R"({"x": [["a"]]})", "x: row 1 is [\"a\"], wanted 1 numbers"},
-      {R"({"x": 1})", "x: wanted an array of 1 to 64 arrays of 1 to 64 numbers"}};
+      {R"({"x": 1})", "x: got 1, wanted an array of 1 to 64 arrays of 1 to 64 numbers"}};
   for (const auto& [json, error] : wrong) {
     ASSERT_TRUE(WriteFile(path, {json}).ok());
     EXPECT_EQ(ErrorOf({{"matrices", path}}), absl::StrCat(path, ": ", error));
