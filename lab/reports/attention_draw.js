@@ -173,6 +173,25 @@ function choose(layer, head) {
   drawChosen();
 }
 
+// Returns the layer and the head whose targets differ most in their sources: the entropy of the mean of its rows, less
+// the mean entropy of its rows, is the greatest.
+function clearestHead(m) {
+  const T = m.targets.length, S = m.sources.length, bits = p => p > 0 ? -p * Math.log2(p) : 0;
+  let clearest = [0, 0], most = -Infinity;
+  for (let i = 0; i < m.layers * m.heads; ++i) {
+    const at = [Math.floor(i / m.heads), i % m.heads], mean = new Float64Array(S);
+    let difference = 0;
+    for (let j = 0; j < T * S; ++j) {
+      const w = weight(m, ...at, Math.floor(j / S), j % S);
+      mean[j % S] += w / T;
+      difference -= bits(w) / T;
+    }
+    for (const p of mean) difference += bits(p);
+    if (difference > most) [clearest, most] = [at, difference];
+  }
+  return clearest;
+}
+
 function chooseKind(kind) {
   state.kind = kind;
   state.target = state.source = 0;
@@ -189,7 +208,7 @@ function chooseKind(kind) {
       `first ${m.sources.length} of ${m.allSources} sources. The measures are of all.` : '';
   drawGrid();
   drawTable();
-  choose(m.layers - 1, Math.min(state.head, m.heads - 1));
+  choose(...clearestHead(m));
 }
 
 const FAMILIES = {gpt: 'a GPT', bert: 'a BERT', transformer: 'an encoder-decoder', vit: 'a Vision Transformer'};
