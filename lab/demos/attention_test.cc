@@ -26,7 +26,8 @@ DemoMatrix OnPage(const std::string& name) {
   DemoMatrix matrix;
   const std::string begin = absl::StrCat("\n", name, " = ");
   size_t found = page.ok() ? page->find(begin) : std::string::npos;
-  while (found != std::string::npos && std::isalpha((*page)[found + begin.size()])) {  // a formula in the text
+  const auto is_formula = [&](size_t at) { return std::isalpha(static_cast<unsigned char>((*page)[at])); };
+  while (found != std::string::npos && is_formula(found + begin.size())) {
     found = page->find(begin, found + 1);
   }
   EXPECT_NE(found, std::string::npos) << name;
@@ -100,8 +101,10 @@ void ExpectEqual(const DemoMatrix& got, const DemoMatrix& wanted, double toleran
   ASSERT_EQ(got.columns, wanted.columns) << got.name;
   ASSERT_EQ(got.values.size(), wanted.values.size()) << got.name;
   for (size_t i = 0; i < wanted.values.size(); ++i) {
-    if (std::isfinite(wanted.values[i]) || std::isfinite(got.values[i])) {
+    if (std::isfinite(wanted.values[i]) && std::isfinite(got.values[i])) {
       EXPECT_NEAR(got.values[i], wanted.values[i], tolerance) << got.name << " " << i;
+    } else {
+      EXPECT_EQ(got.values[i], wanted.values[i]) << got.name << " " << i;
     }
   }
 }
