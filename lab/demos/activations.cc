@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
 #include "weft/ops/ops.h"
@@ -26,7 +27,7 @@ absl::StatusOr<DemoResult> Run() {
   CurvePanel values = {.title = "activation", .x_label = "x in tenths", .first = -kLast, .low = -1, .high = 4};
   CurvePanel slopes = {.title = "slope", .x_label = "x in tenths", .first = -kLast, .low = -0.5, .high = 2};
   for (size_t k = 0; k < std::size(kinds); ++k) {
-    table.columns.insert(table.columns.end(), {kinds[k].first, "slope"});
+    table.columns.insert(table.columns.end(), {kinds[k].first, absl::StrCat("slope of ", kinds[k].first)});
     values.curves.push_back({kinds[k].first, v[2 * k]});
     slopes.curves.push_back({kinds[k].first, v[2 * k + 1]});
   }

@@ -240,7 +240,9 @@ std::string PrintJson(const DemoResult& result) {
     for (const std::vector<DemoCell>& cells : table.rows) {
       nlohmann::ordered_json row;
       for (size_t i = 0; i < cells.size(); ++i) {
-        std::visit([&](const auto& x) { row[absl::StrReplaceAll(table.columns[i], {{" ", "_"}})] = x; }, cells[i]);
+        const std::string key = absl::StrReplaceAll(table.columns[i], {{" ", "_"}});
+        WEFT_CHECK(!row.contains(key));  // two columns with one key
+        std::visit([&](const auto& x) { row[key] = x; }, cells[i]);
       }
       rows.push_back(std::move(row));
     }

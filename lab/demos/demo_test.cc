@@ -21,6 +21,18 @@ TEST(DemoTest, TablesHaveAlignedColumns) {
             "{\"t\":[{\"√d\":10,\"the_text\":\"a\",\"x\":0.123456},{\"√d\":8,\"the_text\":\"√√\",\"x\":1e-09}]}\n");
 }
 
+TEST(DemoTest, ColumnsHaveKeysOfTheirOwn) {
+  const DemoResult result = {.tables = {{.name = "t", .columns = {"x y", "x_y"}, .rows = {{1.0, 2.0}}}}};
+  EXPECT_DEATH(PrintJson(result), "row.contains");
+  const absl::StatusOr<DemoResult> activations = ActivationsDemo().run();
+  ASSERT_TRUE(activations.ok()) << activations.status();
+  const nlohmann::json row = nlohmann::json::parse(PrintJson(*activations)).at("activations").at(4);  // x = 1
+  EXPECT_EQ(row.size(), 7) << row;
+  EXPECT_EQ(row.at("slope_of_ReLU"), 1);
+  EXPECT_NEAR(row.at("slope_of_GELU"), 1.083, 1e-3);
+  EXPECT_NEAR(row.at("slope_of_SiLU"), 0.928, 1e-3);
+}
+
 TEST(DemoTest, SameSeedSameFigures) {
   for (const Demo& demo :
        {AttentionDemo(), ScaleDemo(), HeadsDemo(), MasksDemo(), PatternsDemo(), PositionsDemo(), NormsDemo()}) {
