@@ -48,18 +48,12 @@ absl::Status Run(const DemoFlags& flags) {
   return absl::OkStatus();
 }
 
-// The demos by the names of their commands.
-constexpr std::pair<const char*, Demo (*)()> kDemos[] = {
-    {"demo attention", AttentionDemo}, {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},
-    {"demo masks", MasksDemo},         {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo},
-    {"demo norms", NormsDemo},         {"demo depth", DepthDemo},       {"demo activations", ActivationsDemo}};
-
 }  // namespace
 
 Command DemoCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<DemoFlags>();
-  for (const auto& [command, make] : kDemos) {
-    if (name == command) flags->demo = make();
+  for (Demo& demo : AllDemos()) {
+    if (name == absl::StrCat("demo ", demo.name)) flags->demo = std::move(demo);
   }
   WEFT_CHECK(!flags->demo.name.empty());
   return MakeCommand(weft, name,

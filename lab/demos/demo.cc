@@ -226,6 +226,11 @@ absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarLis
   return values;
 }
 
+std::vector<Demo> AllDemos() {
+  return {AttentionDemo(), ScaleDemo(), HeadsDemo(), MasksDemo(),      PatternsDemo(),
+          PositionsDemo(), NormsDemo(), DepthDemo(), ActivationsDemo()};
+}
+
 std::string PrintText(const DemoResult& result) {
   std::string text;
   for (const DemoTable& table : result.tables) absl::StrAppend(&text, text.empty() ? "" : "\n", Print(table));

@@ -93,6 +93,8 @@ using Numbers = std::vector<double>;
 absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1,
                                                   absl::Span<const FeedPair> feeds = {});
 
+// Returns all demos, in the order of the help of `weft`, which has a command for each.
+std::vector<Demo> AllDemos();
 Demo AttentionDemo();    // every matrix of attention on a few tokens
 Demo ScaleDemo();        // why scores are divided by the square root of d_k
 Demo HeadsDemo();        // the parameters of one head, of averaged and of concatenated heads
