@@ -4,8 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 namespace weft {
@@ -76,6 +79,46 @@ std::string ErrorWith(const Demo& demo, const std::string& name, const std::stri
     }
   }
   return std::string(demo.run().status().message());
+}
+
+// Sets the whole numbers of a demo to their low ends, except those of `kept`.
+void SetToLowEnds(const Demo& demo, const std::string& kept) {
+  for (const Hyperparameter& flag : demo.flags) {
+    if (!std::holds_alternative<int64_t*>(flag.value) || flag.flag == kept) continue;
+    EXPECT_TRUE(SetFromText(absl::StrCat(static_cast<int64_t>(flag.rules.low)), flag).ok()) << flag.flag;
+  }
+}
+
+// Each whole number works at its low end, and works at its high end while the others are low. Or an error names a flag.
+TEST(DemoTest, EndsOfEachFlag) {
+  const auto run = [](const Demo& demo) {
+    const absl::StatusOr<DemoResult> result = demo.run();
+    if (result.ok()) {
+      EXPECT_FALSE(PrintText(*result).empty());
+      EXPECT_FALSE(PrintJson(*result).empty());
+      return;
+    }
+    const auto is_named = [&](const Hyperparameter& flag) {
+      return absl::StartsWith(result.status().message(), absl::StrCat(flag.flag, ": "));
+    };
+    EXPECT_TRUE(absl::c_any_of(demo.flags, is_named)) << demo.name << ": " << result.status();
+  };
+  size_t flags = 0;
+  for (size_t d = 0; d < AllDemos().size(); ++d) {
+    for (size_t f = 0; f < AllDemos()[d].flags.size(); ++f) {
+      const Demo low = AllDemos()[d], high = AllDemos()[d];
+      const Hyperparameter& flag = low.flags[f];
+      if (!std::holds_alternative<int64_t*>(flag.value)) continue;
+      SCOPED_TRACE(absl::StrCat(low.name, " --", flag.flag));
+      for (const auto& [demo, end] : {std::pair(low, flag.rules.low), {high, flag.rules.high}}) {
+        EXPECT_TRUE(SetFromText(absl::StrCat(static_cast<int64_t>(end)), demo.flags[f]).ok());
+        if (end == flag.rules.high) SetToLowEnds(demo, flag.flag);
+        run(demo);
+      }
+      ++flags;
+    }
+  }
+  EXPECT_GE(flags, 20);
 }
 
 TEST(DemoTest, WrongFlags) {
