@@ -194,10 +194,14 @@ std::string Print(const DemoTable& table) {
 
 std::string Print(const DemoMatrix& matrix) {
   const bool whole = absl::c_all_of(matrix.values, [](double x) { return x == std::rint(x); });
+  double largest = 0;
+  for (const double x : matrix.values) largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
+  const bool fixed = whole ? largest < 1e9 : largest >= 1e-2 && largest < 1e6;
   std::vector<std::string> cells;
   size_t width = 0;
-  for (const double x : matrix.values) {  // adding 0 makes 0 of -0
-    cells.push_back(absl::StrFormat("%.*f", whole ? 0 : 4, std::round(1e4 * x) / 1e4 + 0.0));
+  for (const double x : matrix.values) {  // -0, or what is rounded to it, is shown without the sign
+    cells.push_back(fixed ? absl::StrFormat("%.*f", whole ? 0 : 4, std::abs(x) < 5e-5 ? 0.0 : x)
+                          : absl::StrFormat("%.4g", x + 0.0));
     width = std::max(width, cells.back().size());
   }
   std::string text = matrix.title + "\n";

@@ -80,8 +80,9 @@ struct Demo {
   std::function<absl::StatusOr<DemoResult>()> run;  // reads the values of `flags`
 };
 
-// Returns the tables and matrices with aligned columns. Numbers have 4 significant digits in tables, and 4 decimals in
-// matrices, unless all numbers of the matrix are whole.
+// Returns the tables and matrices with aligned columns. Numbers have 4 significant digits. But a matrix of whole
+// numbers below 1e9 has no decimals, and another one has 4 if its largest finite number is at least 0.01 and below 1e6
+// in size.
 std::string PrintText(const DemoResult& result);
 // Returns one JSON object with an array for each table, which has an object for each row, and an array for each matrix,
 // which has an array for each row. Numbers that are not finite are null.

@@ -1,5 +1,6 @@
 #include "weft/lab/demos/demo.h"
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,6 +23,20 @@ TEST(DemoTest, TablesHaveAlignedColumns) {
   EXPECT_EQ(PrintText(result), "title\n√d  the text       x\n10  a         0.1235\n 8  √√         1e-09\n");
   EXPECT_EQ(PrintJson(result),
             "{\"t\":[{\"√d\":10,\"the_text\":\"a\",\"x\":0.123456},{\"√d\":8,\"the_text\":\"√√\",\"x\":1e-09}]}\n");
+}
+
+TEST(DemoTest, DigitsOfAMatrixFollowItsLargestNumber) {
+  const auto lines = [](const std::vector<double>& row) {
+    return PrintText({.matrices = {{.title = "m", .rows = 1, .columns = 4, .values = row}}});
+  };
+  EXPECT_EQ(lines({1, -0.0, 20, -INFINITY}), "m\n     1     0    20  -inf\n");
+  EXPECT_EQ(lines({0.00004, -0.00004, 0.00006, 0.01}), "m\n  0.0000  0.0000  0.0001  0.0100\n");
+  EXPECT_EQ(lines({0.5, -0.0, INFINITY, NAN}), "m\n  0.5000  0.0000     inf     nan\n");
+  EXPECT_EQ(lines({0.99999, 999999, 0, 0}), "m\n       1.0000  999999.0000       0.0000       0.0000\n");
+  EXPECT_EQ(lines({7.5e-8, -0.0, 0, -0.009}), "m\n  7.5e-08        0        0   -0.009\n");
+  EXPECT_EQ(lines({1e20, 0.5, -1, 0}), "m\n  1e+20    0.5     -1      0\n");
+  EXPECT_EQ(lines({1e308, 0, 1, -123456789}), "m\n      1e+308           0           1  -1.235e+08\n");
+  EXPECT_EQ(lines({123456789, 0, 1, 0}), "m\n  123456789          0          1          0\n");
 }
 
 TEST(DemoTest, ColumnsHaveKeysOfTheirOwn) {
