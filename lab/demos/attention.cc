@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -31,7 +30,7 @@ using Json = nlohmann::ordered_json;
 using Matrices = std::map<std::string, DemoMatrix>;  // by key
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
-constexpr int64_t kMaxSide = 64;  // rows and columns of a matrix in a file
+constexpr size_t kMaxSide = 64;  // rows and columns of a matrix in a file
 
 // The matrices of a file by their keys. A file has all matrices of kProjected, or all of kDirect.
 enum class Part : uint8_t { kProjected, kDirect, kOptional };
@@ -70,18 +69,32 @@ struct Layout {
 
 Shape ShapeOf(const DemoMatrix& m) { return {m.rows, m.columns}; }
 
+// Returns the JSON if it is short, and otherwise its kind.
+std::string Shown(const Json& json) {
+  const std::string line = JsonLine(json);
+  return line.size() <= 30 ? line : absl::StrCat("a long ", json.type_name());
+}
+
 absl::StatusOr<DemoMatrix> ReadMatrix(const char* name, const Json& rows) {
-  const auto side = [](const Json& json) { return json.is_array() ? static_cast<int64_t>(json.size()) : 0; };
-  DemoMatrix matrix = {name, name, side(rows), side(rows) > 0 ? side(rows[0]) : 0};
-  if (matrix.columns == 0 || std::max(matrix.rows, matrix.columns) > kMaxSide) {
-    return InvalidArgument("got ", JsonLine(rows), ", wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide,
-                           " numbers");
+  const auto fits = [](size_t size) { return size >= 1 && size <= kMaxSide; };
+  if (!rows.is_array() || !fits(rows.size())) {
+    return InvalidArgument("got ", rows.is_array() ? absl::StrCat(rows.size(), " rows") : Shown(rows),
+                           ", wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide, " numbers");
   }
+  DemoMatrix matrix = {name, name, static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())};
   for (int64_t i = 0; i < matrix.rows; ++i) {
-    if (side(rows[i]) != matrix.columns || !absl::c_all_of(rows[i], [](const Json& x) { return x.is_number(); })) {
-      return InvalidArgument("row ", i + 1, " is ", JsonLine(rows[i]), ", wanted ", matrix.columns, " numbers");
+    const Json& row = rows[i];
+    if (!row.is_array()) return InvalidArgument("row ", i + 1, " is ", Shown(row), ", wanted an array of numbers");
+    if (!fits(row.size()) || row.size() != rows[0].size()) {
+      return InvalidArgument("row ", i + 1, " has ", row.size(), " numbers, wanted ",
+                             i == 0 ? absl::StrCat("1 to ", kMaxSide) : absl::StrCat(matrix.columns));
     }
-    for (const Json& number : rows[i]) matrix.values.push_back(number.get<double>());
+    for (int64_t j = 0; j < matrix.columns; ++j) {
+      if (!row[j].is_number()) {
+        return InvalidArgument("row ", i + 1, ", column ", j + 1, " is ", Shown(row[j]), ", wanted a number");
+      }
+      matrix.values.push_back(row[j].get<double>());
+    }
   }
   return matrix;
 }

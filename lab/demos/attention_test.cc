@@ -251,13 +251,31 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
        "k is [1,2], wanted [1,1]; the matrices are k [1,2], q [1,1], v [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1]], "grad": 1})",
        "unknown key 'grad', did you mean 'gradient'?"},
-      {R"({"x": [[1,2],[3]]})", "x: row 2 is [3], wanted 2 numbers"},
-      {R"({"x": [["a"]]})", "x: row 1 is [\"a\"], wanted 1 numbers"},
+      {R"({"x": [[1,2],[3,4,5]]})", "x: row 2 has 3 numbers, wanted 2"},
+      {R"({"x": [[1,2],3]})", "x: row 2 is 3, wanted an array of numbers"},
+      {R"({"x": [[]]})", "x: row 1 has 0 numbers, wanted 1 to 64"},
+      {R"({"x": [1,2]})", "x: row 1 is 1, wanted an array of numbers"},
+      {R"({"x": [[1,"a"]]})", "x: row 1, column 2 is \"a\", wanted a number"},
+      {R"({"x": [[[1,2,3,4,5,6,7,8,9,10,11,12,13,14]]]})", "x: row 1, column 1 is a long array, wanted a number"},
+      {R"({"x": []})", "x: got 0 rows, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
+      {R"({"x": null})", "x: got null, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
+      {R"({"x": "a text of more than thirty letters"})",
+       "x: got a long string, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
       {R"({"x": 1})", "x: got 1, wanted an array of 1 to 64 arrays of 1 to 64 numbers"}};
   for (const auto& [json, error] : wrong) {
     ASSERT_TRUE(WriteFile(path, {json}).ok());
     EXPECT_EQ(ErrorOf({{"matrices", path}}), absl::StrCat(path, ": ", error));
   }
+  std::string row = "1", rows = "[1]";
+  for (int i = 1; i < 65; ++i) {
+    absl::StrAppend(&row, ",1");
+    absl::StrAppend(&rows, ",[1]");
+  }
+  ASSERT_TRUE(WriteFile(path, {absl::StrCat("{\"x\": [[", row, "]]}")}).ok());
+  EXPECT_EQ(ErrorOf({{"matrices", path}}), absl::StrCat(path, ": x: row 1 has 65 numbers, wanted 1 to 64"));
+  ASSERT_TRUE(WriteFile(path, {absl::StrCat("{\"x\": [", rows, "]}")}).ok());
+  EXPECT_EQ(ErrorOf({{"matrices", path}}),
+            absl::StrCat(path, ": x: got 65 rows, wanted an array of 1 to 64 arrays of 1 to 64 numbers"));
   EXPECT_EQ(ErrorOf({{"heads", "3"}}), "heads: 3 heads do not divide the 4 columns of wq");
   EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}}),
             absl::StrCat(WritePage(true),
