@@ -49,5 +49,11 @@ TEST_F(DemosTest, ReplacesOnlyFiles) {
   EXPECT_EQ(Read("m.json"), input);
 }
 
+TEST_F(DemosTest, ErrorsNameTheFlag) {
+  Write("m.json", R"({"q": [[1]], "k": [[1]], "v": [[1]]})");
+  EXPECT_TRUE(Fails(Weft({"demo", "attention", "--matrices=m.json", "--heads=2"}), 2,
+                    "weft demo attention: --heads: 2 heads do not divide the 1 columns of q"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -134,7 +134,7 @@ Matrices DrawMatrices(const HandOptions& o) {
   return matrices;
 }
 
-// Checks that the matrices fit each other and the heads. An error gives shapes in the layout.
+// Checks that the matrices fit each other. An error gives shapes in the layout.
 absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
   const Layout in{o.columns};
   std::map<std::string, Shape> shapes;  // with tokens as rows; those of missing matrices are not compared
@@ -159,14 +159,22 @@ absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
     return InvalidArgument(key, " is ", ToString(ShapeOf(matrices.at(key))), ", wanted ", ToString(in.Turn(shape)),
                            "; the matrices are ", absl::StrJoin(matrices, ", ", with_shape));
   }
-  for (const auto& [key, width] : {std::pair(direct ? "q" : "wq", q.dim(1)), {direct ? "v" : "wv", v.dim(1)}}) {
+  return absl::OkStatus();
+}
+
+// Checks that the flags fit the matrices.
+absl::Status CheckFlags(const HandOptions& o, const Matrices& matrices) {
+  const Layout in{o.columns};
+  const bool direct = matrices.contains("q");
+  for (const char* const key : {direct ? "q" : "wq", direct ? "v" : "wv"}) {
+    const int64_t width = in.Turn(ShapeOf(matrices.at(key))).dim(1);
     if (width % o.heads == 0) continue;
     return InvalidArgument("heads: ", o.heads, " heads do not divide the ", width, " ", in.feature(), "s of ", key);
   }
-  if (direct && o.causal && q.dim(0) != k.dim(0)) {
-    return InvalidArgument("causal: got ", q.dim(0), " queries and ", k.dim(0), " keys, wanted as many of each");
-  }
-  return absl::OkStatus();
+  if (!direct || !o.causal) return absl::OkStatus();
+  const int64_t queries = in.Turn(ShapeOf(matrices.at("q"))).dim(0), keys = in.Turn(ShapeOf(matrices.at("k"))).dim(0);
+  if (queries == keys) return absl::OkStatus();
+  return InvalidArgument("causal: got ", queries, " queries and ", keys, " keys, wanted as many of each");
 }
 
 // A matrix with the words of its title: "NAME = FORMULA". For a gradient, `value` is that by which it is taken.
@@ -176,7 +184,6 @@ struct Step {
 };
 
 absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) {
-  WEFT_RETURN_IF_ERROR(CheckShapes(o, given));
   const Layout in{o.columns};
   Tape tape;
   std::vector<FeedPair> feeds;
@@ -277,10 +284,16 @@ absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) 
 }
 
 absl::StatusOr<DemoResult> Run(const HandOptions& o) {
-  if (o.matrices.empty()) return Compute(o, DrawMatrices(o));
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
-  WEFT_ASSIGN_OR_RETURN(const Matrices matrices, Annotate(ReadMatrices(json), o.matrices));
-  return Annotate(Compute(o, matrices), o.matrices);
+  Matrices matrices;
+  if (o.matrices.empty()) {
+    matrices = DrawMatrices(o);
+  } else {
+    WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
+    WEFT_ASSIGN_OR_RETURN(matrices, Annotate(ReadMatrices(json), o.matrices));
+    WEFT_RETURN_IF_ERROR(Annotate(CheckShapes(o, matrices), o.matrices));
+  }
+  WEFT_RETURN_IF_ERROR(CheckFlags(o, matrices));
+  return Compute(o, matrices);
 }
 
 }  // namespace

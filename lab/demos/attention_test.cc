@@ -214,7 +214,7 @@ TEST(AttentionDemoTest, GivenQueriesKeysAndValues) {
   EXPECT_EQ(m.at("P").values, (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(m.at("Y").values, (std::vector<double>{3, 6}));
   EXPECT_EQ(ErrorOf({{"matrices", cross}, {"causal", "true"}}),
-            absl::StrCat(cross, ": causal: got 1 queries and 2 keys, wanted as many of each"));
+            "causal: got 1 queries and 2 keys, wanted as many of each");
 }
 
 TEST(AttentionDemoTest, TextAndRandomMatrices) {
@@ -277,6 +277,10 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
   EXPECT_EQ(ErrorOf({{"matrices", path}}),
             absl::StrCat(path, ": x: got 65 rows, wanted an array of 1 to 64 arrays of 1 to 64 numbers"));
   EXPECT_EQ(ErrorOf({{"heads", "3"}}), "heads: 3 heads do not divide the 4 columns of wq");
+  EXPECT_EQ(ErrorOf({{"matrices", WritePage(false)}, {"heads", "4"}}),
+            "heads: 4 heads do not divide the 2 columns of wq");
+  EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}, {"heads", "4"}, {"columns", "true"}}),
+            "heads: 4 heads do not divide the 2 rows of wq");
   EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}}),
             absl::StrCat(WritePage(true),
                          ": wq is [2,4], wanted [3,4]; the matrices are wk [2,4], wq [2,4], wv [2,4], x [4,3]"));
