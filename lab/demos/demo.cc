@@ -70,9 +70,9 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
   size_t count = 2;
   for (const PlotCurve& curve : panel.curves) count = std::max(count, curve.values.size());
   const auto at = [&](size_t i) { return left + kWide * static_cast<double>(i) / (count - 1); };
-  const size_t step = std::max<size_t>(1, (count - 1) / 5);
-  for (size_t i = 0; i < count; i += step)
-    AppendText(at(i), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + static_cast<int64_t>(i)), svg);
+  const int64_t units = static_cast<int64_t>(count - 1) / panel.per_unit;
+  for (int64_t x = 0; x <= units; x += std::max<int64_t>(1, units / 5))
+    AppendText(at(x * panel.per_unit), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + x), svg);
   AppendText(left + kWide / 2.0, kTop + kHigh + 38, "middle", panel.x_label, svg);
   for (size_t c = 0; c < panel.curves.size(); ++c) {
     const char* const color = kColors[c % std::size(kColors)];

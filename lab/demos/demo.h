@@ -40,13 +40,13 @@ struct DemoMatrix {
 
 struct PlotCurve {
   std::string name;
-  std::vector<double> values;  // one for each whole number x, from CurvePanel::first on
+  std::vector<double> values;  // from x = CurvePanel::first on, in steps of 1 / CurvePanel::per_unit
 };
 
 struct CurvePanel {
   std::string title, x_label;
   std::vector<PlotCurve> curves;
-  int64_t first = 0;
+  int64_t first = 0, per_unit = 1;
   double low = 0, high = 1;  // the ends of the y axis; values beyond them are drawn at the ends
   bool logarithmic = false;  // powers of ten on the y axis; `low` must be positive
 };
