@@ -327,9 +327,8 @@ Demo AttentionDemo() {
           "result, unless a file has its gradient. A file may have the queries, keys and values themselves.",
       .example = "--heads=2 --causal",
       .flags = {{"matrices",
-                 "a JSON object with the matrices x, wq, wk and wv, or with q, k and v. It may have wo, and the "
-                 "result's gradient "
-                 "as the key gradient",
+                 "a JSON object with x, wq, wk and wv, or with q, k and v; wo and gradient, that of the result, are "
+                 "optional",
                  &options->matrices,
                  {.is_path = true}},
                 {"columns", "tokens are columns, here and in the file, so Q = W_Q X", &options->columns},
