@@ -8,11 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "weft/apps/flags.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/lab/estimate/available_memory.h"
 
 namespace weft {
+
+namespace fs = std::filesystem;
 
 bool ReadsStandardInput(const std::vector<std::string>& files) {
   return files.empty() || (files.size() == 1 && files[0] == kStandardInput);
@@ -45,6 +48,33 @@ absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines
   return InputError(EncodeLines(files, max_lines, encode, take), files);
 }
 
+std::FILE* SummaryStream(const std::string& out) { return out == kStandardOutput ? stderr : stdout; }
+
+absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
+  if (out == kStandardOutput) return absl::OkStatus();
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(out, error);  // the link itself, since writing would replace it
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return InvalidArgument("--", flag, ": ", out, " is not a file");
+  }
+  if (fs::exists(status) && !overwrite) {
+    return InvalidArgument("--", flag, ": ", out, " is there: --overwrite replaces it");
+  }
+  const fs::path folder = fs::absolute(out, error).parent_path();
+  if (error || !fs::is_directory(folder, error)) {
+    return InvalidArgument("--", flag, ": there is no folder ", folder.string());
+  }
+  return UsageError(CheckWritable(out));
+}
+
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
+  if (out == kStandardOutput) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return absl::OkStatus();
+  }
+  return UsageError(WriteFile(out, {text}, overwrite ? IfThere::kReplace : IfThere::kFail));
+}
+
 std::string Printable(absl::string_view text, absl::string_view kept) {
   std::string printable;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -66,7 +96,6 @@ void PrintNotes(const std::vector<std::string>& notes) {
 }
 
 std::string MemoryNote(const std::string& model, uint64_t memory) {
-  namespace fs = std::filesystem;
   std::error_code error;
   const std::string of_run = IsRun(model) ? RunWeightsFile(model) : "";
   fs::path file = of_run.empty() ? model : of_run;

@@ -1,5 +1,5 @@
-// These functions read the lines of a command's input. They also print notes on stderr, and make texts safe for a
-// terminal.
+// These functions read the lines of a command's input, and write its output file. They also print notes on stderr, and
+// make texts safe for a terminal.
 //
 // The input is the files that the command line names. They may be gzip-compressed. "-" names standard input. Without
 // names, the input is standard input.
@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -41,6 +42,15 @@ absl::Status ForEachLine(const std::vector<std::string>& files,
 absl::Status AnswerLines(const std::vector<std::string>& files, size_t max_lines,
                          const std::function<absl::StatusOr<TokenIds>(absl::string_view line)>& encode,
                          const std::function<absl::Status(const TextLines&, absl::Span<const TokenIds>)>& answer);
+
+inline constexpr char kStandardOutput[] = "-";  // as the name of a file to write
+// Returns where a command that writes the file `out` prints its summary: stderr if `out` is standard output.
+std::FILE* SummaryStream(const std::string& out);
+// Checks that `out`, the value of `flag`, can be written: its folder is writable, and `out` is new or, if `overwrite`
+// is true, a regular file; or `out` is kStandardOutput. A link is not a regular file. Otherwise returns a usage error.
+absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
+// Writes `text` to `out`, or to standard output. If the file exists and `overwrite` is false, returns an error.
+absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
 
 // Returns `text` with its control characters escaped, as in "\x1b", because a terminal obeys control characters, and a
 // tab or a new line would break a line of output. Control characters of the set C1 take two bytes in UTF-8. Those in

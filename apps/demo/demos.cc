@@ -1,13 +1,15 @@
 // `weft demo NAME` runs one of the demos of lab/demos, each of which shows an idea of the Transformer in numbers.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/base/file.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/lab/demos/demo.h"
 
@@ -16,7 +18,7 @@ namespace {
 
 struct DemoFlags {
   Demo demo;
-  bool json = false;
+  bool json = false, overwrite = false;
   std::string out;
   GivenFlags given;
 };
@@ -24,31 +26,34 @@ struct DemoFlags {
 Hyperparameters Table(DemoFlags* flags) {
   Hyperparameters table = flags->demo.flags;
   table.push_back({"json", "print a JSON object", &flags->json, {.group = "Output"}});
-  table.push_back(
-      {"out", "also draw the figures, to this file of SVG", &flags->out, {.is_path = true, .group = "Output"}});
+  table.push_back({"out",
+                   "also draw the figures, to this file of SVG; -: standard output",
+                   &flags->out,
+                   {.is_path = true, .group = "Output"}});
+  table.push_back({"overwrite", "replace the file of --out", &flags->overwrite, {.needs = "out", .group = "Output"}});
   return table;
 }
 
 absl::Status Run(const DemoFlags& flags) {
-  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(UsageError(CheckWritable(flags.out)));
+  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
+  for (const Hyperparameter& flag : flags.demo.flags) {
+    std::error_code error;  // of a file that is missing
+    if (flag.rules.is_path && std::filesystem::equivalent(flag.text(), flags.out, error)) {
+      return InvalidArgument("--", flag.flag, " and --out are one file, ", flags.out);
+    }
+  }
   WEFT_ASSIGN_OR_RETURN(const DemoResult result, UsageError(flags.demo.run()));
-  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(WriteFile(flags.out, {result.picture}));
-  std::fputs((flags.json ? PrintJson(result) : PrintText(result)).c_str(), stdout);
+  if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, result.picture));
+  std::fputs((flags.json ? PrintJson(result) : PrintText(result)).c_str(), SummaryStream(flags.out));
   return absl::OkStatus();
 }
-
-// The demos by the names of their commands.
-constexpr std::pair<const char*, Demo (*)()> kDemos[] = {
-    {"demo attention", AttentionDemo}, {"demo scale", ScaleDemo},       {"demo heads", HeadsDemo},
-    {"demo masks", MasksDemo},         {"demo patterns", PatternsDemo}, {"demo positions", PositionsDemo},
-    {"demo norms", NormsDemo},         {"demo depth", DepthDemo},       {"demo activations", ActivationsDemo}};
 
 }  // namespace
 
 Command DemoCommand(CLI::App* weft, const std::string& name) {
   auto flags = std::make_shared<DemoFlags>();
-  for (const auto& [command, make] : kDemos) {
-    if (name == command) flags->demo = make();
+  for (Demo& demo : AllDemos()) {
+    if (name == absl::StrCat("demo ", demo.name)) flags->demo = std::move(demo);
   }
   WEFT_CHECK(!flags->demo.name.empty());
   return MakeCommand(weft, name,

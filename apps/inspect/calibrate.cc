@@ -10,6 +10,7 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
+#include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"

@@ -1,4 +1,4 @@
-// Output files are checked before a step is measured, so that no measurement is lost.
+// The output file is checked before a step is measured, so that no measurement is lost.
 #include "weft/apps/inspect/step_flags.h"
 
 #include <CLI/CLI.hpp>
@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "weft/apps/streams.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/train/jobs/job_list.h"
@@ -73,31 +74,6 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
   return table;
 }
 
-absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite) {
-  if (out == kStandardOutput) return absl::OkStatus();
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(out, error);  // the link itself, since writing would replace it
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    return InvalidArgument("--", flag, ": ", out, " is not a file");
-  }
-  if (fs::exists(status) && !overwrite) {
-    return InvalidArgument("--", flag, ": ", out, " is there: --overwrite replaces it");
-  }
-  const fs::path folder = fs::absolute(out, error).parent_path();
-  if (error || !fs::is_directory(folder, error)) {
-    return InvalidArgument("--", flag, ": there is no folder ", folder.string());
-  }
-  return UsageError(CheckWritable(out));
-}
-
-absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
-  if (out == kStandardOutput) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return absl::OkStatus();
-  }
-  return UsageError(WriteFile(out, {text}, overwrite ? IfThere::kReplace : IfThere::kFail));
-}
-
 absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
   return Calibration::FromJson(text, path);
@@ -116,8 +92,6 @@ absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std:
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
-
-std::FILE* SummaryStream(const std::string& out) { return out == kStandardOutput ? stderr : stdout; }
 
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));

@@ -1,16 +1,13 @@
-// The commands about a training step share these flags and functions. The flags choose the step and how it runs. The
-// functions check, read and write the files of the commands.
+// The commands about a training step share these flags and functions, which choose the step and how it runs.
 #ifndef WEFT_APPS_INSPECT_STEP_FLAGS_H_
 #define WEFT_APPS_INSPECT_STEP_FLAGS_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "weft/apps/flags.h"
 #include "weft/lab/calibration.h"
 #include "weft/lab/real_graphs.h"
@@ -49,14 +46,6 @@ struct StepRun {
 // result has the times of the last execution.
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
 
-inline constexpr char kStandardOutput[] = "-";  // as the name of a file to write
-// Returns where a command that writes the file `out` prints its summary: stderr if `out` is standard output.
-std::FILE* SummaryStream(const std::string& out);
-// Checks that `out`, the value of `flag`, can be written: its folder is writable, and `out` is new or, if `overwrite`
-// is true, a regular file; or `out` is kStandardOutput. A link is not a regular file. Otherwise returns a usage error.
-absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
-// Writes `text` to `out`, or to standard output. If the file exists and `overwrite` is false, returns an error.
-absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
 // Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, without duplicates.
 // `flag`: name of the flag, for error messages.
 absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit);

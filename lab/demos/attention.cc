@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -31,7 +30,7 @@ using Json = nlohmann::ordered_json;
 using Matrices = std::map<std::string, DemoMatrix>;  // by key
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
-constexpr int64_t kMaxSide = 64;  // rows and columns of a matrix in a file
+constexpr size_t kMaxSide = 64;  // rows and columns of a matrix in a file
 
 // The matrices of a file by their keys. A file has all matrices of kProjected, or all of kDirect.
 enum class Part : uint8_t { kProjected, kDirect, kOptional };
@@ -43,7 +42,7 @@ constexpr struct {
     {"wv", "W_V", Part::kProjected}, {"q", "Q", Part::kDirect},       {"k", "K", Part::kDirect},
     {"v", "V", Part::kDirect},       {"wo", "W_O", Part::kOptional},  {"gradient", "gradient", Part::kOptional}};
 
-struct HandOptions {
+struct AttentionDemoOptions {
   std::string matrices;
   int64_t tokens = 3, width = 4, heads = 1;
   bool causal = false, columns = false;
@@ -70,18 +69,32 @@ struct Layout {
 
 Shape ShapeOf(const DemoMatrix& m) { return {m.rows, m.columns}; }
 
+// Returns the JSON if it is short, and otherwise its kind.
+std::string Shown(const Json& json) {
+  const std::string line = JsonLine(json);
+  return line.size() <= 30 ? line : absl::StrCat("a long ", json.type_name());
+}
+
 absl::StatusOr<DemoMatrix> ReadMatrix(const char* name, const Json& rows) {
-  const auto side = [](const Json& json) { return json.is_array() ? static_cast<int64_t>(json.size()) : 0; };
-  DemoMatrix matrix = {name, name, side(rows), side(rows) > 0 ? side(rows[0]) : 0};
-  if (matrix.columns == 0 || std::max(matrix.rows, matrix.columns) > kMaxSide) {
-    return InvalidArgument("got ", JsonLine(rows), ", wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide,
-                           " numbers");
+  const auto fits = [](size_t size) { return size >= 1 && size <= kMaxSide; };
+  if (!rows.is_array() || !fits(rows.size())) {
+    return InvalidArgument("got ", rows.is_array() ? absl::StrCat(rows.size(), " rows") : Shown(rows),
+                           ", wanted an array of 1 to ", kMaxSide, " arrays of 1 to ", kMaxSide, " numbers");
   }
+  DemoMatrix matrix = {name, name, static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())};
   for (int64_t i = 0; i < matrix.rows; ++i) {
-    if (side(rows[i]) != matrix.columns || !absl::c_all_of(rows[i], [](const Json& x) { return x.is_number(); })) {
-      return InvalidArgument("row ", i + 1, " is ", JsonLine(rows[i]), ", wanted ", matrix.columns, " numbers");
+    const Json& row = rows[i];
+    if (!row.is_array()) return InvalidArgument("row ", i + 1, " is ", Shown(row), ", wanted an array of numbers");
+    if (!fits(row.size()) || row.size() != rows[0].size()) {
+      return InvalidArgument("row ", i + 1, " has ", row.size(), " numbers, wanted ",
+                             i == 0 ? absl::StrCat("1 to ", kMaxSide) : absl::StrCat(matrix.columns));
     }
-    for (const Json& number : rows[i]) matrix.values.push_back(number.get<double>());
+    for (int64_t j = 0; j < matrix.columns; ++j) {
+      if (!row[j].is_number()) {
+        return InvalidArgument("row ", i + 1, ", column ", j + 1, " is ", Shown(row[j]), ", wanted a number");
+      }
+      matrix.values.push_back(row[j].get<double>());
+    }
   }
   return matrix;
 }
@@ -107,7 +120,7 @@ absl::StatusOr<Matrices> ReadMatrices(const Json& json) {
 }
 
 // Draws the matrices. Their numbers have one decimal, so that all digits are shown.
-Matrices DrawMatrices(const HandOptions& o) {
+Matrices DrawMatrices(const AttentionDemoOptions& o) {
   Matrices matrices;
   for (const auto& [key, name, part] : kInputs) {
     const std::string is = key;
@@ -121,8 +134,8 @@ Matrices DrawMatrices(const HandOptions& o) {
   return matrices;
 }
 
-// Checks that the matrices fit each other and the heads. An error gives shapes in the layout.
-absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
+// Checks that the matrices fit each other. An error gives shapes in the layout.
+absl::Status CheckShapes(const AttentionDemoOptions& o, const Matrices& matrices) {
   const Layout in{o.columns};
   std::map<std::string, Shape> shapes;  // with tokens as rows; those of missing matrices are not compared
   for (const auto& [key, name, part] : kInputs) {
@@ -146,134 +159,166 @@ absl::Status CheckShapes(const HandOptions& o, const Matrices& matrices) {
     return InvalidArgument(key, " is ", ToString(ShapeOf(matrices.at(key))), ", wanted ", ToString(in.Turn(shape)),
                            "; the matrices are ", absl::StrJoin(matrices, ", ", with_shape));
   }
-  for (const auto& [key, width] : {std::pair(direct ? "q" : "wq", q.dim(1)), {direct ? "v" : "wv", v.dim(1)}}) {
-    if (width % o.heads == 0) continue;
-    return InvalidArgument("heads: ", o.heads, " heads do not divide the ", width, " ", in.feature(), "s of ", key);
-  }
-  if (direct && o.causal && q.dim(0) != k.dim(0)) {
-    return InvalidArgument("causal: got ", q.dim(0), " queries and ", k.dim(0), " keys, wanted as many of each");
-  }
   return absl::OkStatus();
 }
 
-// A matrix with the words of its title: "NAME = FORMULA". For a gradient, `value` is that by which it is taken.
-struct Step {
-  std::string name, formula;
-  Var value;
-};
-
-absl::StatusOr<DemoResult> Compute(const HandOptions& o, const Matrices& given) {
-  WEFT_RETURN_IF_ERROR(CheckShapes(o, given));
+// Checks that the flags fit the matrices.
+absl::Status CheckFlags(const AttentionDemoOptions& o, const Matrices& matrices) {
   const Layout in{o.columns};
-  Tape tape;
-  std::vector<FeedPair> feeds;
-  std::vector<Step> steps, gradients;  // the gradients in the order of their steps
-  std::string head;                    // takes the place of # in names and formulas
-  const auto add = [&](const char* name, const std::string& formula, Var value, const std::string& gradient) {
-    const auto text = [&](const std::string& words) { return absl::StrReplaceAll(words, {{"#", head}}); };
-    if (!formula.empty()) steps.push_back({text(name), text(formula), value});
-    if (!gradient.empty()) gradients.push_back({text(absl::StrCat("d", name)), text(gradient), value});
-    return value;
-  };
-  const auto input = [&](const char* key, const char* name, const std::string& gradient) {
-    const DemoMatrix& m = given.at(key);
-    feeds.emplace_back(tape.Input(absl::StrCat(key, feeds.size()), {kF64, ShapeOf(m)}), m.values);
-    return add(name, "", feeds.back().first, gradient);
-  };
-  const bool one = o.heads == 1, projects = given.contains("wo"), upstream = given.contains("gradient");
-  const bool direct = given.contains("q");
-  const auto joined = [&](const char* name) {
-    return absl::StrCat(name, "_1 to ", name, "_", o.heads, o.columns ? ", one below the other" : ", side by side");
-  };
-
-  // Returns the queries, keys or values, which are given or the product of X and a weight. X is an input for each of
-  // its uses, so that it gets three gradients.
-  const auto project = [&](const char* name, const char* key, const std::string& gradient) {
-    if (direct) return input(key, name, gradient);
-    const std::string weight = absl::StrCat("W_", name), d = absl::StrCat("d", name);
-    const Var x = input("x", absl::StrCat("X_", name).c_str(), in.Product(d, absl::StrCat(weight, "ᵀ")));
-    const Var w = input(absl::StrCat("w", key).c_str(), weight.c_str(), in.Product("Xᵀ", d));
-    return add(name, in.Product("X", weight), in.Product(x, w), gradient);
-  };
-  const std::string dq = in.Product("dA#", "K#"), dk = in.Product("dA#ᵀ", "Q#"), dv = in.Product("P#ᵀ", "dY#");
-  const Var queries = project("Q", "q", one ? dq : joined("dQ"));
-  const Var keys = project("K", "k", one ? dk : joined("dK"));
-  const Var values = project("V", "v", one ? dv : joined("dV"));
-  VarList results;
-  const std::string of_loss = upstream ? "gradient" : "ones, as the loss is the sum";
-  const std::string dy = projects ? in.Product("dO", "W_Oᵀ") : of_loss;
-  for (int64_t h = 0; h < o.heads; ++h) {
-    if (!one) head = absl::StrCat("_", h + 1);
-    const auto lines = [&](const char* name, int64_t width) {
-      return absl::StrCat(in.feature(), "s ", h * width + 1, " to ", (h + 1) * width, " of ", name);
-    };
-    const auto part = [&](const char* name, Var all, const std::string& gradient) {
-      const int64_t width = all.shape().dim(in.features()) / o.heads;
-      const Var of_head = Slice(all, in.features(), h * width, (h + 1) * width);
-      return one ? all : add(absl::StrCat(name, "#").c_str(), lines(name, width), of_head, gradient);
-    };
-    const Var q = part("Q", queries, dq), k = part("K", keys, dk), v = part("V", values, dv);
-    const int64_t d_k = q.shape().dim(in.features());
-    const Var a = add("A#", in.Product("Q#", "K#ᵀ"), in.Product(q, k, true), absl::StrCat("dS# / √", d_k));
-    const Var s = add("S#", absl::StrCat("A# / √", d_k), a / std::sqrt(static_cast<double>(d_k)), "P# ∘ (dP# - r#)");
-    Var seen = s;
-    if (o.causal) seen = add("M#", "S# with -inf for later tokens", in.Turn(CausalMask(in.Turn(s), kHidden)), "");
-    const Var p = add("P#", absl::StrCat("softmax of each ", in.token(), " of ", o.causal ? "M#" : "S#"),
-                      in.Turn(Softmax(in.Turn(seen))), in.Product("dY#", "V#ᵀ"));
-    results.push_back(
-        add("Y#", in.Product("P#", "V#"), in.Product(p, v), one ? dy : lines("dY", v.shape().dim(in.features()))));
+  const bool direct = matrices.contains("q");
+  const auto size = [&](const char* key, int axis) { return in.Turn(ShapeOf(matrices.at(key))).dim(axis); };
+  for (const char* const key : {direct ? "q" : "wq", direct ? "v" : "wv"}) {
+    if (size(key, 1) % o.heads == 0) continue;
+    return InvalidArgument("heads: ", o.heads, " heads do not divide the ", size(key, 1), " ", in.feature(), "s of ",
+                           key);
   }
-  head = "";
-  Var out = one ? results[0] : add("Y", joined("Y"), Concat(results, in.features()), dy);
-  if (projects) {
-    const Var w_o = input("wo", "W_O", in.Product("Yᵀ", "dO"));
-    out = add("O", in.Product("Y", "W_O"), in.Product(out, w_o), of_loss);
-  }
-  std::reverse(gradients.begin(), gradients.end());
-  VarList by, fetch;
-  for (const Step& gradient : gradients) by.push_back(gradient.value);
-  const VarList d = Gradient(Sum(upstream ? out * input("gradient", "", "") : out), by);
-  Var dx;
-  for (size_t i = 0; i < d.size(); ++i) {
-    const std::string& name = gradients[i].name;
-    steps.push_back({name, gradients[i].formula, d[i]});
-    if (absl::StartsWith(name, "dX")) dx = dx ? dx + d[i] : d[i];
-    if (!absl::StartsWith(name, "dP")) continue;
-    head = name.substr(2);
-    add("r#", absl::StrCat("sum of each ", in.token(), " of P# ∘ dP#"),
-        Sum(gradients[i].value * d[i], in.features(), /*keep=*/true), "");
-  }
-  if (dx) add("dX", "dX_Q + dX_K + dX_V", dx, "");
-  for (const Step& step : steps) fetch.push_back(step.value);
-  WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape, fetch, o.seed, feeds));
-
-  DemoResult result;
-  for (const auto& [key, name, part] : kInputs) {
-    if (given.contains(key)) result.matrices.push_back(given.at(key));
-  }
-  std::vector<HeatMap> maps;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const auto& [name, formula, value] = steps[i];
-    const int64_t rows = value.shape().dim(0), columns = value.shape().dim(1);
-    result.matrices.push_back({name, absl::StrCat(name, " = ", formula), rows, columns, v[i]});
-    if (name[0] != 'P') continue;
-    maps.push_back({name, o.columns ? "key" : "query", o.columns ? "query" : "key", rows, columns, v[i], 0, 1, {}, 1});
-  }
-  result.picture = DrawHeatMaps("Attention weights of each head", maps);
-  return result;
+  if (!direct || !o.causal || size("q", 0) == size("k", 0)) return absl::OkStatus();
+  return InvalidArgument("causal: got ", size("q", 0), " queries and ", size("k", 0), " keys, wanted as many of each");
 }
 
-absl::StatusOr<DemoResult> Run(const HandOptions& o) {
-  if (o.matrices.empty()) return Compute(o, DrawMatrices(o));
-  WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
-  WEFT_ASSIGN_OR_RETURN(const Matrices matrices, Annotate(ReadMatrices(json), o.matrices));
-  return Annotate(Compute(o, matrices), o.matrices);
+// A matrix with the words of its title: "NAME = FORMULA".
+struct Step {
+  std::string name, formula;
+  Var value;  // the result, or for a gradient the Var that the loss is differentiated by
+};
+
+// The steps of attention on given matrices, which must fit each other and the options.
+class Recording {
+ public:
+  Recording(const AttentionDemoOptions& o, const Matrices& given) : o_(o), given_(given) {}
+
+  // Records the forward pass. Returns its result.
+  Var Forward() {
+    const bool projects = given_.contains("wo");
+    const std::string dq = in_.Product("dA#", "K#"), dk = in_.Product("dA#ᵀ", "Q#"), dv = in_.Product("P#ᵀ", "dY#");
+    const Var queries = Project("Q", "q", one_ ? dq : Joined("dQ"));
+    const Var keys = Project("K", "k", one_ ? dk : Joined("dK"));
+    const Var values = Project("V", "v", one_ ? dv : Joined("dV"));
+    VarList results;
+    const std::string of_loss = given_.contains("gradient") ? "gradient" : "ones, as the loss is the sum";
+    const std::string dy = projects ? in_.Product("dO", "W_Oᵀ") : of_loss;
+    for (int64_t h = 0; h < o_.heads; ++h) {
+      if (!one_) head_ = absl::StrCat("_", h + 1);
+      const auto lines = [&](const char* name, int64_t width) {
+        return absl::StrCat(in_.feature(), "s ", h * width + 1, " to ", (h + 1) * width, " of ", name);
+      };
+      const auto part = [&](const char* name, Var all, const std::string& gradient) {
+        const int64_t width = all.shape().dim(in_.features()) / o_.heads;
+        const Var of_head = Slice(all, in_.features(), h * width, (h + 1) * width);
+        return one_ ? all : Add(absl::StrCat(name, "#"), lines(name, width), of_head, gradient);
+      };
+      const Var q = part("Q", queries, dq), k = part("K", keys, dk), v = part("V", values, dv);
+      const int64_t d_k = q.shape().dim(in_.features());
+      const Var a = Add("A#", in_.Product("Q#", "K#ᵀ"), in_.Product(q, k, true), absl::StrCat("dS# / √", d_k));
+      const Var s = Add("S#", absl::StrCat("A# / √", d_k), a / std::sqrt(static_cast<double>(d_k)), "P# ∘ (dP# - r#)");
+      Var seen = s;
+      if (o_.causal) seen = Add("M#", "S# with -inf for later tokens", in_.Turn(CausalMask(in_.Turn(s), kHidden)), "");
+      const Var p = Add("P#", absl::StrCat("softmax of each ", in_.token(), " of ", o_.causal ? "M#" : "S#"),
+                        in_.Turn(Softmax(in_.Turn(seen))), in_.Product("dY#", "V#ᵀ"));
+      results.push_back(Add("Y#", in_.Product("P#", "V#"), in_.Product(p, v),
+                            one_ ? dy : lines("dY", v.shape().dim(in_.features()))));
+    }
+    head_ = "";
+    const Var out = one_ ? results[0] : Add("Y", Joined("Y"), Concat(results, in_.features()), dy);
+    if (!projects) return out;
+    const Var w_o = Input("wo", "W_O", in_.Product("Yᵀ", "dO"));
+    return Add("O", in_.Product("Y", "W_O"), in_.Product(out, w_o), of_loss);
+  }
+
+  // Records the gradients of the loss, which is the sum of `result`, or of its product with the given gradient.
+  void Backward(Var result) {
+    std::reverse(gradients_.begin(), gradients_.end());
+    VarList by;
+    for (const Step& gradient : gradients_) by.push_back(gradient.value);
+    const VarList d = Gradient(Sum(given_.contains("gradient") ? result * Input("gradient", "", "") : result), by);
+    Var dx;
+    for (size_t i = 0; i < d.size(); ++i) {
+      const std::string& name = gradients_[i].name;
+      steps_.push_back({name, gradients_[i].formula, d[i]});
+      if (absl::StartsWith(name, "dX")) dx = dx ? dx + d[i] : d[i];
+      if (!absl::StartsWith(name, "dP")) continue;
+      head_ = name.substr(2);
+      Add("r#", absl::StrCat("sum of each ", in_.token(), " of P# ∘ dP#"),
+          Sum(gradients_[i].value * d[i], in_.features(), /*keep=*/true), "");
+    }
+    if (dx) Add("dX", "dX_Q + dX_K + dX_V", dx, "");
+  }
+
+  // Runs the steps. Returns the given matrices and those of all steps, and draws the weights.
+  absl::StatusOr<DemoResult> Collect() const {
+    VarList fetch;
+    for (const Step& step : steps_) fetch.push_back(step.value);
+    WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> v, EvaluateOnce(tape_, fetch, o_.seed, feeds_));
+    DemoResult result;
+    for (const auto& [key, name, part] : kInputs) {
+      if (given_.contains(key)) result.matrices.push_back(given_.at(key));
+    }
+    std::vector<HeatMap> maps;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const auto& [name, formula, value] = steps_[i];
+      const int64_t rows = value.shape().dim(0), columns = value.shape().dim(1);
+      result.matrices.push_back({name, absl::StrCat(name, " = ", formula), rows, columns, v[i]});
+      if (name[0] != 'P') continue;
+      maps.push_back(
+          {name, o_.columns ? "key" : "query", o_.columns ? "query" : "key", rows, columns, v[i], 0, 1, {}, 1});
+    }
+    result.picture = DrawHeatMaps("Attention weights of each head", maps);
+    return result;
+  }
+
+ private:
+  // Adds a step unless `formula` is empty, and its gradient unless `gradient`, a formula, is empty. Returns `value`.
+  Var Add(const std::string& name, const std::string& formula, Var value, const std::string& gradient) {
+    const auto text = [&](const std::string& words) { return absl::StrReplaceAll(words, {{"#", head_}}); };
+    if (!formula.empty()) steps_.push_back({text(name), text(formula), value});
+    if (!gradient.empty()) gradients_.push_back({text(absl::StrCat("d", name)), text(gradient), value});
+    return value;
+  }
+  Var Input(const char* key, const std::string& name, const std::string& gradient) {
+    const DemoMatrix& m = given_.at(key);
+    feeds_.emplace_back(tape_.Input(absl::StrCat(key, feeds_.size()), {kF64, ShapeOf(m)}), m.values);
+    return Add(name, "", feeds_.back().first, gradient);
+  }
+  // Returns the queries, keys or values, which are given or the product of X and a weight. X is an input for each of
+  // its uses, so that it gets three gradients.
+  Var Project(const char* name, const char* key, const std::string& gradient) {
+    if (given_.contains("q")) return Input(key, name, gradient);
+    const std::string weight = absl::StrCat("W_", name), d = absl::StrCat("d", name);
+    const Var x = Input("x", absl::StrCat("X_", name), in_.Product(d, absl::StrCat(weight, "ᵀ")));
+    const Var w = Input(absl::StrCat("w", key).c_str(), weight, in_.Product("Xᵀ", d));
+    return Add(name, in_.Product("X", weight), in_.Product(x, w), gradient);
+  }
+  std::string Joined(const char* name) const {
+    return absl::StrCat(name, "_1 to ", name, "_", o_.heads, o_.columns ? ", one below the other" : ", side by side");
+  }
+
+  const AttentionDemoOptions& o_;
+  const Matrices& given_;
+  const Layout in_ = {o_.columns};
+  const bool one_ = o_.heads == 1;
+  Tape tape_;
+  std::vector<FeedPair> feeds_;
+  std::vector<Step> steps_, gradients_;  // the gradients in the order of their steps, and reversed by Backward
+  std::string head_;                     // takes the place of # in names and formulas
+};
+
+absl::StatusOr<DemoResult> Run(const AttentionDemoOptions& o) {
+  Matrices matrices = DrawMatrices(o);
+  if (!o.matrices.empty()) {
+    WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
+    WEFT_ASSIGN_OR_RETURN(matrices, Annotate(ReadMatrices(json), o.matrices));
+    WEFT_RETURN_IF_ERROR(Annotate(CheckShapes(o, matrices), o.matrices));
+  }
+  WEFT_RETURN_IF_ERROR(CheckFlags(o, matrices));
+  Recording recording(o, matrices);
+  recording.Backward(recording.Forward());
+  return recording.Collect();
 }
 
 }  // namespace
 
 Demo AttentionDemo() {
-  auto options = std::make_shared<HandOptions>();
+  auto options = std::make_shared<AttentionDemoOptions>();
   return {
       .name = "attention",
       .summary = "computes every matrix of a small attention",
@@ -282,9 +327,8 @@ Demo AttentionDemo() {
           "result, unless a file has its gradient. A file may have the queries, keys and values themselves.",
       .example = "--heads=2 --causal",
       .flags = {{"matrices",
-                 "a JSON object with the matrices x, wq, wk and wv, or with q, k and v. It may have wo, and the "
-                 "result's gradient "
-                 "as the key gradient",
+                 "a JSON object with x, wq, wk and wv, or with q, k and v; wo and gradient, that of the result, are "
+                 "optional",
                  &options->matrices,
                  {.is_path = true}},
                 {"columns", "tokens are columns, here and in the file, so Q = W_Q X", &options->columns},

@@ -26,7 +26,8 @@ DemoMatrix OnPage(const std::string& name) {
   DemoMatrix matrix;
   const std::string begin = absl::StrCat("\n", name, " = ");
   size_t found = page.ok() ? page->find(begin) : std::string::npos;
-  while (found != std::string::npos && std::isalpha((*page)[found + begin.size()])) {  // a formula in the text
+  const auto is_formula = [&](size_t at) { return std::isalpha(static_cast<unsigned char>((*page)[at])); };
+  while (found != std::string::npos && is_formula(found + begin.size())) {
     found = page->find(begin, found + 1);
   }
   EXPECT_NE(found, std::string::npos) << name;
@@ -100,8 +101,10 @@ void ExpectEqual(const DemoMatrix& got, const DemoMatrix& wanted, double toleran
   ASSERT_EQ(got.columns, wanted.columns) << got.name;
   ASSERT_EQ(got.values.size(), wanted.values.size()) << got.name;
   for (size_t i = 0; i < wanted.values.size(); ++i) {
-    if (std::isfinite(wanted.values[i]) || std::isfinite(got.values[i])) {
+    if (std::isfinite(wanted.values[i]) && std::isfinite(got.values[i])) {
       EXPECT_NEAR(got.values[i], wanted.values[i], tolerance) << got.name << " " << i;
+    } else {
+      EXPECT_EQ(got.values[i], wanted.values[i]) << got.name << " " << i;
     }
   }
 }
@@ -211,7 +214,7 @@ TEST(AttentionDemoTest, GivenQueriesKeysAndValues) {
   EXPECT_EQ(m.at("P").values, (std::vector<double>{0.5, 0.5}));
   EXPECT_EQ(m.at("Y").values, (std::vector<double>{3, 6}));
   EXPECT_EQ(ErrorOf({{"matrices", cross}, {"causal", "true"}}),
-            absl::StrCat(cross, ": causal: got 1 queries and 2 keys, wanted as many of each"));
+            "causal: got 1 queries and 2 keys, wanted as many of each");
 }
 
 TEST(AttentionDemoTest, TextAndRandomMatrices) {
@@ -248,14 +251,36 @@ TEST(AttentionDemoTest, ErrorsNameTheMatrixAndItsShape) {
        "k is [1,2], wanted [1,1]; the matrices are k [1,2], q [1,1], v [1,1]"},
       {R"({"x": [[1]], "wq": [[1]], "wk": [[1]], "wv": [[1]], "grad": 1})",
        "unknown key 'grad', did you mean 'gradient'?"},
-      {R"({"x": [[1,2],[3]]})", "x: row 2 is [3], wanted 2 numbers"},
-      {R"({"x": [["a"]]})", "x: row 1 is [\"a\"], wanted 1 numbers"},
+      {R"({"x": [[1,2],[3,4,5]]})", "x: row 2 has 3 numbers, wanted 2"},
+      {R"({"x": [[1,2],3]})", "x: row 2 is 3, wanted an array of numbers"},
+      {R"({"x": [[]]})", "x: row 1 has 0 numbers, wanted 1 to 64"},
+      {R"({"x": [1,2]})", "x: row 1 is 1, wanted an array of numbers"},
+      {R"({"x": [[1,"a"]]})", "x: row 1, column 2 is \"a\", wanted a number"},
+      {R"({"x": [[[1,2,3,4,5,6,7,8,9,10,11,12,13,14]]]})", "x: row 1, column 1 is a long array, wanted a number"},
+      {R"({"x": []})", "x: got 0 rows, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
+      {R"({"x": null})", "x: got null, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
+      {R"({"x": "a text of more than thirty letters"})",
+       "x: got a long string, wanted an array of 1 to 64 arrays of 1 to 64 numbers"},
       {R"({"x": 1})", "x: got 1, wanted an array of 1 to 64 arrays of 1 to 64 numbers"}};
   for (const auto& [json, error] : wrong) {
     ASSERT_TRUE(WriteFile(path, {json}).ok());
     EXPECT_EQ(ErrorOf({{"matrices", path}}), absl::StrCat(path, ": ", error));
   }
+  std::string row = "1", rows = "[1]";
+  for (int i = 1; i < 65; ++i) {
+    absl::StrAppend(&row, ",1");
+    absl::StrAppend(&rows, ",[1]");
+  }
+  ASSERT_TRUE(WriteFile(path, {absl::StrCat("{\"x\": [[", row, "]]}")}).ok());
+  EXPECT_EQ(ErrorOf({{"matrices", path}}), absl::StrCat(path, ": x: row 1 has 65 numbers, wanted 1 to 64"));
+  ASSERT_TRUE(WriteFile(path, {absl::StrCat("{\"x\": [", rows, "]}")}).ok());
+  EXPECT_EQ(ErrorOf({{"matrices", path}}),
+            absl::StrCat(path, ": x: got 65 rows, wanted an array of 1 to 64 arrays of 1 to 64 numbers"));
   EXPECT_EQ(ErrorOf({{"heads", "3"}}), "heads: 3 heads do not divide the 4 columns of wq");
+  EXPECT_EQ(ErrorOf({{"matrices", WritePage(false)}, {"heads", "4"}}),
+            "heads: 4 heads do not divide the 2 columns of wq");
+  EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}, {"heads", "4"}, {"columns", "true"}}),
+            "heads: 4 heads do not divide the 2 rows of wq");
   EXPECT_EQ(ErrorOf({{"matrices", WritePage(true)}}),
             absl::StrCat(WritePage(true),
                          ": wq is [2,4], wanted [3,4]; the matrices are wk [2,4], wq [2,4], wv [2,4], x [4,3]"));

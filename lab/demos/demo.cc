@@ -70,9 +70,9 @@ void AppendPanel(const CurvePanel& panel, double left, std::string* svg) {
   size_t count = 2;
   for (const PlotCurve& curve : panel.curves) count = std::max(count, curve.values.size());
   const auto at = [&](size_t i) { return left + kWide * static_cast<double>(i) / (count - 1); };
-  const size_t step = std::max<size_t>(1, (count - 1) / 5);
-  for (size_t i = 0; i < count; i += step)
-    AppendText(at(i), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + static_cast<int64_t>(i)), svg);
+  const int64_t units = static_cast<int64_t>(count - 1) / panel.per_unit;
+  for (int64_t x = 0; x <= units; x += std::max<int64_t>(1, units / 5))
+    AppendText(at(x * panel.per_unit), kTop + kHigh + 18, "middle", absl::StrCat(panel.first + x), svg);
   AppendText(left + kWide / 2.0, kTop + kHigh + 38, "middle", panel.x_label, svg);
   for (size_t c = 0; c < panel.curves.size(); ++c) {
     const char* const color = kColors[c % std::size(kColors)];
@@ -194,10 +194,14 @@ std::string Print(const DemoTable& table) {
 
 std::string Print(const DemoMatrix& matrix) {
   const bool whole = absl::c_all_of(matrix.values, [](double x) { return x == std::rint(x); });
+  double largest = 0;
+  for (const double x : matrix.values) largest = std::isfinite(x) ? std::max(largest, std::abs(x)) : largest;
+  const bool fixed = whole ? largest < 1e9 : largest >= 1e-2 && largest < 1e6;
   std::vector<std::string> cells;
   size_t width = 0;
-  for (const double x : matrix.values) {  // adding 0 makes 0 of -0
-    cells.push_back(absl::StrFormat("%.*f", whole ? 0 : 4, std::round(1e4 * x) / 1e4 + 0.0));
+  for (const double x : matrix.values) {  // -0, or what is rounded to it, is shown without the sign
+    cells.push_back(fixed ? absl::StrFormat("%.*f", whole ? 0 : 4, std::abs(x) < 5e-5 ? 0.0 : x)
+                          : absl::StrFormat("%.4g", x + 0.0));
     width = std::max(width, cells.back().size());
   }
   std::string text = matrix.title + "\n";
@@ -226,6 +230,11 @@ absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarLis
   return values;
 }
 
+std::vector<Demo> AllDemos() {
+  return {AttentionDemo(), ScaleDemo(), HeadsDemo(), MasksDemo(),      PatternsDemo(),
+          PositionsDemo(), NormsDemo(), DepthDemo(), ActivationsDemo()};
+}
+
 std::string PrintText(const DemoResult& result) {
   std::string text;
   for (const DemoTable& table : result.tables) absl::StrAppend(&text, text.empty() ? "" : "\n", Print(table));
@@ -240,7 +249,9 @@ std::string PrintJson(const DemoResult& result) {
     for (const std::vector<DemoCell>& cells : table.rows) {
       nlohmann::ordered_json row;
       for (size_t i = 0; i < cells.size(); ++i) {
-        std::visit([&](const auto& x) { row[absl::StrReplaceAll(table.columns[i], {{" ", "_"}})] = x; }, cells[i]);
+        const std::string key = absl::StrReplaceAll(table.columns[i], {{" ", "_"}});
+        WEFT_CHECK(!row.contains(key));  // two columns with one key
+        std::visit([&](const auto& x) { row[key] = x; }, cells[i]);
       }
       rows.push_back(std::move(row));
     }

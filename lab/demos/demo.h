@@ -25,9 +25,9 @@ namespace weft {
 using DemoCell = std::variant<std::string, int64_t, double>;
 
 struct DemoTable {
-  std::string name;   // the key in JSON
-  std::string title;  // a line above the table
-  std::vector<std::string> columns;
+  std::string name;                         // the key in JSON
+  std::string title;                        // a line above the table
+  std::vector<std::string> columns;         // each another name, which is the key in JSON with _ for spaces
   std::vector<std::vector<DemoCell>> rows;  // each as long as `columns`
 };
 
@@ -40,13 +40,13 @@ struct DemoMatrix {
 
 struct PlotCurve {
   std::string name;
-  std::vector<double> values;  // one for each whole number x, from CurvePanel::first on
+  std::vector<double> values;  // from x = CurvePanel::first on, in steps of 1 / CurvePanel::per_unit
 };
 
 struct CurvePanel {
   std::string title, x_label;
   std::vector<PlotCurve> curves;
-  int64_t first = 0;
+  int64_t first = 0, per_unit = 1;
   double low = 0, high = 1;  // the ends of the y axis; values beyond them are drawn at the ends
   bool logarithmic = false;  // powers of ten on the y axis; `low` must be positive
 };
@@ -80,8 +80,9 @@ struct Demo {
   std::function<absl::StatusOr<DemoResult>()> run;  // reads the values of `flags`
 };
 
-// Returns the tables and matrices with aligned columns. Numbers have 4 significant digits in tables, and 4 decimals in
-// matrices, unless all numbers of the matrix are whole.
+// Returns the tables and matrices with aligned columns. Numbers have 4 significant digits. But a matrix of whole
+// numbers below 1e9 has no decimals, and another one has 4 if its largest finite number is at least 0.01 and below 1e6
+// in size.
 std::string PrintText(const DemoResult& result);
 // Returns one JSON object with an array for each table, which has an object for each row, and an array for each matrix,
 // which has an array for each row. Numbers that are not finite are null.
@@ -93,6 +94,8 @@ using Numbers = std::vector<double>;
 absl::StatusOr<std::vector<Numbers>> EvaluateOnce(const Tape& tape, const VarList& fetch, uint64_t seed = 1,
                                                   absl::Span<const FeedPair> feeds = {});
 
+// Returns all demos, in the order of the help of `weft`, which has a command for each.
+std::vector<Demo> AllDemos();
 Demo AttentionDemo();    // every matrix of attention on a few tokens
 Demo ScaleDemo();        // why scores are divided by the square root of d_k
 Demo HeadsDemo();        // the parameters of one head, of averaged and of concatenated heads

@@ -25,13 +25,13 @@ struct NormsOptions {
 };
 
 // Returns norm(x) of sentences [B, T, C] that `padding` rows of the padding token's vector follow, without these rows.
-Var Normalized(bool batch_norm, Var sentences, Var padding_vector, int64_t padding) {
+// `name`: of the norm's parameters.
+Var Normalized(const std::string& name, bool batch_norm, Var sentences, Var padding_vector, int64_t padding) {
   const int64_t batch = sentences.shape().dim(0), length = sentences.shape().dim(1), width = sentences.shape().dim(2);
   Var x = sentences;
   if (padding > 0) x = Concat({x, BroadcastTo(padding_vector, {batch, padding, width})}, 1);
   VarList updates;
-  const Var y = batch_norm ? BatchNorm(absl::StrCat("batch_norm", padding), x, {}, &updates)
-                           : LayerNorm(absl::StrCat("layer_norm", padding), x);
+  const Var y = batch_norm ? BatchNorm(name, x, {}, &updates) : LayerNorm(name, x);
   return Slice(y, 1, 0, length);
 }
 
@@ -47,7 +47,9 @@ absl::StatusOr<DemoResult> Run(const NormsOptions& o) {
     const int64_t padding = (o.length * part + (100 - part) / 2) / (100 - part);
     paddings.push_back(padding);
     for (const bool batch_norm : {false, true}) {
-      const Var y = Normalized(batch_norm, x, padding_vector, padding);
+      // Parts of short sentences round to the same number of rows, so the part gives the norm its name.
+      const std::string name = absl::StrCat(batch_norm ? "batch_norm" : "layer_norm", part);
+      const Var y = Normalized(name, batch_norm, x, padding_vector, padding);
       if (part == 0) plain.push_back(y);
       fetch.push_back(Sqrt(Mean(Square(y - plain[batch_norm]))));
       fetch.push_back(Sqrt(Mean(Square(y))));

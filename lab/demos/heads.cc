@@ -54,13 +54,13 @@ absl::StatusOr<Figures> Measure(const ScaleOptions& options, int64_t width, bool
 }
 
 absl::StatusOr<DemoResult> Run(const ScaleOptions& options) {
-  if (options.draws * options.keys * options.d_k > kMaxNumbers) {
-    return InvalidArgument("draws: ", options.draws, " draws of ", options.keys, " keys of width ", options.d_k,
-                           " are more than ", kMaxNumbers, " numbers");
-  }
   std::vector<int64_t> widths(std::begin(kWidths), std::end(kWidths));
   if (std::find(widths.begin(), widths.end(), options.d_k) == widths.end()) widths.push_back(options.d_k);
   std::sort(widths.begin(), widths.end());
+  if (options.draws * options.keys * widths.back() > kMaxNumbers) {
+    return InvalidArgument("draws: ", options.draws, " draws of ", options.keys, " keys of width ", widths.back(),
+                           " are more than ", kMaxNumbers, " numbers");
+  }
   DemoResult result;
   std::vector<CurvePanel> panels;
   for (const bool scaled : {false, true}) {
