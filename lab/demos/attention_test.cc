@@ -168,7 +168,8 @@ TEST(AttentionDemoTest, GradientsOfTheSum) {
     Values other = flags;
     other["matrices"] = moved;
     double total = 0;
-    for (const double y : Matrices(other).at("O").values) total += y;
+    const Named moved_matrices = Matrices(other);  // it must outlive the loop
+    for (const double y : moved_matrices.at("O").values) total += y;
     return total;
   };
   EXPECT_NEAR(m.at("dX").values[5], (sum(1e-6) - sum(-1e-6)) / 2e-6, 1e-6);
