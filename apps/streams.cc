@@ -67,6 +67,12 @@ absl::Status CheckOut(const std::string& flag, const std::string& out, bool over
   return UsageError(CheckWritable(out));
 }
 
+absl::Status CheckNotOut(const std::string& flag, const std::string& input, const std::string& out) {
+  std::error_code error;  // of a file that is missing
+  if (!fs::equivalent(input, out, error)) return absl::OkStatus();
+  return InvalidArgument("--", flag, " and --out are one file, ", out);
+}
+
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {
   if (out == kStandardOutput) {
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -49,6 +49,8 @@ std::FILE* SummaryStream(const std::string& out);
 // Checks that `out`, the value of `flag`, can be written: its folder is writable, and `out` is new or, if `overwrite`
 // is true, a regular file; or `out` is kStandardOutput. A link is not a regular file. Otherwise returns a usage error.
 absl::Status CheckOut(const std::string& flag, const std::string& out, bool overwrite);
+// Returns an error if `input`, the value of `flag`, and `out`, that of --out, are one file.
+absl::Status CheckNotOut(const std::string& flag, const std::string& input, const std::string& out);
 // Writes `text` to `out`, or to standard output. If the file exists and `overwrite` is false, returns an error.
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text);
 

@@ -1,9 +1,7 @@
 // `weft demo NAME` runs one of the demos of lab/demos, each of which shows an idea of the Transformer in numbers.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,10 +35,7 @@ Hyperparameters Table(DemoFlags* flags) {
 absl::Status Run(const DemoFlags& flags) {
   if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
   for (const Hyperparameter& flag : flags.demo.flags) {
-    std::error_code error;  // of a file that is missing
-    if (flag.rules.is_path && std::filesystem::equivalent(flag.text(), flags.out, error)) {
-      return InvalidArgument("--", flag.flag, " and --out are one file, ", flags.out);
-    }
+    if (flag.rules.is_path) WEFT_RETURN_IF_ERROR(CheckNotOut(flag.flag, flag.text(), flags.out));
   }
   WEFT_ASSIGN_OR_RETURN(const DemoResult result, UsageError(flags.demo.run()));
   if (!flags.out.empty()) WEFT_RETURN_IF_ERROR(WriteOut(flags.out, flags.overwrite, result.picture));

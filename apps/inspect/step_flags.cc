@@ -3,8 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -17,8 +15,6 @@
 #include "weft/train/jobs/job_list.h"
 
 namespace weft {
-
-namespace fs = std::filesystem;
 
 Hyperparameters ChoiceTable(ChoiceFlags* flags) {
   return {{"graph",
@@ -95,10 +91,7 @@ absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std:
 
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
-  std::error_code error;
-  if (!flags.costs.empty() && fs::equivalent(flags.costs, flags.out, error)) {
-    return InvalidArgument("--costs and --out are one file, ", flags.out);
-  }
+  WEFT_RETURN_IF_ERROR(CheckNotOut("costs", flags.costs, flags.out));
   const Policy* const policy = FindPolicy(flags.policy);
   if (!flags.costs.empty() && policy->measured) {
     return InvalidArgument("--costs sets priorities, but --policy=", flags.policy, " takes measured ones");

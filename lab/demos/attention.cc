@@ -303,8 +303,10 @@ class Recording {
 };
 
 absl::StatusOr<DemoResult> Run(const AttentionDemoOptions& o) {
-  Matrices matrices = DrawMatrices(o);
-  if (!o.matrices.empty()) {
+  Matrices matrices;
+  if (o.matrices.empty()) {
+    matrices = DrawMatrices(o);
+  } else {
     WEFT_ASSIGN_OR_RETURN(const Json json, ReadJsonFile(o.matrices));
     WEFT_ASSIGN_OR_RETURN(matrices, Annotate(ReadMatrices(json), o.matrices));
     WEFT_RETURN_IF_ERROR(Annotate(CheckShapes(o, matrices), o.matrices));
