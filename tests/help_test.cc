@@ -100,8 +100,8 @@ CommandResult HelpTest::Run(const std::string& example) const {
       "--steps=1 --layers=1 --width=32 --heads=2 --context=32 --batch=2 --sample-length=0 >&2 ;;\n"
       "    summary*runs*|report*follow*) train runs/gpt-1 ;;\n"
       "    report*runs*) train runs/gpt-1; train runs/gpt-2 ;;\n"
-      "    calibrate) set -- \"$@\" --threads=1 ;;\n"  // the costs of ops take a minute:
-                                                       // apps/inspect/scheduling_test.cc
+      // The costs of ops take a minute to measure, so apps/inspect/scheduling_test.cc alone measures them.
+      "    calibrate) set -- \"$@\" --threads=1 ;;\n"
       "    profile*|report*|simulate*|calibrate*) set -- \"$@\" --graph=towers --runs=1 ;;\n"
       "    word-vectors*) set -- \"$@\" --word=a ;;\n"
       "    'graph --format'*) set -- \"$@\" --layers=1 --width=16 --heads=2 --context=8 --batch=2 ;;\n"

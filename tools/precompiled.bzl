@@ -33,7 +33,8 @@ def _precompiled_header_impl(ctx):
         )
         ctx.actions.run(
             executable = toolchain.compiler_executable,
-            arguments = options + ["-iquote", ctx.label.workspace_root or ".", "-x", "c++-header", "-c", header.path, "-o", precompiled.path],
+            arguments = options + ["-iquote", ctx.label.workspace_root or "."] +
+                        ["-x", "c++-header", "-c", header.path, "-o", precompiled.path],
             env = {"PATH": "/usr/local/bin:/usr/bin:/bin"},
             inputs = depset([header] + ctx.files.srcs, transitive = [toolchain.all_files]),
             outputs = [precompiled],

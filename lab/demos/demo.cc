@@ -199,7 +199,7 @@ std::string Print(const DemoMatrix& matrix) {
   const bool fixed = whole ? largest < 1e9 : largest >= 1e-2 && largest < 1e6;
   std::vector<std::string> cells;
   size_t width = 0;
-  for (const double x : matrix.values) {  // -0, or what is rounded to it, is shown without the sign
+  for (const double x : matrix.values) {  // a number that rounds to 0 is printed without a minus sign
     cells.push_back(fixed ? absl::StrFormat("%.*f", whole ? 0 : 4, std::abs(x) < 5e-5 ? 0.0 : x)
                           : absl::StrFormat("%.4g", x + 0.0));
     width = std::max(width, cells.back().size());

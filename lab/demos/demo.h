@@ -27,7 +27,7 @@ using DemoCell = std::variant<std::string, int64_t, double>;
 struct DemoTable {
   std::string name;                         // the key in JSON
   std::string title;                        // a line above the table
-  std::vector<std::string> columns;         // each another name, which is the key in JSON with _ for spaces
+  std::vector<std::string> columns;         // all different; the keys in JSON, with _ for spaces
   std::vector<std::vector<DemoCell>> rows;  // each as long as `columns`
 };
 
