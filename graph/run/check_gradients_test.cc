@@ -1,8 +1,12 @@
 #include "weft/graph/run/check_gradients.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
+#include <limits>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -71,6 +75,53 @@ TEST(CheckGradientsTest, WrongGradientsNameParameterElementAndNumbers) {
     EXPECT_NE(Check<300>(dtype, 200).message(), "");
   }
   EXPECT_EQ(Check<201>(kF64).code(), absl::StatusCode::kInternal);
+}
+
+// Returns the result for the mean of 0.3 w in `loss_dtype`, where all three elements of w, of `dtype`, are `value`.
+absl::Status CheckProduct(DType dtype, DType loss_dtype, double value) {
+  Tape tape;
+  const Var w = tape.Parameter("w", {dtype, {3}}, Constant(value));
+  Parameters parameters;
+  return CheckGradients(Mean(Cast(w, loss_dtype) * 0.3), &parameters);
+}
+
+TEST(CheckGradientsTest, TheLossAndAParameterMayDifferInDType) {
+  for (const DType dtype : {kF32, kF64}) {
+    for (const DType loss : {kF32, kF64}) {
+      const absl::Status status = CheckProduct(dtype, loss, 0.7);
+      EXPECT_TRUE(status.ok()) << Name(dtype) << ", loss " << Name(loss) << ": " << status;
+    }
+  }
+}
+
+TEST(CheckGradientsTest, FailsIfNothingIsCompared) {
+  EXPECT_EQ(CheckProduct(kF32, kF32, 1e30).message(), "no element was compared");  // the step rounds away
+  Tape tape;
+  const Var x = tape.Input("x", {kF64, {2}});
+  tape.Parameter("unused", {kF64, {2}}, Gaussian(1));
+  Parameters parameters;
+  EXPECT_EQ(CheckGradients(Sum(x), &parameters, {{x, std::vector<double>{1, 2}}}).message(), "no element was compared");
+}
+
+TEST(CheckGradientsTest, AnInfiniteLossIsAnError) {
+  double x = 1, gradient = 0.5;
+  const Tensor at = {{kF64, {1}}, reinterpret_cast<std::byte*>(&x)},
+               is = {{kF64, {1}}, reinterpret_cast<std::byte*>(&gradient)};
+  const auto loss = [&] { return x > 1 ? std::numeric_limits<double>::infinity() : 0; };
+  EXPECT_EQ(CompareWithDifferences(loss, at, is, {}).status().message(),
+            "the gradient at [0] is 0.5, but differences give inf");
+}
+
+TEST(CheckGradientsTest, ComparesAtMostTheMaximumOfElements) {
+  std::vector<double> x(95, 1), gradient(95, 1);
+  const Tensor at = {{kF64, {95}}, reinterpret_cast<std::byte*>(x.data())},
+               is = {{kF64, {95}}, reinterpret_cast<std::byte*>(gradient.data())};
+  const auto loss = [&] { return std::accumulate(x.begin(), x.end(), 0.0); };
+  for (const auto& [most, compared] : {std::pair{0, 1}, {1, 1}, {48, 48}, {94, 48}, {95, 95}, {1000, 95}}) {
+    const auto count = CompareWithDifferences(loss, at, is, {.max_elements = most});
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(*count, compared) << most;
+  }
 }
 
 TEST(CheckGradientsTest, KeepsTheValuesOfParameters) {
