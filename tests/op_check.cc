@@ -109,7 +109,7 @@ OpCheckResult CheckOp(const OpDef& op) {
     result.bf16 += absl::StrContains(example.in, "bf16");
     SCOPED_TRACE("f64");
     CheckExample(op, example, kF64);
-    if (HasGradient(op) || op.no_gradient != nullptr || op.writes > 0) CheckGradients(op, example, &result);
+    if (HasGradient(op) || op.no_gradient != nullptr || op.writes > 0) CheckOpGradients(op, example, &result);
   }
   EXPECT_TRUE(op.kernels[static_cast<int>(kBF16)] == nullptr || result.bf16 > 0) << op.name << " has no row in bf16";
   return result;

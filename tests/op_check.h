@@ -33,7 +33,7 @@ void CheckTiles(const NodeCase& node);
 void CheckInPlace(const NodeCase& node);
 void CheckConcurrentTiles(const NodeCase& node);
 void CheckThreads(const OpCase& c);
-void CheckGradients(const OpDef& op, const OpExample& example, OpCheckResult* result);
+void CheckOpGradients(const OpDef& op, const OpExample& example, OpCheckResult* result);
 
 }  // namespace weft
 

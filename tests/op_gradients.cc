@@ -55,7 +55,7 @@ void ExpectNoGradient(const OpDef& op, const OpCase& c, const VarList& gradients
 
 }  // namespace
 
-void CheckGradients(const OpDef& op, const OpExample& example, OpCheckResult* result) {
+void CheckOpGradients(const OpDef& op, const OpExample& example, OpCheckResult* result) {
   if (!example.check_gradient) return;
   absl::StatusOr<OpCase> made = MakeCase(op, example, kF64);
   if (!made.ok() || !made->tape->status().ok()) return;  // reported already
