@@ -143,6 +143,13 @@ TEST(TapeDeathTest, NamesAnOpOfEmptyVars) {
   EXPECT_DEATH(Record(kPlus, {Var{}, Var{}}), "plus: all inputs are empty Vars");
 }
 
+TEST(TapeDeathTest, NamesACompositeWithoutAFirstInput) {
+  EXPECT_DEATH(Composite("twice", {Var{}}, []() -> absl::StatusOr<Var> { return Var{}; }),
+               "twice: input 0 is an empty Var");
+  EXPECT_DEATH(CompositeAll("halves", {}, 2, []() -> absl::StatusOr<VarList> { return VarList(2); }),
+               "halves: input 0 is an empty Var");
+}
+
 TEST(TapeTest, RefusesDtypesWithoutKernel) {
   Tape tape;
   const Var x = tape.Input("x", {kI32, {2}});

@@ -25,9 +25,11 @@ Tensor Outputs::operator[](Var var) const {
   if (it == tensors_.end()) {
     const Program& program = var.tape->program();
     const Node& node = program.producer(var.id);
+    const std::string& scope = program.scope(node);
+    const std::string of = scope.empty() ? "" : absl::StrCat(" of '", scope, "'");
     CheckFailed(__FILE__, __LINE__,
-                absl::StrCat("this Var was not fetched: ", node.op->name, " of '", program.scope(node), "', ",
-                             ToString(var.type()), "; add it to CompileOptions::fetch")
+                absl::StrCat("this Var was not fetched: ", node.op->name, of, ", ", ToString(var.type()),
+                             "; add it to CompileOptions::fetch")
                     .c_str());
   }
   return it->second;

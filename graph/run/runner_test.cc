@@ -56,7 +56,9 @@ using FeedDeathTest = FeedTest;
 TEST_F(FeedDeathTest, NamesAVarThatWasNotFetched) {
   Runner runner(CompileOrDie(tape_, {.fetch = {y_}}), &parameters_, {.threads = 1});
   const Outputs out = *runner.Run({{table_, values_}, {ids_, good_}});
-  EXPECT_DEATH(out[table_], "this Var was not fetched: input of '', f32\\[5,2\\]; add it to CompileOptions::fetch");
+  EXPECT_DEATH(out[table_], "this Var was not fetched: input, f32\\[5,2\\]; add it to CompileOptions::fetch");
+  const Scope scope(&tape_, "head");
+  EXPECT_DEATH(out[Exp(y_)], "this Var was not fetched: exp of 'head', f32\\[2,3,2\\]; ");
 }
 
 TEST_F(FeedTest, NamesWhatIsMissingWrongOrTwice) {
