@@ -153,8 +153,7 @@ struct Condition {
     return absl::c_any_of(words, [&](const std::string& word) { return absl::c_linear_search(values, word); });
   }
   std::string ToText() const {
-    if (values.empty()) return absl::StrCat(flag, negated ? " is not set" : " is set");
-    return absl::StrCat(flag, " is ", absl::StrJoin(values, " or "));
+    return absl::StrCat(negated ? "no --" : "--", flag, values.empty() ? "" : "=", absl::StrJoin(values, " or "));
   }
 };
 
@@ -207,7 +206,11 @@ absl::Status CheckNeeds(const std::set<std::string>& flags, const Hyperparameter
         holds = holds || condition.Holds(table);
         wanted.push_back(condition.ToText());
       }
-      if (!holds) return InvalidArgument(row.flag, ": it has no effect unless ", absl::StrJoin(wanted, " or "));
+      if (holds) continue;
+      const std::string all = absl::StrJoin(wanted, " or ");
+      const bool excluded = absl::StartsWith(need, "no ") && wanted.size() == 1;
+      return InvalidArgument(row.flag, excluded ? ": it has no effect with " : ": it needs ",
+                             absl::StripPrefix(all, excluded ? "no " : ""));
     }
   }
   return absl::OkStatus();

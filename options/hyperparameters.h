@@ -109,7 +109,7 @@ void Append(const Hyperparameters& rows, Hyperparameters* table);
 // 'many' is not a whole number below 2^63".
 absl::Status SetFromText(absl::string_view text, const Hyperparameter& parameter);
 // Returns InvalidArgument if one of `flags`, options of `table` that a user has set, has no effect by Rules::needs:
-// "lora-alpha: it has no effect unless lora-rank is set". A switch that is off needs nothing.
+// "lora-alpha: it needs --lora-rank" or "depth: it has no effect with --memory". A switch that is off needs nothing.
 absl::Status CheckNeeds(const std::set<std::string>& flags, const Hyperparameters& table);
 // Sets the options of `table` that `given`, texts by flag, names. Then checks their needs.
 absl::Status SetFromTexts(const std::map<std::string, std::string>& given, const Hyperparameters& table);

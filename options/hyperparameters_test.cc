@@ -177,20 +177,20 @@ TEST(HyperparametersTest, AnOptionMayNeedOthers) {
     std::map<std::string, std::string> given;
     const char* error;  // "" if there is none
   } kCases[] = {
-      {{{"alpha", "16"}}, "alpha: it has no effect unless rank is set"},
-      {{{"alpha", "16"}, {"rank", "0"}}, "alpha: it has no effect unless rank is set"},
+      {{{"alpha", "16"}}, "alpha: it needs --rank"},
+      {{{"alpha", "16"}, {"rank", "0"}}, "alpha: it needs --rank"},
       {{{"alpha", "16"}, {"rank", "1"}}, ""},
-      {{{"quick", "true"}}, "quick: it has no effect unless parts is set or save is set"},
+      {{{"quick", "true"}}, "quick: it needs --parts or --save"},
       {{{"quick", "false"}}, ""},
-      {{{"quick", "true"}, {"parts", "1"}}, "quick: it has no effect unless parts is set or save is set"},
+      {{{"quick", "true"}, {"parts", "1"}}, "quick: it needs --parts or --save"},
       {{{"quick", "true"}, {"parts", "2"}}, ""},
       {{{"quick", "true"}, {"save", "true"}}, ""},
-      {{{"factor", "1"}}, "factor: it has no effect unless schedule is plateau or wsd"},
+      {{{"factor", "1"}}, "factor: it needs --schedule=plateau or wsd"},
       {{{"factor", "1"}, {"schedule", "constant:5,wsd"}}, ""},
       {{{"vocabulary", "9"}}, ""},
       {{{"vocabulary", "9"}, {"kind", "bpe"}}, ""},
-      {{{"vocabulary", "9"}, {"kind", "bytes"}}, "vocabulary: it has no effect unless kind is bpe or kind is not set"},
-      {{{"vocabulary", "9"}, {"init", "a"}}, "vocabulary: it has no effect unless init is not set"},
+      {{{"vocabulary", "9"}, {"kind", "bytes"}}, "vocabulary: it needs --kind=bpe or no --kind"},
+      {{{"vocabulary", "9"}, {"init", "a"}}, "vocabulary: it has no effect with --init"},
   };
   for (const auto& [given, error] : kCases) {
     rank = 0, parts = 1, schedule = "cosine", init = kind = "", save = quick = false;

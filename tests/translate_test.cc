@@ -178,7 +178,7 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
   EXPECT_TRUE(Fails(Translate({"--shortlist=missing.txt", "lines.txt"}), 2, "missing.txt"));
   EXPECT_TRUE(Fails(Translate({"--shortlist=-", "lines.txt"}), 2, "a lexicon cannot be read from standard input"));
   EXPECT_TRUE(Fails(Translate({"--shortlist-translations=3", "lines.txt"}), 2,
-                    "--shortlist-translations: it has no effect unless shortlist is set"));
+                    "--shortlist-translations: it needs --shortlist"));
   for (const char* out : {"source.txt", "target.txt", "model/config.json", "model"}) {
     const std::string error = std::string(out) + " is not replaced: it is one of the texts";
     EXPECT_TRUE(Fails(Weft(learn + Arguments{std::string("--out=") + out, "--overwrite"}), 2, error));

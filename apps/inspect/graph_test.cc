@@ -90,12 +90,12 @@ TEST_F(GraphTest, DotFoldsUnlessToldNotTo) {
 }
 
 TEST_F(GraphTest, UsageErrorsAreNamed) {
-  EXPECT_TRUE(Fails(Weft({"graph", "--depth=2"}), 2, "--depth: it has no effect unless format is dot or json or html"));
+  EXPECT_TRUE(Fails(Weft({"graph", "--depth=2"}), 2, "--depth: it needs --format=dot or json or html"));
   EXPECT_TRUE(Fails(Weft({"graph", "--format=jsno"}), 2,
                     "--format: 'jsno' is not one of text, dot, json, html, did you mean 'json'?"));
   EXPECT_TRUE(Fails(Weft({"graph", "--format=dot", "--depth=-1"}), 2, "--depth: -1 is not in 0 .. 100"));
-  EXPECT_TRUE(Fails(Weft({"graph", "--memory", "--format=dot", "--depth=1"}), 2,
-                    "--format: it has no effect unless memory is not set"));
+  EXPECT_TRUE(
+      Fails(Weft({"graph", "--memory", "--format=dot", "--depth=1"}), 2, "--format: it has no effect with --memory"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST_F(RanksTest, ProfileWritesLanesOfMessages) {
   for (const auto& [flags, error] : std::vector<std::pair<Arguments, std::string>>{
            {{"--overwrite", "--ranks=2", "--threads=2"}, "--threads is not for a trace of several ranks"},
            {{"--overwrite", "--ranks=2", "--network=fast"}, "--network: 'fast' is not LATENCY,BANDWIDTH"},
-           {{"--overwrite", "--network=1ms,1Gbit"}, "--network: it has no effect unless ranks is set"},
+           {{"--overwrite", "--network=1ms,1Gbit"}, "--network: it needs --ranks"},
            {{"--ranks=2"}, "is there: --overwrite replaces it"}}) {
     const CommandResult failed = Weft(profile + flags);
     EXPECT_EQ(failed.exit_code, 2) << error;

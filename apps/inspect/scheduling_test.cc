@@ -77,7 +77,7 @@ TEST_F(SchedulingTest, ReportDrawsAPage) {
   EXPECT_THAT(page, testing::Not(HasSubstr("/*DATA*/")));
   EXPECT_THAT(page, testing::Not(HasSubstr("http")));  // it needs nothing else
   EXPECT_TRUE(Fails(Weft(command), 2, "report.html is there: --overwrite replaces it"));
-  EXPECT_TRUE(Fails(Weft(Words("report --graph=towers")), 2, "--graph: it has no effect unless schedule is set"));
+  EXPECT_TRUE(Fails(Weft(Words("report --graph=towers")), 2, "--graph: it needs --schedule"));
 }
 
 TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
@@ -95,8 +95,7 @@ TEST_F(SchedulingTest, TasksThatWereSavedAreSimulatedAgain) {
   EXPECT_EQ(rows, 2);
   const CommandResult apart = Weft(Words("simulate --graph=towers --workers=64 --runs=1 --no-reuse"));
   EXPECT_TRUE(Works(apart));
-  EXPECT_TRUE(Fails(Weft(Words("simulate --graph=towers --overwrite")), 2,
-                    "--overwrite: it has no effect unless save-tasks is set"));
+  EXPECT_TRUE(Fails(Weft(Words("simulate --graph=towers --overwrite")), 2, "--overwrite: it needs --save-tasks"));
 }
 
 TEST_F(SchedulingTest, SaysWhatIsWrong) {
