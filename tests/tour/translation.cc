@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <regex>
 #include <sstream>
 #include <utility>
@@ -136,23 +135,31 @@ Words Moved(Words targets) {
   for (std::string& target : targets) target = Moved(target);
   return targets;
 }
-// Returns the targets of a translation as Moved returns those of the English page. A page beside the English one that
-// is not translated is ../NAME.md, and counts as NAME.md.
-Words Normalized(Words targets) {
+
+// Returns a target of a translation as Moved returns that of the English page. A page beside the English one that is
+// not translated is ../NAME.md, and counts as NAME.md.
+std::string Normalized(const std::string& target) {
   static const std::regex anchor("#.*"), english("^\\.\\./([^/]*\\.md)");
-  for (std::string& target : targets) {
-    target = std::regex_replace(std::regex_replace(target, anchor, "#"), english, "$1");
-  }
-  return targets;
+  return std::regex_replace(std::regex_replace(target, anchor, "#"), english, "$1");
 }
 
+std::string Same(const std::string& text) { return text; }
+
 // Returns "", or the elements that only one of two lists has, in any order: "the translation lacks 2 and has 3".
-std::string DifferenceOf(const char* what, Words english, Words translated) {
-  std::sort(english.begin(), english.end());
-  std::sort(translated.begin(), translated.end());
-  Words lacks, has;
-  std::set_difference(english.begin(), english.end(), translated.begin(), translated.end(), std::back_inserter(lacks));
-  std::set_difference(translated.begin(), translated.end(), english.begin(), english.end(), std::back_inserter(has));
+// Compares normal(element) for those of the translation.
+std::string DifferenceOf(const char* what, Words lacks, const Words& translated,
+                         std::string (*normal)(const std::string&) = Same) {
+  std::sort(lacks.begin(), lacks.end());
+  Words has;
+  for (const std::string& each : translated) {
+    const auto found = std::find(lacks.begin(), lacks.end(), normal(each));
+    if (found == lacks.end()) {
+      has.push_back(each);
+    } else {
+      lacks.erase(found);
+    }
+  }
+  std::sort(has.begin(), has.end());
   if (lacks.empty() && has.empty()) return "";
   return absl::StrCat(what, ": the translation ", lacks.empty() ? "" : "lacks ", absl::StrJoin(lacks, ", "),
                       lacks.empty() || has.empty() ? "" : " and ", has.empty() ? "" : "has besides ",
@@ -195,8 +202,8 @@ void CompareSections(const Section& english, const Section& translated, Words* d
   }
   add(DifferenceOf("numbers", english.numbers, translated.numbers));
   add(DifferenceOf("code", english.code, translated.code));
-  add(DifferenceOf("links", Moved(english.links), Normalized(translated.links)));
-  add(DifferenceOf("pictures", Moved(english.pictures), Normalized(translated.pictures)));
+  add(DifferenceOf("links", Moved(english.links), translated.links, Normalized));
+  add(DifferenceOf("pictures", Moved(english.pictures), translated.pictures, Normalized));
   if (english.table_rows != translated.table_rows) {
     add(absl::StrCat("rows of tables: ", translated.table_rows, " in the translation, ", english.table_rows,
                      " in the page"));

@@ -107,10 +107,13 @@ TEST(TranslationTest, CodeLinksAndPictures) {
               ElementsAre("section '3. Heads': code: the translation lacks d and has besides D"));
   EXPECT_THAT(Changed("](../../options.md)", "](../options.md)"),
               ElementsAre("section '3. Heads': links: the translation lacks ../../options.md and has besides "
-                          "options.md"));
+                          "../options.md"));
   EXPECT_THAT(Changed("02_scale.md", "03_heads.md"),
               ElementsAre("section '3. Heads': links: the translation lacks 02_scale.md# and has besides "
-                          "03_heads.md#"));
+                          "03_heads.md#tinh-bang-tay"));
+  EXPECT_THAT(Changed("](02_scale.md", "](../03_heads.md"),
+              ElementsAre("section '3. Heads': links: the translation lacks 02_scale.md# and has besides "
+                          "../03_heads.md#tinh-bang-tay"));
   EXPECT_THAT(Changed("/1706", "/1707"),
               ElementsAre("section 'By hand': links: the translation lacks https://example.com/1706 and has besides "
                           "https://example.com/1707"));
