@@ -1,4 +1,5 @@
 // Tests the data of `weft train gpt`: tokenizers, several texts, validation files and epochs.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -59,7 +60,20 @@ TEST_F(GptDataTest, TheTokenizerIsThatOfInit) {
   EXPECT_TRUE(Works(Weft({"train", "gpt", "--resume", "--out=tuned", "--steps=3"})));
   EXPECT_EQ(Read("tuned/tokenizer.json"), Read("base/tokenizer.json"));
   EXPECT_TRUE(Fails(TrainOn("text.txt", {"--init=base", "--tokenizer=characters"}), 2,
-                    "base: the tokenizer has 27 tokens, but the model's table "));
+                    "/base has ids of its own; leave --tokenizer out"));
+}
+
+// Ids of another text's characters would stand for other characters of the model.
+TEST_F(GptDataTest, CharactersAreLearntForAModelOfTheSameCharactersOnly) {
+  std::string text = Read("numbers.txt");
+  std::replace(text.begin(), text.end(), 'd', 'x');  // as many characters
+  Write("other.txt", text);
+  const Arguments characters = {"--steps=1", "--tokenizer=characters", "--overwrite"};
+  EXPECT_TRUE(Works(TrainOn("numbers.txt", characters + Arguments{"--out=base"})));
+  EXPECT_TRUE(Fails(TrainOn("other.txt", characters + Arguments{"--init=base", "--out=tuned"}), 2,
+                    "--tokenizer: characters learns new ids, but "));
+  EXPECT_FALSE(Exists("tuned"));
+  EXPECT_TRUE(Works(TrainOn("numbers.txt", characters + Arguments{"--init=base", "--out=tuned"})));
 }
 
 TEST_F(GptDataTest, ATokenizerThatIsMissingOrDoesNotFitIsAnError) {
@@ -70,7 +84,11 @@ TEST_F(GptDataTest, ATokenizerThatIsMissingOrDoesNotFitIsAnError) {
   EXPECT_TRUE(Fails(TrainOn("numbers.txt", {"--init=bare"}), 2, "; give characters, bytes, bpe or the file of a"));
   EXPECT_TRUE(Works(TrainOn("numbers.txt", {"--init=bare", "--tokenizer=characters", "--steps=1", "--out=again"})));
   EXPECT_TRUE(Fails(TrainOn("text.txt", {"--init=base"}), 2, "text.txt: "));  // characters that the tokenizer lacks
-  EXPECT_TRUE(Fails(TrainOn("numbers.txt", {"--tokenizer=nowhere"}), 2, "nowhere"));
+  EXPECT_TRUE(Fails(TrainOn("numbers.txt", {"--tokenizer=nowhere"}), 2,
+                    "--tokenizer: 'nowhere' is neither characters nor bytes nor bpe nor a tokenizer: cannot find /"));
+  for (const char* word : {"character", "Characters"}) {
+    EXPECT_TRUE(Fails(TrainOn("numbers.txt", {std::string("--tokenizer=") + word}), 2, ", did you mean 'characters'?"));
+  }
   EXPECT_TRUE(Fails(TrainOn("numbers.txt", {"--tokenizer=bpe", "--vocabulary=200"}), 2, "--vocabulary"));
   Write("empty.txt", "");
   EXPECT_TRUE(Fails(TrainOn("empty.txt", {"--tokenizer=bpe"}), 2, "empty.txt: the file is empty"));

@@ -119,6 +119,10 @@ TEST_F(WeftProgramTest, TranslatesWithCharactersAsTokens) {
   const std::string first = ids.out.substr(0, ids.out.find('\n'));
   EXPECT_EQ(std::count(first.begin(), first.end(), ','), 3) << ids.out;
   EXPECT_TRUE(Works(Weft({"translate", "--model=run", "text.txt"})));
+  Write("a.txt", "猫\n" + source);
+  Write("b.txt", "cat\n" + target);
+  EXPECT_TRUE(
+      Fails(Weft(train + Arguments{"--init=run", "--overwrite"}), 2, "--tokenizer: characters learns new ids, but "));
   EXPECT_TRUE(Fails(Weft(train + Arguments{"--vocabulary=300", "--overwrite"}), 2, "vocabulary"));
 }
 

@@ -160,6 +160,7 @@ class TrainingTokenizer {
 
   // Reads the tokenizer of the resumed run, if there is one. Otherwise reads the tokenizer that the option names, or
   // else that of the default folder. If neither is set, or the option names a kind, makes a tokenizer with Learn.
+  // Returns InvalidArgument if the default folder has a tokenizer of other tokens than one that Learn made.
   absl::Status Prepare(absl::string_view text, absl::string_view learnt_from);
   absl::Status Prepare(absl::string_view text) { return Prepare(text, text); }
   // Makes a tokenizer of the kind that the option names, or else of the default kind: of the characters of `text`, or
@@ -181,6 +182,8 @@ class TrainingTokenizer {
   const Tokenizer& operator*() const { return *tokenizer_; }
 
  private:
+  absl::Status CheckLearnt() const;
+
   std::string path_, default_, run_, owner_;
   int64_t vocabulary_;
   std::vector<std::string> special_;

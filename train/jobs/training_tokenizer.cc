@@ -1,4 +1,5 @@
 // The tokenizer's files are read whole, so that the run's folder gets an exact copy.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/algorithm/container.h"
@@ -49,8 +50,18 @@ absl::Status TrainingTokenizer::Read(const std::string& path) {
 absl::Status TrainingTokenizer::Prepare(absl::string_view text, absl::string_view learnt_from) {
   // A run that was killed at its beginning may have no tokenizer yet.
   if (!run_.empty() && !absl::IsNotFound(TokenizerFiles(run_).status())) return Read(owner_ = run_);
-  if (!path_.empty() && !absl::c_linear_search(kinds_, path_)) return Read(path_);
-  if (!path_.empty() || default_.empty()) return Learn(text, learnt_from);
+  if (!path_.empty() && !absl::c_linear_search(kinds_, path_)) {
+    const absl::Status read = Read(path_);
+    if (!absl::IsNotFound(read)) return read;
+    const std::string word = std::filesystem::path(path_).filename();
+    return InvalidArgument("tokenizer: '", word, "' is neither ", absl::StrJoin(kinds_, " nor "),
+                           " nor a tokenizer: ", read.message(), DidYouMean(word, kinds_));
+  }
+  if (default_.empty()) return Learn(text, learnt_from);
+  if (!path_.empty()) {
+    WEFT_RETURN_IF_ERROR(Learn(text, learnt_from));
+    return CheckLearnt();
+  }
   const absl::Status read = Read(owner_ = default_);
   if (!absl::IsNotFound(read)) return read;
   return InvalidArgument("tokenizer: none is given, and ", read.message(), "; give ", absl::StrJoin(kinds_, ", "),
@@ -84,6 +95,19 @@ absl::Status TrainingTokenizer::Learn(absl::string_view text, absl::string_view 
   WEFT_ASSIGN_OR_RETURN(tokenizer_, Bpe::Create(std::move(model)));
   tokenizer_->ReadSpecial(special_tokens_);
   return absl::OkStatus();
+}
+
+// The embeddings of the model belong to the ids of its own tokenizer.
+absl::Status TrainingTokenizer::CheckLearnt() const {
+  const absl::StatusOr<std::unique_ptr<Tokenizer>> own = LoadTokenizer(default_);
+  if (!own.ok()) return absl::IsNotFound(own.status()) ? absl::OkStatus() : own.status();
+  bool same = (*own)->vocabulary_size() == tokenizer_->vocabulary_size();
+  for (int32_t id = 0; same && id < tokenizer_->vocabulary_size(); ++id) {
+    same = (*own)->TokenText(id) == tokenizer_->TokenText(id);
+  }
+  if (same) return absl::OkStatus();
+  return InvalidArgument("tokenizer: ", path_, " learns new ids, but ", default_,
+                         " has ids of its own; leave --tokenizer out");
 }
 
 absl::Status TrainingTokenizer::Write(RunDirectory* run) const {
