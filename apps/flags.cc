@@ -71,7 +71,13 @@ CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::strin
 
 void AddWords(CLI::App* app, const std::string& name, const std::string& help, std::vector<std::string>* words,
               const std::string& type) {
-  app->add_option(name, *words, help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  // CLI11 reads "[a,b]" as a list if an option takes more words than it expects, so this one expects many.
+  constexpr int kManyWords = 1 << 28;
+  app->add_option(name, *words, help)
+      ->type_name(type)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(kManyWords)
+      ->allow_extra_args(false);
 }
 
 Hyperparameter ModelRow(std::string help, std::string* model, const char* group) {
