@@ -64,7 +64,8 @@ Hyperparameters Table(AttentionFlags* flags) {
        &flags->head,
        {.low = 1, .needs = "no out, no json", .group = "Output"}},
       {"without-special-tokens",
-       "set the weights for special tokens, such as [CLS], to 0, and divide the others of a target by their sum",
+       "set the weights for special tokens, such as [CLS], to 0, and divide the others of a target by their sum; "
+       "[MASK] and the unknown token stay, since they stand for words",
        &flags->without_special,
        {.needs = "no ids", .group = "Output"}},
       SpecialTokensRow(&query.special_tokens, "Data"),

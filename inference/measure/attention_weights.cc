@@ -43,11 +43,14 @@ absl::StatusOr<Ids> Encode(const AttentionQuery& query, const std::string& text,
   return query.ids ? ParseIds(text) : tokenizer->Encode(text);
 }
 
-// Returns the indices of the special tokens among `ids`. Without a tokenizer there are none.
+// Returns the indices of the special tokens among `ids` that are no words of the text, as unknown and mask tokens are.
+// Without a tokenizer there are none.
 std::vector<size_t> SpecialOf(const Ids& ids, const Tokenizer* tokenizer) {
   std::vector<size_t> special;
   for (size_t i = 0; i < ids.size() && tokenizer != nullptr; ++i) {
-    if (tokenizer->IsSpecial(ids[i])) special.push_back(i);
+    const SpecialTokens& roles = tokenizer->special_tokens();
+    const bool is_word = ids[i] == roles.unknown || ids[i] == roles.mask;
+    if (tokenizer->IsSpecial(ids[i]) && !is_word) special.push_back(i);
   }
   return special;
 }
@@ -306,6 +309,7 @@ absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const A
 
 void LeaveOutSpecialTokens(AttentionMaps* maps) {
   const std::ptrdiff_t sources = std::ssize(maps->sources);
+  maps->without_special = true;
   for (auto row = maps->weights.begin(); row != maps->weights.end(); row += sources) {
     for (const size_t s : maps->special) row[static_cast<std::ptrdiff_t>(s)] = 0;
     const float sum = std::accumulate(row, row + sources, 0.0f);

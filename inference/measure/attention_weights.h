@@ -21,7 +21,10 @@ namespace weft {
 struct AttentionMaps {
   std::string kind;                           // "attention", or "encoder", "decoder" or "cross" of an encoder-decoder
   std::vector<std::string> targets, sources;  // the texts of the tokens that take, and of those from which they take
-  std::vector<size_t> special;                // the indices of sources that are special tokens, such as [CLS]
+  // The indices of sources that are special tokens, such as [CLS], except the unknown token and [MASK], which stand for
+  // words of the text.
+  std::vector<size_t> special;
+  bool without_special = false;  // whether LeaveOutSpecialTokens was called
   int64_t layers = 0, heads = 0;
   std::vector<float> weights;  // [layers, heads, T, S]; the sum over S is 1, or 0 for a target that sees no source
 
@@ -67,7 +70,7 @@ inline constexpr int64_t kMaxAttentionWeights = int64_t{1} << 28;
 // as a pair for a GPT, or if there would be more than kMaxAttentionWeights weights.
 absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const AttentionQuery& query);
 
-// Sets the weights for special tokens to 0, and divides the other weights of each target by their sum.
+// Sets the weights for `special` tokens to 0, and divides the other weights of each target by their sum.
 void LeaveOutSpecialTokens(AttentionMaps* maps);
 
 // Measures of one head, over all its targets.

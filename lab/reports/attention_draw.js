@@ -215,7 +215,7 @@ const FAMILIES = {gpt: 'a GPT', bert: 'a BERT', transformer: 'an encoder-decoder
 $('title').textContent = shown(data.title).replace(/\u2423/g, ' ');
 document.title = `Attention: ${data.title}`;
 $('subtitle').textContent = `Attention weights of ${FAMILIES[data.family] || data.family} with ` +
-    `${data.maps[0].layers} layers and ${data.maps[0].heads} heads`;
+    `${data.maps[0].layers} layers and ${data.maps[0].heads} heads${data.maps[0].withoutSpecial ? ', without special tokens' : ''}`;
 if (data.maps.length > 1) {
   const names = {encoder: 'encoder', decoder: 'decoder', cross: 'decoder to encoder'};
   data.maps.forEach((m, i) => {

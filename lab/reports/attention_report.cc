@@ -75,6 +75,7 @@ Json PageMaps(const AttentionMaps& maps, int64_t max_weights) {
   return {{"kind", maps.kind},
           {"layers", maps.layers},
           {"heads", maps.heads},
+          {"withoutSpecial", maps.without_special},
           {"targets", FirstTokens(maps.targets, targets)},
           {"sources", FirstTokens(maps.sources, sources)},
           {"allTargets", all_targets},
@@ -172,8 +173,9 @@ absl::StatusOr<std::string> MapsText(const AttentionMaps& maps, std::optional<in
   if (head && (*head < 1 || *head > maps.heads)) {
     return InvalidArgument("head ", *head, ": the model's heads are 1 to ", maps.heads);
   }
-  std::string text = absl::StrFormat("%s: %d layers, %d heads, %d targets, %d sources\n", maps.kind, maps.layers,
-                                     maps.heads, maps.targets.size(), maps.sources.size());
+  std::string text =
+      absl::StrFormat("%s: %d layers, %d heads, %d targets, %d sources%s\n", maps.kind, maps.layers, maps.heads,
+                      maps.targets.size(), maps.sources.size(), maps.without_special ? ", without special tokens" : "");
   absl::StrAppend(&text, "  layer  head  entropy (bits)  mean distance  sum of a row\n");
   for (int64_t l = 0; l < maps.layers; ++l) {
     for (int64_t h = 0; h < maps.heads; ++h) {
@@ -209,15 +211,16 @@ std::string AttentionPage(const AttentionWeights& weights, absl::string_view tit
 
 std::string AttentionJson(const AttentionWeights& weights) {
   const auto tokens = [](const Texts& texts) { return JsonLine(Json(texts)); };
+  const char* const end = weights.maps[0].without_special ? ",\"without_special_tokens\":true}" : "}";
   if (weights.maps.size() == 1) {
     const AttentionMaps& maps = weights.maps[0];
-    return absl::StrCat("{\"tokens\":", tokens(maps.targets), ",\"attention\":", JsonMaps(maps), "}");
+    return absl::StrCat("{\"tokens\":", tokens(maps.targets), ",\"attention\":", JsonMaps(maps), end);
   }
   const AttentionMaps& cross = weights.maps.back();
   std::string json =
       absl::StrCat("{\"tokens\":{\"encoder\":", tokens(cross.sources), ",\"decoder\":", tokens(cross.targets), "}");
   for (const AttentionMaps& maps : weights.maps) absl::StrAppend(&json, ",\"", maps.kind, "\":", JsonMaps(maps));
-  return json + "}";
+  return json + end;
 }
 
 absl::StatusOr<std::string> AttentionText(const AttentionWeights& weights, std::optional<int64_t> layer,

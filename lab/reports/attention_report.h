@@ -30,7 +30,8 @@ std::string AttentionPage(const AttentionWeights& weights, absl::string_view tit
 
 // Returns a JSON object on one line. `tokens` has the texts of the tokens, and `attention` the weights, nested as
 // [layer][head][target][source]. For an encoder-decoder, `encoder`, `decoder` and `cross` take the place of
-// `attention`, and `tokens` is an object with `encoder` and `decoder`.
+// `attention`, and `tokens` is an object with `encoder` and `decoder`. After LeaveOutSpecialTokens,
+// `without_special_tokens` is true.
 std::string AttentionJson(const AttentionWeights& weights);
 
 // Returns lines of text: for each kind of attention, the measures of each head, and a map of one head with a line for

@@ -50,6 +50,18 @@ TEST(AttentionReportTest, TheJsonHasTokensAndNestedWeights) {
   EXPECT_FALSE(three.contains("attention"));
 }
 
+TEST(AttentionReportTest, AllFormsSayThatSpecialTokensAreLeftOut) {
+  AttentionWeights weights = {.family = "gpt", .maps = {Maps("attention", 1, 1, 2, 2)}};
+  const auto without = [&] { return Json::parse(AttentionJson(weights)).value("without_special_tokens", false); };
+  EXPECT_FALSE(without());
+  EXPECT_FALSE(DataOf(AttentionPage(weights, ""))["maps"][0]["withoutSpecial"]);
+  LeaveOutSpecialTokens(&weights.maps[0]);
+  EXPECT_TRUE(without());
+  EXPECT_TRUE(DataOf(AttentionPage(weights, ""))["maps"][0]["withoutSpecial"]);
+  EXPECT_THAT(*AttentionText(weights, {}, {}),
+              HasSubstr("attention: 1 layers, 1 heads, 2 targets, 2 sources, without special tokens\n"));
+}
+
 TEST(AttentionReportTest, ThePageHasEveryWeightAndEveryMeasure) {
   const Json data = DataOf(AttentionPage({.family = "bert", .maps = {Maps("attention", 12, 12, 64, 64)}}, "a text"));
   const Json& maps = data["maps"][0];
