@@ -81,7 +81,7 @@ Command CompletionCommand(CLI::App* weft, const std::string& name) {
   CLI::App* app = AddCommand(weft, name,
                              "Prints a script by which the shell completes the commands of weft, their flags, and the "
                              "values of flags.");
-  app->add_option("shell", *shell, "the shell that reads the script")->type_name("bash|zsh");
+  app->add_option("shell", *shell, "Required: the shell that reads the script")->type_name("bash|zsh");
   return {app,
           [weft, shell] { return PrintScript(*weft, *shell); },
           "prints a script that completes commands and flags in bash or zsh",

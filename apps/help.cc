@@ -1,6 +1,7 @@
 // A flag's line has its name and type on the left, and its help on the right. If the left part is too long, the help
 // begins on the next line.
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <iterator>
 
 #include "absl/algorithm/container.h"
@@ -50,9 +51,10 @@ bool IsReal(const Hyperparameter& row) {
 
 std::string RangeName(const Hyperparameter& row, const char* letter) {
   const auto& [low, high] = std::pair(row.rules.low, row.rules.high);
-  constexpr double kNoRealLimit = 1e4;  // a larger maximum only catches mistakes, and an error names it
+  constexpr double kNoRealLimit = 1e4;  // a larger round maximum only catches mistakes, and an error names it
   if (low < -kNoRealLimit) return letter;
-  if (high >= kNoRealLimit) return absl::StrFormat("%s>=%.6g", letter, low);
+  const bool real = high < kNoRealLimit || (high < 1e5 && std::fmod(high, kNoRealLimit) != 0);
+  if (!real) return absl::StrFormat("%s>=%.6g", letter, low);
   return absl::StrFormat("%.6g..%.6g", low, high);
 }
 
@@ -187,7 +189,8 @@ std::string Help(const CLI::App& app, const std::vector<Command>& commands) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       const bool many = option->get_items_expected_max() > 1;
-      arguments = absl::StrCat(" ", many ? "[" : "", option->get_type_name(), many ? " ...]" : "");
+      const bool needed = absl::StartsWith(option->get_description(), kRequired);
+      arguments = absl::StrCat(needed ? " " : " [", option->get_type_name(), many ? " ..." : "", needed ? "" : "]");
       positional += Entry(absl::StrCat(option->get_type_name(), many ? " ..." : ""), option->get_description());
     } else if (option != app.get_help_ptr() && !option->get_group().empty()) {
       groups[{GroupIndex(option->get_group()), option->get_group()}] += Entry(*option);

@@ -29,6 +29,8 @@ TEST(HelpTest, TypesFollowFromTheRules) {
       {{"batch", "", &v.count, {.low = 1}}, "N>=1"},
       {{"batch", "", &v.count, {.low = 1, .high = 4096}}, "1..4096"},
       {{"batch", "", &v.count, {.low = 1, .high = 1e6}}, "N>=1"},
+      {{"layers", "", &v.count, {.low = 1, .high = 10'000}}, "N>=1"},
+      {{"width", "", &v.count, {.low = 1, .high = 16384}}, "1..16384"},
       {{"offset", "", &v.count}, "N"},
       {{"seed", "", &v.bytes}, "N"},
       {{"budget", "", &v.bytes, {.is_bytes = true}}, "BYTES"},
@@ -64,6 +66,23 @@ TEST(HelpTest, WordsAreWrappedAt80Columns) {
   EXPECT_EQ(WrapWords(word + " " + word, 2, 4), word + "\n    " + word);
   const std::string longer(100, 'b');  // a word is never cut
   EXPECT_EQ(WrapWords("a " + longer + " c", 0, 2), "a\n  " + longer + "\n  c");
+}
+
+TEST(HelpTest, ArgumentsThatMayBeMissingAreInBrackets) {
+  std::string text;
+  std::vector<std::string> texts;
+  const auto usage = [](CLI::App* app) {
+    app->set_help_flag("-h,--help", "print this help");
+    const std::string help = Help(*app, {{app, nullptr, "", {}}});
+    return help.substr(help.find("Usage: "), help.find("\n\nArguments") - help.find("Usage: "));
+  };
+  CLI::App optional("", "a"), needed("", "b"), many("", "c");
+  optional.add_option("run", text, "a run")->type_name("RUN");
+  needed.add_option("shell", text, "Required: the shell")->type_name("bash|zsh");
+  AddWords(&many, "files", "files", &texts, "FILE");
+  EXPECT_EQ(usage(&optional), "Usage: a [FLAG ...] [RUN]");
+  EXPECT_EQ(usage(&needed), "Usage: b [FLAG ...] bash|zsh");
+  EXPECT_EQ(usage(&many), "Usage: c [FLAG ...] [FILE ...]");
 }
 
 TEST(HelpTest, FlagsAreGroupedAndRequiredFlagsAreInTheUsage) {
