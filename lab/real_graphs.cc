@@ -3,7 +3,9 @@
 #include "weft/lab/real_graphs.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -336,7 +338,8 @@ std::vector<std::string> CalibrationGraphNames() { return Names(kCalibrates); }
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates) {
   const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == choice.name; });
   const bool is_run = row == std::end(kRows);
-  if (is_run && !HoldsRun(choice.name)) {
+  std::error_code error;
+  if (is_run && !std::filesystem::is_directory(choice.name, error)) {
     return absl::NotFoundError(absl::StrCat("'", choice.name, "'", DidYouMean(choice.name, RealGraphNames()),
                                             ": there is no such run folder, and no such graph among ",
                                             absl::StrJoin(RealGraphNames(), ", ")));

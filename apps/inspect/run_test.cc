@@ -25,6 +25,18 @@ class InspectRunTest : public WeftProgramTest {
   }
 };
 
+TEST_F(InspectRunTest, ABrokenRunIsNamed) {
+  for (const std::string folder : {"empty", "broken", "published", "gpt2"}) {
+    std::filesystem::create_directory(Path(folder));
+    if (folder != "empty") Write(folder + "/config.json", folder == "published" ? R"({"model_type": "gpt2"})" : "{");
+  }
+  EXPECT_TRUE(Fails(Weft({"graph", "empty"}), 2, "empty/config.json: No such file or directory"));
+  EXPECT_TRUE(Fails(Weft({"graph", "broken"}), 2, "broken/config.json: it is not JSON"));
+  EXPECT_TRUE(Fails(Weft({"graph", "published"}), 2, "published holds no run of a training"));
+  EXPECT_TRUE(Fails(Weft({"graph", "gpt2"}), 2, "gpt2/config.json: it is not JSON"));  // not the graph of this name
+  EXPECT_TRUE(Fails(Weft({"graph", "text.txt"}), 2, "'text.txt': there is no such run folder"));
+}
+
 TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
   const struct {
     std::string kind, input, scope;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/formats/run_folder.h"
 #include "weft/options/hyperparameters.h"
@@ -45,7 +46,7 @@ std::unique_ptr<TrainingJob> MakeJob(absl::string_view name) {
 
 bool HoldsRun(const std::string& folder) {
   const absl::StatusOr<RunDirectory> run = RunDirectory::Read(folder);
-  return run.ok() && !KindOf(run->config()).empty();
+  return run.ok() ? !KindOf(run->config()).empty() : Exists(folder + "/config.json");
 }
 
 absl::StatusOr<std::unique_ptr<TrainingJob>> ReadRun(const std::string& folder,

@@ -26,7 +26,7 @@ std::unique_ptr<TrainingJob> MakeTranslateJob();
 std::unique_ptr<TrainingJob> MakeClassifyJob();
 std::unique_ptr<TrainingJob> MakeVitJob();
 
-// Reports whether `folder` holds a run of a kind in JobNames().
+// Reports whether `folder` holds a run of a kind in JobNames(), or a config.json that can't be read.
 bool HoldsRun(const std::string& folder);
 // Returns the run's job with its options, of which `changes` (texts by flag) are set last. The options are checked, and
 // the job is not prepared. Locks and changes nothing. Errors name the folder, or the option of `changes` that the run
