@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <regex>
+#include <tuple>
 
 #include "weft/base/cores.h"
 #include "weft/tests/weft_program.h"
@@ -98,6 +99,20 @@ TEST_P(TrainCommandsTest, WeightsToBeginWithGiveNoDropout) {
   ASSERT_TRUE(Works(Weft(SmallTraining(GetParam()) - "--vocabulary=300" + more)));  // the tokenizer is that of "first"
   EXPECT_TRUE(Contains(Read("first/config.json"), "\"activation_dropout\": 0.3"));
   EXPECT_FALSE(Contains(Read("second/config.json"), "dropout\": 0.3"));
+}
+
+TEST_F(WeftProgramTest, OneOfAKindIsInTheSingular) {
+  Write("one.txt", "a b c\n");
+  Write("one.tsv", "a b c\tx\n");
+  WriteTrainingData();
+  for (const auto& [name, flags, counted] :
+       {std::tuple{"translate", Arguments{"--source=one.txt", "--target=one.txt"}, " on 1 pair of sentences ("},
+        {"classify", {"--data=one.tsv", "--validation=one.tsv"}, " on 1 text ("}}) {
+    const CommandResult result = Weft(SmallTraining(name) + flags + Arguments{"--steps=1"});
+    EXPECT_TRUE(Works(result));
+    EXPECT_TRUE(Contains(result.err, counted)) << result.err;
+    EXPECT_TRUE(Contains(result.err, ", 1 batch an epoch)")) << result.err;
+  }
 }
 
 TEST_F(WeftProgramTest, TranslatesWithCharactersAsTokens) {

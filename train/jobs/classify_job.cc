@@ -136,11 +136,14 @@ class ClassifyJob final : public BucketJob {
   }
 
   std::string Title(const Parameters& parameters) const override {
-    const char* const unit = labels_words() ? " sentences (" : data_.pairs() ? " pairs of texts (" : " texts (";
+    const auto [one, many] = labels_words()  ? std::pair{"sentence", "sentences"}
+                             : data_.pairs() ? std::pair{"pair of texts", "pairs of texts"}
+                                             : std::pair{"text", "texts"};
     return absl::StrCat(is_regression() ? "a regression" : "a classifier", labels_words() ? " of words, " : " of ",
-                        CountParameters(parameters), " on ", train_.tokens.size(), unit, tokenizer_->vocabulary_size(),
-                        " tokens, ", is_regression() ? "" : absl::StrCat(labels_.size(), " labels, "),
-                        batches_per_epoch(), " batches an epoch)");
+                        CountParameters(parameters), " on ", Count(train_.tokens.size(), one, many), " (",
+                        tokenizer_->vocabulary_size(), " tokens, ",
+                        is_regression() ? "" : Count(labels_.size(), "label, ", "labels, "),
+                        Count(static_cast<size_t>(batches_per_epoch()), "batch", "batches"), " an epoch)");
   }
 
   absl::Status Initialize(Parameters* parameters) override {

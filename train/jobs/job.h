@@ -267,6 +267,10 @@ class TrainingJob : public TrainingTask {
   absl::Status PrepareTokenizer(absl::string_view text);
   // Returns the random numbers of a training step, or of a validation batch.
   RandomStream Random(int64_t step) const { return {.seed = training_.seed, .step = static_cast<uint32_t>(step)}; }
+  // Returns "1 batch" or "2 batches".
+  static std::string Count(size_t count, const char* one, const char* many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+  }
   // Returns "809856 parameters"; with adapters, "809856 parameters (1024 of them trained)".
   std::string CountParameters(const Parameters& parameters) const;
 

@@ -144,9 +144,9 @@ class TranslateJob final : public BucketJob {
   }
 
   std::string Title(const Parameters& parameters) const override {
-    return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", pairs_.size(),
-                        " pairs of sentences (", tokenizer_->vocabulary_size(), " tokens, ", batches_per_epoch(),
-                        " batches an epoch)");
+    return absl::StrCat("a Transformer of ", CountParameters(parameters), " on ", Count(pairs_.size(), "pair", "pairs"),
+                        " of sentences (", tokenizer_->vocabulary_size(), " tokens, ",
+                        Count(static_cast<size_t>(batches_per_epoch()), "batch", "batches"), " an epoch)");
   }
 
   absl::Status CheckDivisible() const override {

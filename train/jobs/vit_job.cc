@@ -160,8 +160,9 @@ class VitJob final : public BucketJob {
   }
 
   std::string Title(const Parameters& parameters) const override {
-    return absl::StrCat("a Vision Transformer of ", CountParameters(parameters), " on ", images_.size(),
-                        " pictures of ", images_.height, " x ", images_.width, " pixels (",
+    return absl::StrCat("a Vision Transformer of ", CountParameters(parameters), " on ",
+                        Count(static_cast<size_t>(images_.size()), "picture", "pictures"), " of ", images_.height,
+                        " x ", images_.width, " pixels (",
                         task_ == VitTask::kClassify ? absl::StrCat(model_.config().classes, " classes)")
                         : task_ == VitTask::kMasked
                             ? absl::StrCat(puzzle_.hidden, " of ", puzzle_.patches(), " patches are hidden)")
