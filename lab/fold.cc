@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -123,21 +122,29 @@ std::vector<Phase> Phases(const CompiledGraph& graph) {
   const Program& program = graph.program;
   const size_t count = program.nodes.size();
   std::vector<Phase> phases(count, Phase::kUpdate);
-  // The norm of a training step's gradients is fetched too, after the loss.
-  const bool updates = absl::c_any_of(program.nodes, [](const Node& node) { return node.op->writes > 0; });
-  const size_t results = updates ? 1 : graph.fetches.size();
-  for (const auto& [recorded, value] : absl::MakeConstSpan(graph.fetches).subspan(0, results)) {
-    phases[program.value(value).producer] = Phase::kForward;
+  const auto with_needed = [&](std::vector<bool> nodes) {  // adds the nodes that they need
+    for (size_t n = count; n-- > 0;) {
+      if (!nodes[n]) continue;
+      for (ValueId in : program.nodes[n].inputs) nodes[program.value(in).producer] = true;
+    }
+    return nodes;
+  };
+  std::vector<bool> has_forward(program.scopes.size()), writes(count), updates(count);
+  for (size_t n = 0; n < count; ++n) updates[n] = program.nodes[n].op->writes > 0;
+  updates = with_needed(std::move(updates));
+  for (size_t f = 0; f < graph.fetches.size(); ++f) {
+    std::vector<bool> needed(count);
+    needed[program.value(graph.fetches[f].second).producer] = true;
+    needed = with_needed(std::move(needed));
+    bool of_gradients = false;  // as the norm is: needs what the updates need, too, but the loss does not
+    for (size_t n = 0; f > 0 && n < count; ++n) {
+      of_gradients |= needed[n] && updates[n] && phases[n] != Phase::kForward && !IsSource(program.nodes[n]);
+    }
+    for (size_t n = 0; n < count; ++n) phases[n] = needed[n] && !of_gradients ? Phase::kForward : phases[n];
   }
-  std::vector<bool> has_forward(program.scopes.size()), writes(count);
-  for (size_t n = count; n-- > 0;) {
-    if (phases[n] != Phase::kForward) continue;
+  for (size_t n = 0; n < count; ++n) {  // marks scopes, and nodes that write state or depend on such a write
     const Node& node = program.nodes[n];
-    if (!IsSource(node)) has_forward[node.scope] = true;
-    for (ValueId in : node.inputs) phases[program.value(in).producer] = Phase::kForward;
-  }
-  for (size_t n = 0; n < count; ++n) {  // marks nodes that write state or depend on such a write
-    const Node& node = program.nodes[n];
+    if (phases[n] == Phase::kForward && !IsSource(node)) has_forward[node.scope] = true;
     writes[n] = node.op->writes > 0 || std::any_of(node.inputs.begin(), node.inputs.end(),
                                                    [&](ValueId in) { return writes[program.value(in).producer]; });
   }

@@ -20,7 +20,7 @@ namespace weft {
 enum class Phase : uint8_t {
   kInput,     // inputs, parameters and constants
   kRecorded,  // all other nodes of a program that is not compiled
-  kForward,   // nodes that the loss needs, the first fetched value; without updates, that any fetched value needs
+  kForward,   // nodes that the loss needs, the first fetched value, or another fetched value that needs no gradients
   kBackward,  // other nodes in forward nodes' scopes, except updates and their readers; and all nodes they need
   kUpdate     // all other nodes: updates of state, and the optimizer's nodes in its own scope
 };

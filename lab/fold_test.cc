@@ -43,7 +43,7 @@ std::vector<std::string> Edges(const Fold& fold) {
 // A product, its tanh, a loss, and an update by the gradient.
 struct Net {
   Tape tape;
-  Var loss, step;
+  Var result, loss, step;
 
   Net() {
     const Var x = tape.Input("x", {kF32, {8, 4}}), rate = tape.Input("rate", {kF32, {}});
@@ -58,6 +58,7 @@ struct Net {
       const Scope b(&tape, "b");
       y = Tanh(y);
     }
+    result = y;
     loss = Sum(y);
     const Scope optimizer(&tape, "descent");
     step = Assign(w, w - rate * tape.Gradient(loss, {w})[0]);
@@ -84,7 +85,30 @@ TEST(FoldTest, AFetchedNormOfTheGradientIsNotForward) {
       Compile(net.tape, {.fetch = {net.loss, norm}, .update = {net.step}, .without = {Pass::kPack}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
-  EXPECT_THAT(Boxes(fold), ::testing::Contains(::testing::StartsWith("backward net/a")));
+  EXPECT_THAT(
+      Boxes(fold),
+      ElementsAre("input x: input 1", "input rate: input 1", "forward net/a: matmul 1; 8 in 1", "forward net/b: tanh 1",
+                  "forward net: reshape 2 sum_blocks 1", "backward net/b: mul 2 sub 1", "backward net/a: matmul 1",
+                  "update net/descent: assign 1 mul 1 sub 1; 8 in 1", "update : mul 1 reshape 2 sum_blocks 1"));
+}
+
+// A count of right predictions needs the forward pass only, and updates do not need it.
+TEST(FoldTest, AnotherFetchedValueIsForward) {
+  Net net;
+  Var count;
+  {
+    const Scope scope(&net.tape, "count");
+    count = Sum(Exp(net.result));
+  }
+  const absl::StatusOr<Graph> graph =
+      Compile(net.tape, {.fetch = {net.loss, count}, .update = {net.step}, .without = {Pass::kPack}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
+  EXPECT_THAT(
+      Boxes(fold),
+      ElementsAre("input x: input 1", "input rate: input 1", "forward net/a: matmul 1; 8 in 1", "forward net/b: tanh 1",
+                  "forward net: reshape 2 sum_blocks 1", "backward net/b: mul 2 sub 1", "backward net/a: matmul 1",
+                  "update net/descent: assign 1 mul 1 sub 1; 8 in 1", "forward count: exp 1 reshape 2 sum_blocks 1"));
 }
 
 TEST(FoldTest, ARecordedProgramIsOnePhase) {
