@@ -73,6 +73,24 @@ Words NumbersOf(const std::string& text) {
   return numbers;
 }
 
+// Returns a text with its large numbers in millions, whatever the language calls them: "1750 亿", "175 billion" and
+// "175 tỉ" become "175000".
+std::string InMillions(std::string text) {
+  static const struct {
+    std::regex number;
+    double millions;
+  } kUnits[] = {{std::regex("([0-9.]+) (万|萬)"), 0.01},
+                {std::regex("([0-9.]+) (亿|億)"), 100},
+                {std::regex("([0-9.]+)\\s(billion|tỉ(?! lệ| số))"), 1000}};
+  for (const auto& [number, millions] : kUnits) {
+    for (std::smatch match; std::regex_search(text, match, number);) {
+      const std::string value = absl::StrCat(std::stod(match.str(1)) * millions);
+      text.replace(static_cast<size_t>(match.position()), static_cast<size_t>(match.length()), value);
+    }
+  }
+  return text;
+}
+
 // Removes all matches of `pattern` from `text`, whose first group becomes an element of the result. `keep`: what
 // remains of a match.
 Words TakeAll(const std::regex& pattern, const char* keep, std::string* text) {
@@ -93,7 +111,7 @@ void ReadProse(Section* section) {
   std::string pictures = text;
   section->pictures = TakeAll(picture, " ", &pictures);
   section->links = TakeAll(link, "]", &pictures);
-  section->numbers = NumbersOf(std::regex_replace(text, link, "]"));
+  section->numbers = NumbersOf(InMillions(std::regex_replace(text, link, "]")));
 }
 
 std::vector<Section> ReadSections(const std::string& page) {

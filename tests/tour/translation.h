@@ -19,7 +19,7 @@ namespace weft {
 //   - the same fenced blocks, byte for byte; a block without a kind, such as a formula or a diagram, may have other
 //     words, but must have the same numbers
 //   - the same numbers in headings, paragraphs and tables. A comma between thousands does not count; decimals have a
-//     point in every language
+//     point in every language. Large numbers may be counted in the language's own units, such as 亿
 //   - the same code in backticks
 //   - links and pictures with the same targets: a page NAME.md beside the English page is NAME.md beside the
 //     translation, or ../NAME.md if it is not translated; the path of any other file begins with one "../" more. An
