@@ -90,8 +90,9 @@ TEST(TranslationTest, LargeNumbersInTheUnitsOfALanguage) {
   EXPECT_THAT(CompareTranslation("4.5 million, 213 million, 175\nbillion", "450 万、2.13 亿、1750 亿"), IsEmpty());
   EXPECT_THAT(CompareTranslation("4.5 million, 213 million, 175 billion", "4.5 triệu, 213 triệu, 175 tỉ"), IsEmpty());
   EXPECT_THAT(CompareTranslation("26", "26 tỉ lệ"), IsEmpty());
-  EXPECT_THAT(CompareTranslation("175 billion", "175 亿"),
-              ElementsAre("section '': numbers: the translation lacks 175000 and has besides 17500"));
+  EXPECT_THAT(
+      CompareTranslation("175 billion", "175 亿"),
+      ElementsAre("section 'above the first heading': numbers: the translation lacks 175000 and has besides 17500"));
 }
 
 TEST(TranslationTest, Blocks) {
