@@ -137,10 +137,10 @@ struct PanelOutput {
   int64_t cols;    // at most kPanelColumns
 };
 
-// Multiplies a panel by kRows rows of a.
+// Multiplies a panel by kRows rows of a. Formats with the same panels share this function.
 template <int kRows, class Panel>
-HWY_INLINE void PanelTimesRows(const Panel* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
-                               const PanelOutput& out, Ahead* ahead) {
+HWY_NOINLINE void PanelTimesRows(const Panel* panel, int64_t blocks, const QuantizedQuad* a, int64_t stride,
+                                 const PanelOutput& out, Ahead* ahead) {
   alignas(64) float partial_sums[2][kRows][kPanelVectors][16];
   PrefetchOutput(out.y, kRows, out.cols, out.stride);
   for (int64_t position = 0; position < QuantizedQuad::kBlocks; ++position) {

@@ -65,9 +65,9 @@ HWY_INLINE void StoreSums(V a, V b, V c, V d, int n, float* y) {
 
 #endif
 
-// Computes kCols columns, 1 or kColumns, and kRows rows of y. If kAhead, prefetches the bytes of W that are `ahead`
-// bytes after those that it reads.
-template <class Format, int kCols, int kRows, bool kAhead>
+// Computes kCols columns, 1 or kColumns, and kRows rows of y. If `ahead` is above 0, prefetches the bytes of W that are
+// `ahead` bytes after those that it reads.
+template <class Format, int kCols, int kRows>
 HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y, int64_t ahead) {
   const int64_t bytes = Format::RowBytes(w.inner), stride = Format::Stride(w.inner);
   constexpr DTypeRow kRow = RowOf(Format::kDType);
@@ -85,7 +85,7 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
     Unrolled<kRows>([&](auto r) HWY_ATTR __attribute__((always_inline)) { sums[j][r] = hn::Zero(d); });
   });
   for (int64_t s = 0; s < steps; ++s) {
-    if constexpr (kAhead) {
+    if (ahead > 0) {
       Unrolled<kCols>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
         for (int64_t i = 0; i == 0 || i + 32 <= step_bytes; i += 64) Prefetch(rows[j] + ahead + i);
       });
@@ -104,14 +104,30 @@ HWY_INLINE void Block(const WeightRows& w, int64_t col, const typename Format::P
   });
 }
 
-// Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time. `ahead`: as for Block.
+// Calls Block. For block formats, which take long to compile and to compute, it is a function of its own.
+template <class Format, int kCols, int kRows>
+HWY_NOINLINE void BlockApart(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y,
+                             int64_t ahead) {
+  Block<Format, kCols, kRows>(w, col, a, y, ahead);
+}
+template <class Format, int kCols, int kRows>
+HWY_INLINE void AnyBlock(const WeightRows& w, int64_t col, const typename Format::Prepared* a, float* y,
+                         int64_t ahead) {
+  if constexpr (IsBlockFormat(Format::kDType)) {
+    BlockApart<Format, kCols, kRows>(w, col, a, y, ahead);
+  } else {
+    Block<Format, kCols, kRows>(w, col, a, y, ahead);
+  }
+}
+
+// Computes columns `first` .. `last` - 1 for kRows rows, kCols columns at a time. If kAhead, `ahead` is as for Block.
 template <class Format, int kCols, int kRows, bool kAhead>
 HWY_INLINE void Rows(const WeightRows& w, int64_t first, int64_t last, const typename Format::Prepared* a, float* y,
                      int64_t ahead) {
   int64_t col = first;
-  for (; col + kCols <= last; col += kCols) Block<Format, kCols, kRows, kAhead>(w, col, a, y, ahead);
+  for (; col + kCols <= last; col += kCols) AnyBlock<Format, kCols, kRows>(w, col, a, y, kAhead ? ahead : 0);
   if constexpr (kCols > 1) {
-    for (; col < last; ++col) Block<Format, 1, kRows, kAhead>(w, col, a, y, ahead);
+    for (; col < last; ++col) AnyBlock<Format, 1, kRows>(w, col, a, y, kAhead ? ahead : 0);
   }
 }
 
