@@ -29,12 +29,17 @@ constexpr int64_t kLongText = 2048;
 enum class Generator::State : uint8_t { kReadsChunks, kReadsTokens, kSlid, kEnded };
 
 struct Generator::Text : CachedText {
+  std::shared_ptr<const GenerateOptions> options;
+  Sink sink;
+  std::function<void(TextEnd)> ended;
   State state = State::kReadsTokens;
-  size_t shared = 0;          // number of its first pages that another text fills
-  std::vector<int32_t> seen;  // distinct tokens of prompt and continuation, for a repetition penalty
+  TextEnd end = TextEnd::kLength;  // why it ended, if it did
+  size_t shared = 0;               // number of its first pages that another text fills
+  std::vector<int32_t> seen;       // distinct tokens of prompt and continuation, for a repetition penalty
   std::vector<int32_t> continuation;
   std::vector<int32_t> draft;  // guesses of its next tokens
-  size_t prompt = 0;           // the index of the prompt
+  size_t number = 0;           // tells texts apart
+  size_t prompt = 0;           // the index of the prompt, or the number
   int64_t length = 0;          // maximum number of tokens of its continuation
   bool served = true;          // false: the latest execution had no row left for it
 
@@ -42,7 +47,10 @@ struct Generator::Text : CachedText {
 };
 
 Generator::Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size)
-    : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(page_size)) {}
+    : config_(config),
+      options_(options),
+      pages_(static_cast<size_t>(pages)),
+      pool_(pages_, static_cast<size_t>(page_size)) {}
 
 Generator::~Generator() = default;
 
@@ -99,21 +107,21 @@ absl::Status Generator::Check(absl::Span<const std::vector<int32_t>> prompts, co
   return absl::OkStatus();
 }
 
-// Returns the text of prompt `index`.
-std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> prompt, size_t index,
-                                                   const GenerateOptions& options) const {
+std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> prompt,
+                                                   std::shared_ptr<const GenerateOptions> options) {
   auto text = std::make_unique<Text>();
-  text->prompt = index;
-  text->length = options.length;
-  if (options.max_length > 0) {
-    text->length = std::min(text->length, options.max_length - static_cast<int64_t>(prompt.size()));
+  text->number = text->prompt = added_++;
+  text->length = options->length;
+  if (options->max_length > 0) {
+    text->length = std::min(text->length, options->max_length - static_cast<int64_t>(prompt.size()));
   }
   const absl::Span<const int32_t> end = prompt.last(std::min(prompt.size(), static_cast<size_t>(config_.context)));
   text->tokens.assign(end.begin(), end.end());
-  if (options.sampling.repetition_penalty != 1) {
+  if (options->sampling.repetition_penalty != 1) {
     const std::set<int32_t> distinct(end.begin(), end.end());
     text->seen.assign(distinct.begin(), distinct.end());
   }
+  text->options = std::move(options);
   return text;
 }
 
@@ -135,10 +143,10 @@ bool Generator::Admit(Text* text) {
   return true;
 }
 
-// Asks the drafter for the next tokens of texts, and stores them as the texts' drafts. A text takes part if its newest
-// token is its only unread token. If any text still reads its prompt in chunks, no text takes part.
-absl::Status Generator::Guess(const GenerateOptions& options) {
-  if (options.draft == 0) return absl::OkStatus();
+// Asks a drafter for the next tokens of texts, and stores them as the texts' drafts. A text takes part if its newest
+// token is its only unread token, and if it has the drafter of the first text that takes part. If any text still reads
+// its prompt in chunks, no text takes part.
+absl::Status Generator::Guess() {
   std::vector<Text*> texts;
   std::vector<DraftRequest> requests;
   for (const std::unique_ptr<Text>& text : texts_) {
@@ -146,15 +154,16 @@ absl::Status Generator::Guess(const GenerateOptions& options) {
     if (text->state == State::kReadsChunks) return absl::OkStatus();
     const int64_t rows = kStepRows / static_cast<int64_t>(texts_.size());
     const int64_t room = config_.context - static_cast<int64_t>(text->tokens.size());
-    const int64_t count = std::min({options.draft, rows - 1, text->left() - 1, room});
+    const int64_t count = std::min({text->options->draft, rows - 1, text->left() - 1, room});
     if (text->unread() != 1 || count <= 0) continue;
+    if (!texts.empty() && text->options->drafter != texts[0]->options->drafter) continue;
     texts.push_back(text.get());
-    requests.push_back({.text = text->prompt, .tokens = text->tokens, .count = static_cast<size_t>(count)});
+    requests.push_back({.text = text->number, .tokens = text->tokens, .count = static_cast<size_t>(count)});
   }
   if (texts.empty()) return absl::OkStatus();
   std::vector<std::vector<int32_t>> guesses;
-  if (options.drafter != nullptr) {
-    WEFT_ASSIGN_OR_RETURN(guesses, options.drafter->Guess(requests));
+  if (ModelDraft* const drafter = texts[0]->options->drafter; drafter != nullptr) {
+    WEFT_ASSIGN_OR_RETURN(guesses, drafter->Guess(requests));
   } else {
     for (const DraftRequest& each : requests) guesses.push_back(DraftByLookup(each.tokens, each.count));
   }
@@ -202,7 +211,8 @@ CachedGpt::Rows Generator::Collect(std::vector<Text*>* newest) {
 }
 
 // Draws the next token of a text whose tokens are all read.
-void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text) {
+void Generator::Draw(absl::Span<const float> logits, Text* text) {
+  const GenerateOptions& options = *text->options;
   const SamplingOptions& sampling = options.sampling;
   const bool penalizes = sampling.repetition_penalty != 1;
   const absl::Span<const float> own_logits = logits;
@@ -217,6 +227,7 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
   const int32_t token = SampleToken(logits.first(tokens), sampling, random.Uniform(text->continuation.size()));
   if (std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end()) {
     text->state = State::kEnded;
+    text->end = TextEnd::kStop;
     return;
   }
   text->continuation.push_back(token);
@@ -224,14 +235,18 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
   if (options.logprobs >= 0) {
     generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs), tokens);
   }
-  const bool ends = !sink(generated) || text->left() == 0;
-  if (ends) text->state = State::kEnded;
+  const bool wanted = text->sink(generated), ends = !wanted || text->left() == 0;
+  if (ends) {
+    text->state = State::kEnded;
+    text->end = wanted ? TextEnd::kLength : TextEnd::kSink;
+  }
   if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
     text->seen.push_back(token);
   }
   const size_t context = static_cast<size_t>(config_.context);
   if (!ends && text->tokens.size() == context) {
     text->state = options.slide ? State::kSlid : State::kEnded;
+    text->end = TextEnd::kContext;
     text->tokens.erase(text->tokens.begin(), text->tokens.end() - static_cast<std::ptrdiff_t>(context / 2));
     counts_.full += options.slide ? 0 : 1;
   }
@@ -239,8 +254,8 @@ void Generator::Draw(absl::Span<const float> logits, const GenerateOptions& opti
 }
 
 // Executes the model once for the admitted texts, and draws tokens.
-absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) {
-  WEFT_RETURN_IF_ERROR(Guess(options));
+absl::Status Generator::Execute() {
+  WEFT_RETURN_IF_ERROR(Guess());
   std::vector<Text*> newest;
   const CachedGpt::Rows rows = Collect(&newest);
   ++counts_.executions;
@@ -250,9 +265,9 @@ absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) 
     const std::vector<int32_t> draft = std::exchange(text->draft, {});
     // Tokens are drawn as without a draft. If a guess is the token that is drawn, the next row has the next logits.
     size_t right = 0;
-    Draw({logits, vocabulary}, options, sink, text);
+    Draw({logits, vocabulary}, text);
     while (right < draft.size() && text->state == State::kReadsTokens && text->tokens.back() == draft[right]) {
-      Draw({logits + ++right * vocabulary, vocabulary}, options, sink, text);
+      Draw({logits + ++right * vocabulary, vocabulary}, text);
     }
     text->kept = text->tokens.size() - 1;
     logits += (draft.size() + 1) * vocabulary;
@@ -260,6 +275,81 @@ absl::Status Generator::Execute(const GenerateOptions& options, TokenSink sink) 
     counts_.accepted += static_cast<int64_t>(right);
   }
   return absl::OkStatus();
+}
+
+// Admits texts until the batch is full, or the cache has no room for the next one.
+void Generator::AdmitAll() {
+  while (static_cast<int64_t>(texts_.size()) < options_.runtime.batch) {
+    std::deque<std::unique_ptr<Text>>& queue = slid_.empty() ? waiting_ : slid_;
+    if (queue.empty() || !Admit(queue.front().get())) return;
+    texts_.push_back(std::move(queue.front()));
+    queue.pop_front();
+  }
+}
+
+void Generator::End(std::unique_ptr<Text> text) {
+  pool_.Release(&text->table);
+  if (text->ended != nullptr) text->ended(text->end);
+}
+
+absl::StatusOr<bool> Generator::Step() {
+  for (auto text = waiting_.begin(); text != waiting_.end();) {
+    if ((*text)->length > 0) {
+      ++text;
+      continue;
+    }
+    End(std::move(*text));
+    text = waiting_.erase(text);
+  }
+  AdmitAll();
+  if (!texts_.empty()) {
+    if (const absl::Status status = Execute(); !status.ok()) {
+      for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
+      texts_.clear();
+      slid_.clear();
+      waiting_.clear();
+      return status;
+    }
+  }
+  std::deque<std::unique_ptr<Text>> stay;
+  for (std::unique_ptr<Text>& text : std::exchange(texts_, {})) {
+    if (text->state == State::kSlid) {
+      pool_.Release(&text->table);
+      slid_.push_back(std::move(text));
+    } else if (text->state == State::kEnded) {
+      End(std::move(text));
+    } else {
+      stay.push_back(std::move(text));
+    }
+  }
+  texts_ = std::move(stay);
+  return live() + waiting() > 0;
+}
+
+absl::StatusOr<size_t> Generator::Add(TextRequest request) {
+  if (options_.search.beam > 0) return InvalidArgument("generate: a search takes one prompt at a time");
+  WEFT_RETURN_IF_ERROR(Check({&request.prompt, 1}, request.options));
+  auto text = TextOf(request.prompt, std::make_shared<GenerateOptions>(std::move(request.options)));
+  text->sink = std::move(request.sink);
+  text->ended = std::move(request.ended);
+  waiting_.push_back(std::move(text));
+  return waiting_.back()->number;
+}
+
+void Generator::Remove(size_t number) {
+  for (std::deque<std::unique_ptr<Text>>* const queue : {&waiting_, &slid_, &texts_}) {
+    for (auto text = queue->begin(); text != queue->end(); ++text) {
+      if ((*text)->number != number) continue;
+      if ((*text)->state == State::kReadsChunks) {
+        (*text)->sink = [](const GeneratedToken&) { return false; };
+        (*text)->ended = nullptr;
+      } else {
+        pool_.Release(&(*text)->table);
+        queue->erase(text);
+      }
+      return;
+    }
+  }
 }
 
 absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span<const std::vector<int32_t>> prompts,
@@ -280,35 +370,20 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Generator::Generate(absl::Span
     }
     return continuations;
   }
-  if (!options_.keep) pool_.Forget();         // the weights may have changed
-  std::deque<std::unique_ptr<Text>> waiting;  // texts that must be admitted before new prompts
-  size_t next = 0;                            // the next prompt
-  const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Text>> {
-    if (static_cast<int64_t>(texts_.size()) == options_.runtime.batch) return nullptr;
-    for (; waiting.empty() && next < prompts.size(); ++next) {
-      auto text = TextOf(prompts[next], next, options);
-      if (text->length > 0) waiting.push_back(std::move(text));
-    }
-    if (waiting.empty() || !Admit(waiting.front().get())) return nullptr;
-    auto admitted = std::move(waiting.front());
-    waiting.pop_front();
-    return admitted;
-  };
-  const auto leaves = [&](std::unique_ptr<Text>& text) -> absl::StatusOr<bool> {
-    if (text->state == State::kReadsChunks || text->state == State::kReadsTokens) return false;
-    pool_.Release(&text->table);
-    if (text->state == State::kSlid) {
-      waiting.push_back(std::move(text));
-    } else {
-      continuations[text->prompt] = std::move(text->continuation);
-    }
-    return true;
-  };
-  const absl::Status status = RunContinuously(
-      &texts_, admit, [&] { return Execute(options, sink); }, leaves);
-  for (const std::unique_ptr<Text>& text : texts_) pool_.Release(&text->table);
-  texts_.clear();
-  WEFT_RETURN_IF_ERROR(status);
+  if (!options_.keep && live() == 0) pool_.Forget();  // the weights may have changed
+  const auto shared = std::make_shared<const GenerateOptions>(options);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    auto text = TextOf(prompts[i], shared);
+    text->prompt = i;
+    text->sink = [&continuations, sink](const GeneratedToken& generated) {
+      continuations[generated.prompt].push_back(generated.token);
+      return sink(generated);
+    };
+    waiting_.push_back(std::move(text));
+  }
+  for (bool more = true; more;) {
+    WEFT_ASSIGN_OR_RETURN(more, Step());
+  }
   return continuations;
 }
 

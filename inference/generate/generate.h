@@ -16,6 +16,14 @@
 //   WEFT_ASSIGN_OR_RETURN(auto generator, Generator::Create(config, &parameters, {.search = {.beam = 5}}));
 //   WEFT_ASSIGN_OR_RETURN(const std::vector<Hypothesis> best, generator->Search(prompt, {.length = 40}));
 //
+// A program that gets prompts one by one, such as a server, adds each when it comes:
+//
+//   WEFT_ASSIGN_OR_RETURN(const size_t text, generator->Add({.prompt = prompt, .sink = print}));
+//   bool more = true;
+//   while (more) {
+//     WEFT_ASSIGN_OR_RETURN(more, generator->Step());   // a token for each text; others may be added in between
+//   }
+//
 // A smaller GPT may guess the next tokens of texts, so that the generator checks several of them in one execution
 // (Leviathan et al., "Fast inference from Transformers via speculative decoding", 2023):
 //
@@ -27,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -146,7 +155,7 @@ struct GenerateOptions {
 
 // The next token of a continuation, or the next piece of its text.
 struct GeneratedToken {
-  size_t prompt = 0;      // the index of its prompt
+  size_t prompt = 0;      // the index of its prompt, or the number that Generator::Add returned
   int32_t token = -1;     // -1: a piece of text without a token
   std::string text = {};  // of a TextGenerator: the text that later tokens can't change any more
   // With GenerateOptions::logprobs, the token's own log-probability, and then those of the likeliest tokens.
@@ -154,6 +163,18 @@ struct GeneratedToken {
 };
 // Receives each token as soon as it is drawn. Returns whether the text continues.
 using TokenSink = absl::FunctionRef<bool(const GeneratedToken&)>;
+
+// Why a text ended: at a stop token, at its greatest length, because it filled the context, or because its sink wanted
+// no more.
+enum class TextEnd : uint8_t { kStop, kLength, kContext, kSink };
+
+// A text to continue.
+struct TextRequest {
+  std::vector<int32_t> prompt;
+  GenerateOptions options = {};
+  std::function<bool(const GeneratedToken&)> sink;
+  std::function<void(TextEnd)> ended = nullptr;  // called after the last token
+};
 
 class Generator {
  public:
@@ -169,6 +190,16 @@ class Generator {
       absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options,
       TokenSink sink = [](const GeneratedToken&) { return true; });
 
+  // Adds a text to those that Step continues, and returns its number, which no other text has. Errors are those of
+  // Generate. A text of length 0 ends in the next Step.
+  absl::StatusOr<size_t> Add(TextRequest request);
+  // Ends a text before its time, without a call of `ended`. Texts that have ended are ignored. A text that still reads
+  // its prompt reads the rest, because others may share its pages.
+  void Remove(size_t text);
+  // Admits texts, as far as the batch and the pages allow, executes the model once, and draws a token for each text
+  // that has read its prompt. Returns whether a text is left. After an error, no text is left.
+  absl::StatusOr<bool> Step();
+
   // Returns the `n_best` continuations of `prompt` with the highest scores, highest first, if `search.beam` is above 0.
   // Of `options`, uses `length`, `max_length`, `vocabulary` and `stop`. Errors are those of Generate.
   absl::StatusOr<std::vector<Hypothesis>> Search(absl::Span<const int32_t> prompt, const GenerateOptions& options);
@@ -179,27 +210,38 @@ class Generator {
     int64_t full = 0;                   // texts that ended before their time because they filled the context
     size_t peak_pages = 0;              // largest number of pages that texts held at once
   };
-  // Returns what happened in all calls of Generate.
+  // Returns what happened in all calls of Generate and Step.
   const Counts& counts() const { return counts_; }
+  size_t live() const { return texts_.size(); }                      // number of texts in the batch
+  size_t waiting() const { return waiting_.size() + slid_.size(); }  // number of texts that wait for room in it
+  size_t used_pages() const { return pool_.used(); }                 // number of pages that texts hold
+  size_t pages() const { return pages_; }                            // size of the cache
 
  private:
   enum class State : uint8_t;
   struct Text;
+  using Sink = std::function<bool(const GeneratedToken&)>;
 
   Generator(const GptConfig& config, const GeneratorOptions& options, int64_t pages, int64_t page_size);
   absl::Status Check(absl::Span<const std::vector<int32_t>> prompts, const GenerateOptions& options) const;
-  std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, size_t index, const GenerateOptions& options) const;
+  std::unique_ptr<Text> TextOf(absl::Span<const int32_t> prompt, std::shared_ptr<const GenerateOptions> options);
   bool Admit(Text* text);
-  absl::Status Guess(const GenerateOptions& options);
+  void AdmitAll();
+  absl::Status Guess();
   CachedGpt::Rows Collect(std::vector<Text*>* newest);
-  void Draw(absl::Span<const float> logits, const GenerateOptions& options, TokenSink sink, Text* text);
-  absl::Status Execute(const GenerateOptions& options, TokenSink sink);
+  void Draw(absl::Span<const float> logits, Text* text);
+  absl::Status Execute();
+  void End(std::unique_ptr<Text> text);
 
   const GptConfig config_;
   const GeneratorOptions options_;
   std::unique_ptr<CachedGpt> gpt_;
+  const size_t pages_;
   PagePool pool_;
   std::deque<std::unique_ptr<Text>> texts_;  // admitted texts
+  // Texts that wait to be admitted: first those that slid, and then those that were never admitted.
+  std::deque<std::unique_ptr<Text>> slid_, waiting_;
+  size_t added_ = 0;  // number of all texts so far
   Counts counts_;
 };
 

@@ -1,5 +1,6 @@
 // Ten thousand texts in continuous batches.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,46 @@ TEST_F(GenerateManyTest, GivesTheSameTextsAsOneByOneInTheSameMemory) {
     });
     ASSERT_TRUE(one.ok()) << one.status();
     ASSERT_EQ(together[i], alone) << "text " << i;
+  }
+}
+
+// Adds a text every second step, and removes each seventh of them after a few steps.
+TEST_F(GenerateManyTest, TextsThatComeAndGoOneByOneDoNotChangeOthers) {
+  const std::vector<std::vector<int32_t>> all = Prompts();
+  const GenerateOptions options = {.sampling = {.seed = 4}, .length = 30};
+  constexpr size_t kAdded = 300;
+  std::vector<std::vector<int32_t>> texts(kAdded);
+  std::vector<std::optional<TextEnd>> ends(kAdded);
+  std::vector<size_t> numbers;
+  bool more = true;
+  for (size_t step = 0; more || numbers.size() < kAdded; ++step) {
+    if (const size_t i = numbers.size(); step % 2 == 0 && i < kAdded) {
+      const auto added = many_->Add({.prompt = all[i],
+                                     .options = options,
+                                     .sink =
+                                         [&texts, i](const GeneratedToken& next) {
+                                           texts[i].push_back(next.token);
+                                           return texts[i].size() < 5 + i % 40;
+                                         },
+                                     .ended = [&ends, i](TextEnd end) { ends[i] = end; }});
+      ASSERT_TRUE(added.ok()) << added.status();
+      numbers.push_back(*added);
+      if (i % 7 == 3) many_->Remove(numbers[i - 3]);
+    }
+    const absl::StatusOr<bool> left = many_->Step();
+    ASSERT_TRUE(left.ok()) << left.status();
+    more = *left;
+  }
+  EXPECT_EQ(many_->used_pages(), 0);
+  for (size_t i = 0; i < kAdded; ++i) {
+    if (i % 7 == 0) continue;  // those are removed, unless they ended before
+    const auto alone = one_->Generate({&all[i], 1}, options);
+    ASSERT_TRUE(alone.ok()) << alone.status();
+    std::vector<int32_t> wanted = (*alone)[0];
+    wanted.resize(std::min(wanted.size(), 5 + i % 40));
+    EXPECT_EQ(texts[i], wanted) << i;
+    ASSERT_TRUE(ends[i].has_value()) << i;
+    EXPECT_EQ(*ends[i], 5 + i % 40 <= 30 ? TextEnd::kSink : TextEnd::kLength) << i;
   }
 }
 

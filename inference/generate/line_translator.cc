@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view li
 }
 
 absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
-    absl::Span<const std::vector<int32_t>> sources) {
+    absl::Span<const std::vector<int32_t>> sources, const BeamSearchOptions& search) {
   std::vector<std::vector<int32_t>> nonempty, shortlists;
   for (const std::vector<int32_t>& source : sources) {
     if (source.empty()) continue;
@@ -98,9 +98,9 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> LineTranslator::Translate(
     std::vector<int32_t>& shortlist =
         shortlists.emplace_back(lexicon_->Shortlist(source, options_.shortlist_translations));
     if (opened_.source == opened_.target) shortlist.insert(shortlist.end(), source.begin(), source.end());
-    if (shortlist.empty()) shortlist = options_.search.end;
+    if (shortlist.empty()) shortlist = search.end;
   }
-  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, options_.search, shortlists));
+  WEFT_ASSIGN_OR_RETURN(auto translations, translator_->Translate(nonempty, search, shortlists));
   std::vector<std::vector<Hypothesis>> results;
   size_t next = 0;
   for (const std::vector<int32_t>& source : sources) {

@@ -54,7 +54,12 @@ class LineTranslator {
   // empty line, gives no tokens. Unless `truncate` is set, a line that exceeds the context is InvalidArgument.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
   // Returns up to `n_best` translations of each source, best first. A source without tokens has one empty translation.
-  absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources);
+  absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources) {
+    return Translate(sources, options_.search);
+  }
+  // The same with other options of the search.
+  absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources,
+                                                                 const BeamSearchOptions& search);
   // Returns the best translation of each source as a line of text.
   absl::StatusOr<std::vector<std::string>> TranslateToText(absl::Span<const std::vector<int32_t>> sources);
   // Returns the text of a translation as one line, in which line breaks and tabs are spaces.

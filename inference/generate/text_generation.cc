@@ -112,6 +112,20 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
   return status;
 }
 
+absl::StatusOr<size_t> TextGenerator::Add(ContinuationRequest request) {
+  const auto stream = std::make_shared<TextStream>(*gpt_.tokenizer, request.prompt, std::move(request.stop));
+  const auto take = [stream, sink = std::move(request.sink)](GeneratedToken generated) {
+    absl::StatusOr<std::string> text = stream->Add(generated.token);
+    if (!text.ok()) return false;  // of a token without a text; GenerateOptions::vocabulary leaves them out
+    generated.text = *std::move(text);
+    return sink(generated) && !stream->stopped();
+  };
+  const auto end = [stream, ended = std::move(request.ended)](TextEnd reason) {
+    ended(stream->stopped() ? TextEnd::kStop : reason, stream->Finish());
+  };
+  return generator_->Add({std::move(request.prompt), std::move(request.generate), take, end});
+}
+
 absl::StatusOr<std::unique_ptr<Chat>> Chat::Create(OpenedGpt gpt, const ChatOptions& options) {
   auto chat = std::unique_ptr<Chat>(new Chat(options));
   std::optional<std::string>& turn = chat->options_.turn;

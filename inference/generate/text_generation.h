@@ -19,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,16 @@ struct TextGeneratorOptions {
   RuntimeOptions runtime = {.batch = 8};
 };
 
+// A text to continue with options of its own, for TextGenerator::Add.
+struct ContinuationRequest {
+  std::vector<int32_t> prompt;    // tokens from Encode
+  GenerateOptions generate = {};  // TextGenerator::options().generate with changes; no drafts
+  std::vector<std::string> stop;  // the continuation ends before the first of these texts
+  // Gets each token as Continue's sink does. At the end, `ended` gets the rest of the text.
+  std::function<bool(const GeneratedToken&)> sink;
+  std::function<void(TextEnd, std::string)> ended;
+};
+
 class TextGenerator {
  public:
   // Does not apply the defaults in `gpt.settings`, except the end tokens.
@@ -75,6 +86,12 @@ class TextGenerator {
   // Continues each prompt. Gives each token to `sink`, with the text that later tokens cannot change any more, and at
   // the end the rest of each text.
   absl::Status Continue(absl::Span<const std::vector<int32_t>> prompts, TokenSink sink);
+
+  // Adds a text to those that generator()->Step continues, and returns its number. It ends with kStop also at a stop
+  // text. Errors are those of Generator::Add.
+  absl::StatusOr<size_t> Add(ContinuationRequest request);
+  Generator* generator() { return generator_.get(); }
+  const TextGeneratorOptions& options() const { return options_; }
 
  private:
   TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);

@@ -106,9 +106,9 @@ class Reading {
     maps.layers = static_cast<int64_t>(vars.size());
     maps.heads = vars[0].dim(1);
     count_ += maps.layers * vars[0].shape().elements();
-    if (count_ > kMaxAttentionWeights) {
+    if (count_ > query_.max_weights) {
       return InvalidArgument(maps.layers, " layers with ", maps.heads, " heads would have ", count_, " weights for ",
-                             maps.targets.size(), " tokens, more than ", kMaxAttentionWeights, "; give fewer tokens");
+                             maps.targets.size(), " tokens, more than ", query_.max_weights, "; give fewer tokens");
     }
     maps_.push_back(std::move(maps));
     vars_.push_back(std::move(vars));

@@ -48,6 +48,9 @@ struct AttentionWeights {
   std::optional<AttendedPicture> picture;
 };
 
+// The maximum number of weights in one result: 2^28 in f32 take 1 GiB.
+inline constexpr int64_t kMaxAttentionWeights = int64_t{1} << 28;
+
 struct AttentionQuery {
   // GPT, BERT: the text. Encoder-decoder: the source sentence. ViT: the path of a file of pictures.
   std::string text;
@@ -61,13 +64,11 @@ struct AttentionQuery {
   bool truncate = false;                    // true: cuts texts that exceed the context; false: they are errors
   bool raise = true;                        // false: compiles without the op `attention`, to compare
   int64_t threads = 0;                      // 0: one for each core
+  int64_t max_weights = kMaxAttentionWeights;
 };
 
-// The maximum number of weights in one result: 2^28 in f32 take 1 GiB.
-inline constexpr int64_t kMaxAttentionWeights = int64_t{1} << 28;
-
 // `model`: a model of any family, as for ReadModel. Returns InvalidArgument if the query does not fit the model, such
-// as a pair for a GPT, or if there would be more than kMaxAttentionWeights weights.
+// as a pair for a GPT, or if there would be more than `max_weights` weights.
 absl::StatusOr<AttentionWeights> ReadAttention(const std::string& model, const AttentionQuery& query);
 
 // Sets the weights for `special` tokens to 0, and divides the other weights of each target by their sum.
