@@ -57,6 +57,7 @@ enum class CommandGroup : uint8_t { kTrain, kUse, kEvaluate, kConvert, kInspect,
   COMMAND(kTrain, "estimate train vit", EstimateCommand)       \
   COMMAND(kUse, "generate", GenerateCommand)                   \
   COMMAND(kUse, "chat", ChatCommand)                           \
+  COMMAND(kUse, "serve", ServeCommand)                         \
   COMMAND(kUse, "translate", TranslateCommand)                 \
   COMMAND(kUse, "classify", ClassifyCommand)                   \
   COMMAND(kUse, "embed", EmbedCommand)                         \

@@ -103,6 +103,10 @@ CommandResult HelpTest::Run(const std::string& example) const {
       // The costs of ops take a minute to measure, so apps/inspect/scheduling_test.cc alone measures them.
       "    calibrate) set -- \"$@\" --threads=1 ;;\n"
       "    profile*|report*|simulate*|calibrate*) set -- \"$@\" --graph=towers --runs=1 ;;\n"
+      // A server runs until a signal ends it.
+      "    serve*) \"$program\" \"$@\" --port=0 2> serve.log &\n"
+      "      while ! grep -q http: serve.log && kill -0 $!; do sleep 0.01; done\n"
+      "      kill $!; wait $!; return ;;\n"
       "    word-vectors*) set -- \"$@\" --word=a ;;\n"
       "    'graph --format'*) set -- \"$@\" --layers=1 --width=16 --heads=2 --context=8 --batch=2 ;;\n"
       "  esac\n"

@@ -1,0 +1,238 @@
+// The answers of a Server to requests with a body.
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "weft/apps/serve/completions.h"
+#include "weft/apps/serve/json_fields.h"
+#include "weft/apps/serve/server.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
+#include "weft/inference/measure/attention_weights.h"
+#include "weft/lab/reports/attention_report.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kJson[] = "application/json";
+constexpr size_t kMaxInputs = 256;
+constexpr absl::Duration kPoll = absl::Milliseconds(100);  // between two looks whether a client has left
+
+// The answer to a request for texts, which one thread after the other writes.
+struct Stream {
+  std::shared_ptr<Answer> answer;
+  Completions completions;
+  bool usage, begun = false;
+  absl::Time started, first = absl::InfinitePast();
+};
+
+std::string Event(const Json& json) { return absl::StrCat("data: ", JsonLine(json), "\n\n"); }
+
+// Returns the texts of `field`.
+absl::StatusOr<std::vector<std::string>> InputsOf(JsonFields* fields, const char* field) {
+  std::vector<std::string> texts;
+  WEFT_RETURN_IF_ERROR(fields->Texts(field, kMaxInputs, &texts));
+  if (texts.empty()) return FieldError(field, "it is missing");
+  fields->Ignore({"model", "user"});
+  return texts;
+}
+
+// The numbers as OpenAI's package asks for them: f32, little-endian, in Base64.
+std::string Base64(const std::vector<float>& numbers) {
+  return absl::Base64Escape({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
+}
+
+}  // namespace
+
+absl::Status Server::Complete(const Json& request, ServedModel* model, httplib::Response* response) {
+  return Generate(request, model, /*chat=*/false, response);
+}
+
+absl::Status Server::Chat(const Json& request, ServedModel* model, httplib::Response* response) {
+  return Generate(request, model, /*chat=*/true, response);
+}
+
+absl::Status Server::Generate(const Json& request, ServedModel* model, bool chat, httplib::Response* response) {
+  const absl::Time started = absl::Now();
+  WEFT_ASSIGN_OR_RETURN(Completion completion, ParseCompletion(request, *model, chat, options_.max_tokens));
+  const std::string id = absl::StrCat(chat ? "chatcmpl-" : "cmpl-", ++ids_);
+  const auto stream = std::make_shared<Stream>(Stream{std::make_shared<Answer>(completion.texts.size()),
+                                                      Completions(completion, *model, id, absl::ToUnixSeconds(started)),
+                                                      completion.usage, false, started});
+  WEFT_RETURN_IF_ERROR(engine_->Continue(model, std::move(completion.texts), stream->answer));
+  // Takes events, at least one unless time passes. Returns whether more follow.
+  const auto take = [this, stream](auto each) -> absl::StatusOr<bool> {
+    std::vector<Answer::Event> events;
+    WEFT_ASSIGN_OR_RETURN(const bool more, stream->answer->Take(kPoll, &events));
+    if (!events.empty() && stream->first == absl::InfinitePast()) {
+      stream->first = absl::Now();
+      CountFirstToken(stream->first - stream->started);
+    }
+    for (const Answer::Event& event : events) each(stream->completions.Add(event));
+    return more;
+  };
+  response->status = 200;
+  if (!completion.stream) {
+    for (bool more = true; more;) {
+      WEFT_ASSIGN_OR_RETURN(more, take([](const std::vector<Json>&) {}));
+      if (!more || !Connections::ClientLeft()) continue;
+      stream->answer->Cancel();
+      return absl::CancelledError("the client has left");
+    }
+    response->set_content(JsonLine(stream->completions.ToJson()), kJson);
+    return absl::OkStatus();
+  }
+  response->set_header("Cache-Control", "no-cache");
+  const auto write = [take, stream](size_t, httplib::DataSink& sink) {
+    std::string text;
+    const auto append = [&](const std::vector<Json>& chunks) {
+      for (const Json& chunk : chunks) text += Event(chunk);
+    };
+    if (!std::exchange(stream->begun, true)) append(stream->completions.Begin());
+    const absl::StatusOr<bool> more = take(append);
+    if (!more.ok()) {
+      text += Event({{"error", {{"message", more.status().message()}, {"type", "server_error"}}}});
+    } else if (!*more) {
+      if (stream->usage) text += Event(stream->completions.UsageChunk());
+      text += "data: [DONE]\n\n";
+    }
+    if (!text.empty() && !sink.write(text.data(), text.size())) return false;
+    if (!more.ok() || !*more) sink.done();
+    return !Connections::ClientLeft();
+  };
+  response->set_chunked_content_provider("text/event-stream", write, [stream](bool) { stream->answer->Cancel(); });
+  return absl::OkStatus();
+}
+
+absl::Status Server::Embed(const Json& request, ServedModel* model, httplib::Response* response) {
+  JsonFields fields(&request);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, InputsOf(&fields, "input"));
+  std::string format = "float";
+  int64_t dimensions = model->encoder->config().width;
+  WEFT_RETURN_IF_ERROR(fields.Text("encoding_format", &format));
+  WEFT_RETURN_IF_ERROR(fields.Whole("dimensions", dimensions, dimensions, &dimensions));
+  if (format != "float" && format != "base64") return FieldError("encoding_format", "wanted float or base64");
+  WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+  Json data = Json::array();
+  size_t tokens = 0;
+  absl::Status status;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    absl::StatusOr<std::vector<int32_t>> ids = model->encoder->Tokens(inputs[i]);
+    if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
+    tokens += ids->size();
+    std::vector<float> embedding;
+    WEFT_RETURN_IF_ERROR(engine_->Run([&] {
+      absl::StatusOr<std::vector<float>> computed = model->encoder->Run(*ids);
+      computed.ok() ? void(embedding = *std::move(computed)) : status.Update(computed.status());
+    }));
+    WEFT_RETURN_IF_ERROR(status);
+    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", nullptr}});
+    data.back()["embedding"] = format == "float" ? Json(embedding) : Json(Base64(embedding));
+  }
+  response->set_content(JsonLine({{"object", "list"},
+                                  {"data", std::move(data)},
+                                  {"model", model->name},
+                                  {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}),
+                        kJson);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Classify(const Json& request, ServedModel* model, httplib::Response* response) {
+  JsonFields fields(&request);
+  std::vector<std::string> seconds;
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, InputsOf(&fields, "input"));
+  WEFT_RETURN_IF_ERROR(fields.Texts("second", kMaxInputs, &seconds));
+  WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+  TextHead& head = *model->head;
+  if (seconds.size() != (head.pairs() ? inputs.size() : 0)) {
+    return FieldError("second", head.pairs() ? "the model reads pairs, so each text of input needs a second one"
+                                             : "the model does not read pairs");
+  }
+  LabelledExamples examples = {.paths = {"input"}};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    LabelledExample& example = examples.examples.emplace_back();
+    example.texts = {inputs[i]};
+    if (head.pairs()) example.texts.push_back(seconds[i]);
+    example.line = i + 1;
+  }
+  absl::StatusOr<std::vector<ClassifierResult>> results;
+  WEFT_RETURN_IF_ERROR(engine_->Run([&] { results = head.Run(examples); }));
+  if (absl::IsInvalidArgument(results.status())) return FieldError("input", std::string(results.status().message()));
+  WEFT_RETURN_IF_ERROR(results.status());
+  Json list = Json::array();
+  const auto ranked = [&](const std::vector<float>& logits) {
+    Json labels = Json::array();
+    if (logits.empty()) return labels;
+    for (const LabelProbability& each : RankLabels(head.labels(), logits, head.scores())) {
+      labels.push_back({{"label", each.label}, {"score", each.probability}});
+    }
+    return labels;
+  };
+  for (const ClassifierResult& result : *results) {
+    Json words = Json::array();
+    for (size_t i = 0; i < result.words.size(); ++i) {
+      words.push_back({{"word", result.words[i]}, {"labels", ranked(result.values[i])}});
+    }
+    list.push_back(head.task() == TextTask::kTokens ? Json{{"words", words}}
+                                                    : Json{{"labels", ranked(result.values[0])}});
+  }
+  response->set_content(JsonLine({{"model", model->name}, {"results", std::move(list)}}), kJson);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Translate(const Json& request, ServedModel* model, httplib::Response* response) {
+  JsonFields fields(&request);
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, InputsOf(&fields, "text"));
+  BeamSearchOptions search = model->search;
+  WEFT_RETURN_IF_ERROR(fields.Whole("beam", 1, CachedGpt::kStepRows, &search.beam));
+  search.n_best = 1;
+  WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+  std::vector<std::string> lines;
+  for (const std::string& text : texts) {
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) lines.emplace_back(line);
+  }
+  if (lines.size() > kMaxInputs) {
+    return FieldError("text", absl::StrCat("got ", lines.size(), " lines, wanted at most ", kMaxInputs));
+  }
+  Json translations = Json::array();
+  for (const std::string& line : lines) {
+    absl::StatusOr<std::vector<int32_t>> source = model->translator->Encode(line);
+    if (!source.ok()) return FieldError("text", std::string(source.status().message()));
+    absl::StatusOr<std::vector<std::vector<Hypothesis>>> best;
+    WEFT_RETURN_IF_ERROR(engine_->Run([&] { best = model->translator->Translate({*source}, search); }));
+    WEFT_RETURN_IF_ERROR(best.status());
+    Json translation = {{"source", line}, {"text", ""}, {"log_probability", 0.0}};
+    if (!(*best)[0].empty()) {
+      WEFT_ASSIGN_OR_RETURN(translation["text"], model->translator->Text((*best)[0][0]));
+      translation["log_probability"] = (*best)[0][0].log_probability;
+    }
+    translations.push_back(std::move(translation));
+  }
+  response->set_content(JsonLine({{"model", model->name}, {"translations", std::move(translations)}}), kJson);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Attention(const Json& request, ServedModel* model, httplib::Response* response) {
+  constexpr int64_t kMaxWeights = 1 << 21;  // about 20 MB of JSON
+  JsonFields fields(&request);
+  AttentionQuery query = {.max_weights = kMaxWeights};
+  fields.Ignore({"model"});
+  std::string target;
+  WEFT_RETURN_IF_ERROR(fields.Text("text", &query.text));
+  WEFT_RETURN_IF_ERROR(fields.Text("target", &target));
+  WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+  if (query.text.empty()) return FieldError("text", "it is missing");
+  if (!target.empty()) query.second = target;
+  query.threads = 1;
+  absl::StatusOr<AttentionWeights> weights;
+  WEFT_RETURN_IF_ERROR(engine_->Run([&] { weights = ReadAttention(model->path, query); }));
+  WEFT_RETURN_IF_ERROR(weights.status());
+  response->set_content(AttentionJson(*weights), kJson);
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,316 @@
+#include "weft/apps/serve/completions.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "weft/apps/serve/json_fields.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
+#include "weft/inference/runtime/runtime.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Tokens = std::vector<int32_t>;
+
+constexpr int64_t kMaxTexts = 256, kMaxLogprobs = 20;
+constexpr size_t kMaxStops = 16;
+
+absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
+  Tokens tokens;
+  for (const Json& id : ids) {
+    const std::optional<int32_t> token = TokenId(id);
+    if (!token) return FieldError("prompt", absl::StrCat("got ", JsonLine(id), ", wanted the number of a token"));
+    tokens.push_back(*token);
+  }
+  const absl::Status status = CheckTokens("it", tokens, model.context, model.generator->gpt().model.config.vocabulary);
+  if (!status.ok()) return FieldError("prompt", std::string(status.message()));
+  return tokens;
+}
+
+// Returns the tokens of a prompt: a text, or numbers of tokens.
+absl::StatusOr<Tokens> PromptOf(const Json& prompt, const ServedModel& model) {
+  if (prompt.is_array()) return TokensOf(prompt, model);
+  if (!prompt.is_string()) {
+    return FieldError("prompt", "wanted a string, an array of strings, or arrays of numbers of tokens");
+  }
+  absl::StatusOr<Tokens> tokens = model.generator->Encode(prompt.get<std::string>());
+  if (!tokens.ok()) return FieldError("prompt", std::string(tokens.status().message()));
+  return tokens;
+}
+
+absl::StatusOr<std::vector<Tokens>> PromptsOf(JsonFields* fields, const ServedModel& model) {
+  const Json* const field = fields->Any("prompt");
+  if (field == nullptr) return FieldError("prompt", "it is missing");
+  const bool many = field->is_array() && !field->empty() && !field->front().is_number();
+  if (many && static_cast<int64_t>(field->size()) > kMaxTexts) {
+    return FieldError("prompt", absl::StrCat("got ", field->size(), " prompts, wanted at most ", kMaxTexts));
+  }
+  std::vector<Tokens> prompts;
+  for (const Json& prompt : many ? *field : Json::array({*field})) {
+    WEFT_ASSIGN_OR_RETURN(prompts.emplace_back(), PromptOf(prompt, model));
+  }
+  return prompts;
+}
+
+// Returns the text of a message's content: a string, or an array of parts {"type": "text", "text": ...}.
+absl::StatusOr<std::string> ContentOf(const Json& message, const std::string& where) {
+  const auto content = message.find("content");
+  if (content != message.end() && content->is_string()) return content->get<std::string>();
+  std::string text;
+  if (content == message.end() || !content->is_array()) {
+    return FieldError(where + ".content", "wanted a string, or an array of parts of the type text");
+  }
+  for (const Json& part : *content) {
+    if (!part.is_object() || part.value("type", Json()) != "text" || !part.value("text", Json()).is_string()) {
+      return FieldError(where + ".content", "this server reads parts of the type text only");
+    }
+    text += part["text"].get<std::string>();
+  }
+  return text;
+}
+
+absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model) {
+  const Json* const field = fields->Any("messages");
+  if (field == nullptr || !field->is_array() || field->empty()) {
+    return FieldError("messages", "wanted an array of at least one message");
+  }
+  Json messages = Json::array();
+  for (size_t i = 0; i < field->size(); ++i) {
+    const std::string where = absl::StrCat("messages[", i, "]");
+    const Json& message = (*field)[i];
+    if (!message.is_object() || !message.value("role", Json()).is_string()) {
+      return FieldError(where, R"(wanted an object with "role" and "content")");
+    }
+    WEFT_ASSIGN_OR_RETURN(std::string content, ContentOf(message, where));
+    messages.push_back({{"role", message["role"]}, {"content", std::move(content)}});
+    for (const auto& [name, value] : message.items()) {
+      if (name == "role" || name == "content" || name == "name" || value.is_null()) continue;
+      return FieldError(absl::StrCat(where, ".", name), "this server does not support it");
+    }
+  }
+  absl::StatusOr<Tokens> tokens = model.ChatTokens(messages);
+  if (!tokens.ok()) return FieldError("messages", std::string(tokens.status().message()));
+  return tokens;
+}
+
+absl::Status ReadLogitBias(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
+  const auto take = [&](const Json& field) {
+    for (const auto& [key, value] : field.items()) {
+      int32_t token = 0;
+      if (!absl::SimpleAtoi(key, &token) || !value.is_number()) return false;
+      sampling->logit_bias.emplace_back(token, static_cast<float>(value.get<double>()));
+    }
+    return field.is_object();
+  };
+  WEFT_RETURN_IF_ERROR(fields->Read("logit_bias", R"(numbers of tokens with numbers, as {"50256": -100})", take));
+  const absl::Status status = ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary);
+  return status.ok() ? status : FieldError("logit_bias", std::string(status.message()));
+}
+
+absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
+  constexpr double kLarge = 1e4;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  auto seed = static_cast<int64_t>(sampling->seed);
+  WEFT_RETURN_IF_ERROR(fields->Number("temperature", 0, 100, &sampling->temperature));
+  WEFT_RETURN_IF_ERROR(fields->Number("top_p", 0, 1, &sampling->top_p));
+  WEFT_RETURN_IF_ERROR(fields->Whole("top_k", 0, kMost, &sampling->top_k));
+  WEFT_RETURN_IF_ERROR(fields->Number("min_p", 0, 1, &sampling->min_p));
+  WEFT_RETURN_IF_ERROR(fields->Number("typical_p", 0, 1, &sampling->typical_p));
+  WEFT_RETURN_IF_ERROR(fields->Number("repetition_penalty", 1e-4, kLarge, &sampling->repetition_penalty));
+  WEFT_RETURN_IF_ERROR(fields->Whole("seed", std::numeric_limits<int64_t>::min(), kMost, &seed));
+  sampling->seed = static_cast<uint64_t>(seed);
+  WEFT_RETURN_IF_ERROR(ReadLogitBias(fields, model, sampling));
+  for (const char* const penalty : {"presence_penalty", "frequency_penalty"}) {
+    double value = 0;
+    WEFT_RETURN_IF_ERROR(fields->Number(penalty, -2, 2, &value));
+    if (value != 0) return FieldError(penalty, "this server has repetition_penalty in its place");
+  }
+  return absl::OkStatus();
+}
+
+// Reads `logprobs`, and for chat `top_logprobs`.
+absl::Status ReadLogprobs(JsonFields* fields, Completion* completion) {
+  if (!completion->chat) return fields->Whole("logprobs", 0, kMaxLogprobs, &completion->logprobs);
+  bool logprobs = false;
+  int64_t top = 0;
+  WEFT_RETURN_IF_ERROR(fields->Bool("logprobs", &logprobs));
+  WEFT_RETURN_IF_ERROR(fields->Whole("top_logprobs", 0, kMaxLogprobs, &top));
+  if (top > 0 && !logprobs) return FieldError("top_logprobs", "it needs logprobs = true");
+  completion->logprobs = logprobs ? top : -1;
+  return absl::OkStatus();
+}
+
+std::string Reason(TextEnd end) { return end == TextEnd::kStop || end == TextEnd::kSink ? "stop" : "length"; }
+
+Json Bytes(const std::string& text) {
+  Json bytes = Json::array();
+  for (const char byte : text) bytes.push_back(static_cast<uint8_t>(byte));
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedModel& model, bool chat,
+                                           int64_t max_tokens) {
+  constexpr int64_t kDefaultLength = 16;  // of completions, as OpenAI's
+  Completion completion = {.chat = chat};
+  JsonFields fields(&request);
+  std::vector<Tokens> prompts;
+  if (chat) {
+    WEFT_ASSIGN_OR_RETURN(prompts.emplace_back(), ChatPromptOf(&fields, model));
+  } else {
+    WEFT_ASSIGN_OR_RETURN(prompts, PromptsOf(&fields, model));
+  }
+  GenerateOptions generate = model.generator->options().generate;
+  WEFT_RETURN_IF_ERROR(ReadSampling(&fields, model, &generate.sampling));
+  generate.length = std::min(chat ? model.context : kDefaultLength, max_tokens);
+  WEFT_RETURN_IF_ERROR(fields.Whole("max_tokens", 1, max_tokens, &generate.length));
+  if (chat) WEFT_RETURN_IF_ERROR(fields.Whole("max_completion_tokens", 1, max_tokens, &generate.length));
+  WEFT_RETURN_IF_ERROR(ReadLogprobs(&fields, &completion));
+  generate.logprobs = completion.logprobs;
+  std::vector<std::string> stop;
+  WEFT_RETURN_IF_ERROR(fields.Texts("stop", kMaxStops, &stop));
+  int64_t n = 1;
+  WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, kMaxTexts / static_cast<int64_t>(prompts.size()), &n));
+  WEFT_RETURN_IF_ERROR(fields.Bool("stream", &completion.stream));
+  if (const Json* const options = fields.Any("stream_options"); options != nullptr) {
+    if (!options->is_object()) return FieldError("stream_options", "wanted an object");
+    JsonFields inner(options);
+    WEFT_RETURN_IF_ERROR(inner.Bool("include_usage", &completion.usage));
+  }
+  if (const Json* const format = fields.Any("response_format");
+      format != nullptr && *format != Json{{"type", "text"}}) {
+    return FieldError("response_format", "this server gives the type text only");
+  }
+  fields.Ignore({"model", "user", "store", "metadata", "service_tier", "prompt_cache_key", "safety_identifier"});
+  WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+  for (Tokens& prompt : prompts) {
+    completion.prompt_tokens += static_cast<int64_t>(prompt.size());
+    for (int64_t i = 0; i < n; ++i) {
+      completion.texts.push_back({.prompt = prompt, .generate = generate, .stop = stop});
+      completion.texts.back().generate.sampling.seed += static_cast<uint64_t>(i);
+    }
+  }
+  return completion;
+}
+
+Completions::Completions(const Completion& completion, const ServedModel& model, std::string id, int64_t created)
+    : model_(model),
+      chat_(completion.chat),
+      logprobs_(completion.logprobs),
+      prompt_tokens_(completion.prompt_tokens),
+      created_(created),
+      id_(std::move(id)),
+      choices_(completion.texts.size()) {}
+
+Json Completions::Frame(bool chunk) const {
+  const char* const kind = !chat_ ? "text_completion" : chunk ? "chat.completion.chunk" : "chat.completion";
+  return {{"id", id_},
+          {"object", kind},
+          {"created", created_},
+          {"model", model_.name},
+          {"system_fingerprint", "weft"},
+          {"choices", Json::array()}};
+}
+
+Json Completions::Usage() const {
+  return {
+      {"prompt_tokens", prompt_tokens_}, {"completion_tokens", tokens_}, {"total_tokens", prompt_tokens_ + tokens_}};
+}
+
+Json Completions::LogprobsOf(const Answer::Event& event, size_t offset) const {
+  if (logprobs_ < 0 || event.token < 0) return nullptr;
+  const auto text = [&](const TokenLogprob& each) { return model_.generator->TokenText(each.token); };
+  const auto likeliest = absl::MakeConstSpan(event.logprobs).subspan(1);
+  const TokenLogprob& own = event.logprobs[0];
+  if (!chat_) {
+    Json top = Json::object();
+    for (const TokenLogprob& each : likeliest) top[text(each)] = each.logprob;
+    return {{"tokens", {text(own)}},
+            {"token_logprobs", {own.logprob}},
+            {"top_logprobs", Json::array({top})},
+            {"text_offset", {offset}}};
+  }
+  const auto entry = [&](const TokenLogprob& each) -> Json {
+    return {{"token", text(each)}, {"logprob", each.logprob}, {"bytes", Bytes(text(each))}};
+  };
+  Json token = entry(own);
+  token["top_logprobs"] = Json::array();
+  for (const TokenLogprob& each : likeliest) token["top_logprobs"].push_back(entry(each));
+  return {{"content", Json::array({token})}, {"refusal", nullptr}};
+}
+
+void Completions::Append(const Json& logprobs, Json* all) const {
+  if (logprobs.is_null()) return;
+  if (all->is_null()) {
+    *all = logprobs;
+    return;
+  }
+  for (const auto& [name, list] : logprobs.items()) {
+    if (list.is_array()) (*all)[name].insert((*all)[name].end(), list.begin(), list.end());
+  }
+}
+
+std::vector<Json> Completions::Begin() const {
+  std::vector<Json> chunks;
+  for (size_t i = 0; chat_ && i < choices_.size(); ++i) {
+    chunks.push_back(Frame(/*chunk=*/true));
+    chunks.back()["choices"].push_back(
+        {{"index", i}, {"delta", {{"role", "assistant"}, {"content", ""}}}, {"finish_reason", nullptr}});
+  }
+  return chunks;
+}
+
+std::vector<Json> Completions::Add(const Answer::Event& event) {
+  Choice& choice = choices_[event.choice];
+  const Json logprobs = LogprobsOf(event, choice.offset);
+  choice.text += event.text;
+  choice.offset += event.text.size();
+  tokens_ += event.token >= 0 ? 1 : 0;
+  Append(logprobs, &choice.logprobs);
+  if (event.end) choice.finish_reason = Reason(*event.end);
+  std::vector<Json> chunks;
+  const auto add = [&](const std::string& text, const Json& numbers, const Json& reason) {
+    chunks.push_back(Frame(/*chunk=*/true));
+    Json chunk = {{"index", event.choice}, {"logprobs", numbers}, {"finish_reason", reason}};
+    if (!chat_) {
+      chunk["text"] = text;
+    } else {
+      chunk["delta"] = text.empty() ? Json::object() : Json{{"content", text}};
+    }
+    chunks.back()["choices"].push_back(std::move(chunk));
+  };
+  if (!event.text.empty() || !logprobs.is_null()) add(event.text, logprobs, nullptr);
+  if (event.end) add("", nullptr, choice.finish_reason);
+  return chunks;
+}
+
+Json Completions::UsageChunk() const {
+  Json chunk = Frame(/*chunk=*/true);
+  chunk["usage"] = Usage();
+  return chunk;
+}
+
+Json Completions::ToJson() const {
+  Json json = Frame(/*chunk=*/false);
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Choice& choice = choices_[i];
+    Json entry = {{"index", i}, {"logprobs", choice.logprobs}, {"finish_reason", choice.finish_reason}};
+    if (chat_) {
+      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    } else {
+      entry["text"] = choice.text;
+    }
+    json["choices"].push_back(std::move(entry));
+  }
+  json["usage"] = Usage();
+  return json;
+}
+
+}  // namespace weft

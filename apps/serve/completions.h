@@ -1,0 +1,70 @@
+// Requests of OpenAI's completions and chat completions, and their answers as JSON.
+//
+//   WEFT_ASSIGN_OR_RETURN(const Completion completion, ParseCompletion(json, *model, /*chat=*/true, limits));
+//   Completions answer(completion, *model);
+//   answer.Add(event, &chunks);        // with `stream`: the chunks that the event gives
+//   answer.ToJson()                    // without: the whole answer
+#ifndef WEFT_APPS_SERVE_COMPLETIONS_H_
+#define WEFT_APPS_SERVE_COMPLETIONS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "weft/apps/serve/answer.h"
+#include "weft/apps/serve/served_model.h"
+
+namespace weft {
+
+struct Completion {
+  bool chat = false, stream = false, usage = false;  // usage: a stream ends with the counts of tokens
+  int64_t logprobs = -1;                             // as GenerateOptions::logprobs
+  std::vector<ContinuationRequest> texts;            // `n` for each prompt
+  int64_t prompt_tokens = 0;
+};
+
+// Parses a request. Text i of `n` has the seed `seed` + i; without a seed, 0, so equal requests get equal answers.
+// Returns an error that names the field (FieldError) if one is wrong, or unknown, or wants what this server lacks.
+// `max_tokens`: the greatest length of a text.
+absl::StatusOr<Completion> ParseCompletion(const nlohmann::ordered_json& request, const ServedModel& model, bool chat,
+                                           int64_t max_tokens);
+
+// Collects the events of an Answer.
+class Completions {
+ public:
+  Completions(const Completion& completion, const ServedModel& model, std::string id, int64_t created);
+
+  // Adds an event. Returns the chunks of a stream that it gives.
+  std::vector<nlohmann::ordered_json> Add(const Answer::Event& event);
+  // Returns the first chunks of a stream of chat: the role of each message.
+  std::vector<nlohmann::ordered_json> Begin() const;
+  // Returns the counts of tokens as the last chunk of a stream.
+  nlohmann::ordered_json UsageChunk() const;
+  // Returns the whole answer.
+  nlohmann::ordered_json ToJson() const;
+
+ private:
+  struct Choice {
+    std::string text, finish_reason;
+    nlohmann::ordered_json logprobs;  // null, or in the form of the answer
+    size_t offset = 0;                // bytes of the text so far
+  };
+
+  nlohmann::ordered_json Frame(bool chunk) const;
+  nlohmann::ordered_json Usage() const;
+  nlohmann::ordered_json LogprobsOf(const Answer::Event& event, size_t offset) const;
+  void Append(const nlohmann::ordered_json& logprobs, nlohmann::ordered_json* all) const;
+
+  const ServedModel& model_;
+  const bool chat_;
+  const int64_t logprobs_, prompt_tokens_, created_;
+  const std::string id_;
+  std::vector<Choice> choices_;
+  int64_t tokens_ = 0;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_SERVE_COMPLETIONS_H_

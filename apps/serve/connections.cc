@@ -1,0 +1,129 @@
+// A thread serves one connection at a time, and there are as many threads as connections.
+#include "weft/apps/serve/connections.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/time/clock.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kHeaderBytes = 64 << 10;  // of all headers of a request
+
+// Waits until a socket can be read or written. Returns false at the deadline.
+bool Await(int socket, short events, absl::Time deadline) {
+  while (true) {
+    const int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
+    pollfd waits = {socket, events, 0};
+    const int ready = poll(&waits, 1, static_cast<int>(left));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+// One request of a connection, and its response.
+class RequestStream : public httplib::Stream {
+ public:
+  RequestStream(socket_t socket, const ConnectionLimits& limits)
+      : socket_(socket), limits_(limits), deadline_(absl::Now() + limits.request) {}
+
+  bool is_readable() const override { return Await(socket_, POLLIN, deadline_); }
+  bool is_writable() const override { return !Left() && Await(socket_, POLLOUT, absl::Now() + limits_.write); }
+  // httplib reads single bytes of headers, so bytes are taken from a buffer.
+  ssize_t read(char* to, size_t size) override {
+    if (next_ == end_) {
+      if (bytes_ > limits_.body + kHeaderBytes || !is_readable()) return -1;
+      const ssize_t got = recv(socket_, buffer_, sizeof(buffer_), 0);
+      if (got <= 0) return got;
+      next_ = 0;
+      end_ = static_cast<size_t>(got);
+      bytes_ += end_;
+    }
+    const size_t count = std::min(size, end_ - next_);
+    std::copy_n(buffer_ + next_, count, to);
+    next_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* from, size_t size) override {
+    if (!Await(socket_, POLLOUT, absl::Now() + limits_.write)) return -1;
+    return send(socket_, from, size, MSG_NOSIGNAL);
+  }
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override { get_remote_ip_and_port(ip, port); }
+  socket_t socket() const override { return socket_; }
+
+  // Reports whether the client has closed the connection, or has half of it closed.
+  bool Left() const {
+    char byte;
+    pollfd waits = {socket_, POLLIN, 0};
+    if (next_ < end_ || poll(&waits, 1, 0) <= 0) return false;
+    return (waits.revents & (POLLERR | POLLNVAL)) != 0 || recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+  bool has_more() const { return next_ < end_; }
+
+ private:
+  const socket_t socket_;
+  const ConnectionLimits& limits_;
+  const absl::Time deadline_;
+  char buffer_[4096];
+  size_t next_ = 0, end_ = 0, bytes_ = 0;
+};
+
+thread_local const RequestStream* this_request = nullptr;
+
+}  // namespace
+
+Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
+  new_task_queue = [this] { return new httplib::ThreadPool(limits_.connections); };
+  set_socket_options([](socket_t socket) {  // without httplib's SO_REUSEPORT, by which two servers share a port
+    const int yes = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  });
+  set_payload_max_length(limits.body);
+  set_tcp_nodelay(true);
+}
+
+int Connections::Bind(const std::string& host, int port) {
+  if (port == 0) {
+    port = bind_to_any_port(host);
+  } else if (!bind_to_port(host, port)) {
+    port = -1;
+  }
+  // httplib lets only 5 clients wait for a thread. The system resets others.
+  return port >= 0 && ::listen(svr_sock_, static_cast<int>(limits_.connections)) == 0 ? port : -1;
+}
+
+bool Connections::ClientLeft() { return this_request != nullptr && this_request->Left(); }
+
+bool Connections::process_and_close_socket(socket_t socket) {
+  ++open_;
+  for (size_t left = limits_.requests; left > 0 && is_running(); --left) {
+    if (!Await(socket, POLLIN, absl::Now() + limits_.idle)) break;
+    RequestStream stream(socket, limits_);
+    if (stream.Left()) break;
+    this_request = &stream;
+    bool closed = false;
+    const bool done = process_request(stream, /*close_connection=*/left == 1, closed, nullptr);
+    this_request = nullptr;
+    if (!done || closed || stream.has_more()) break;
+  }
+  --open_;
+  // A socket that is closed with bytes unread takes back the answer, too, so some of them are read.
+  shutdown(socket, SHUT_WR);
+  char rest[4096];
+  const absl::Time deadline = absl::Now() + absl::Milliseconds(500);
+  while (absl::Now() < deadline && Await(socket, POLLIN, deadline) && recv(socket, rest, sizeof(rest), 0) > 0) {
+  }
+  close(socket);
+  return true;
+}
+
+}  // namespace weft

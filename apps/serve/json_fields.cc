@@ -1,0 +1,92 @@
+#include "weft/apps/serve/json_fields.h"
+
+#include <cmath>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "weft/base/json.h"
+#include "weft/lab/page.h"
+
+namespace weft {
+namespace {
+
+constexpr char kField[] = "weft/field";
+
+}  // namespace
+
+absl::Status FieldError(const std::string& field, const std::string& message) {
+  absl::Status status = absl::InvalidArgumentError(absl::StrCat(field, ": ", message));
+  status.SetPayload(kField, absl::Cord(field));
+  return status;
+}
+
+std::string FieldOf(const absl::Status& status) {
+  const auto field = status.GetPayload(kField);
+  return field.has_value() ? std::string(*field) : "";
+}
+
+const JsonFields::Json* JsonFields::Any(const char* name) {
+  read_.insert(name);
+  const auto field = json_->find(name);
+  return field == json_->end() || field->is_null() ? nullptr : &*field;
+}
+
+absl::Status JsonFields::Read(const char* name, const std::string& wanted,
+                              absl::FunctionRef<bool(const Json& field)> take) {
+  const Json* const field = Any(name);
+  if (field == nullptr || take(*field)) return absl::OkStatus();
+  return FieldError(name, absl::StrCat("got ", Shortened(JsonLine(*field), 100), ", wanted ", wanted));
+}
+
+absl::Status JsonFields::Text(const char* name, std::string* value) {
+  return Read(name, "a string", [&](const Json& field) {
+    if (field.is_string()) *value = field.get<std::string>();
+    return field.is_string();
+  });
+}
+
+absl::Status JsonFields::Texts(const char* name, size_t most, std::vector<std::string>* value) {
+  return Read(name, absl::StrCat("a string, or an array of 1 to ", most, " strings"), [&](const Json& field) {
+    const Json texts = field.is_array() ? field : Json::array({field});
+    for (const Json& text : texts) {
+      if (!text.is_string()) return false;
+      value->push_back(text.get<std::string>());
+    }
+    return !texts.empty() && texts.size() <= most;
+  });
+}
+
+absl::Status JsonFields::Bool(const char* name, bool* value) {
+  return Read(name, "true or false", [&](const Json& field) {
+    if (field.is_boolean()) *value = field.get<bool>();
+    return field.is_boolean();
+  });
+}
+
+absl::Status JsonFields::Whole(const char* name, int64_t low, int64_t high, int64_t* value) {
+  return Read(name, absl::StrCat("a whole number from ", low, " to ", high), [&](const Json& field) {
+    const std::optional<int64_t> number = WholeNumber(field);
+    const bool fits = number.has_value() && *number >= low && *number <= high;
+    if (fits) *value = *number;
+    return fits;
+  });
+}
+
+absl::Status JsonFields::Number(const char* name, double low, double high, double* value) {
+  return Read(name, absl::StrCat("a number from ", low, " to ", high), [&](const Json& field) {
+    const double number = field.is_number() ? field.get<double>() : NAN;
+    const bool fits = number >= low && number <= high;
+    if (fits) *value = number;
+    return fits;
+  });
+}
+
+absl::Status JsonFields::CheckAllRead() const {
+  for (const auto& [name, value] : json_->items()) {
+    if (value.is_null() || read_.contains(name)) continue;
+    return FieldError(name, "this server has no such field, or does not support it here");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace weft

@@ -1,0 +1,54 @@
+// JsonFields reads the fields of a request's JSON object, and finds those that nobody read.
+//
+//   JsonFields fields(&request);
+//   WEFT_RETURN_IF_ERROR(fields.Number("temperature", 0, 2, &temperature));   // missing or null: unchanged
+//   WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
+#ifndef WEFT_APPS_SERVE_JSON_FIELDS_H_
+#define WEFT_APPS_SERVE_JSON_FIELDS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "weft/base/status.h"
+
+namespace weft {
+
+// An InvalidArgument about one field. FieldOf returns the field's name, and "" for other errors.
+absl::Status FieldError(const std::string& field, const std::string& message);
+std::string FieldOf(const absl::Status& status);
+
+class JsonFields {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  // `json`, an object, must outlive the result.
+  explicit JsonFields(const Json* json) : json_(json) {}
+
+  // Each returns an error that names the field, what it has and what is wanted.
+  absl::Status Text(const char* name, std::string* value);
+  absl::Status Texts(const char* name, size_t most, std::vector<std::string>* value);  // a text, or an array of texts
+  absl::Status Bool(const char* name, bool* value);
+  absl::Status Whole(const char* name, int64_t low, int64_t high, int64_t* value);
+  absl::Status Number(const char* name, double low, double high, double* value);
+  // `take` gets the field, and returns whether it is what is `wanted`.
+  absl::Status Read(const char* name, const std::string& wanted, absl::FunctionRef<bool(const Json& field)> take);
+  // Returns the field, or null if it is missing or null.
+  const Json* Any(const char* name);
+  // Counts fields as read whose values change no answer.
+  void Ignore(std::initializer_list<const char*> names) { read_.insert(names.begin(), names.end()); }
+  // Returns an error for a field that has a value and was not read.
+  absl::Status CheckAllRead() const;
+
+ private:
+  const Json* const json_;
+  std::set<std::string> read_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_SERVE_JSON_FIELDS_H_

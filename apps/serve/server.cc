@@ -1,0 +1,316 @@
+#include "weft/apps/serve/server.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "weft/apps/serve/json_fields.h"
+#include "weft/apps/serve/serve_page.h"
+#include "weft/base/arena.h"
+#include "weft/base/json.h"
+#include "weft/base/status.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kJson[] = "application/json";
+
+int HttpStatus(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return 200;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnimplemented:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+const char* ErrorType(int status) {
+  return status == 401 ? "authentication_error" : status < 500 ? "invalid_request_error" : "server_error";
+}
+
+Json ErrorJson(int status, const absl::Status& error) {
+  const std::string field = FieldOf(error);
+  const Json code = status == 404 ? "model_not_found" : status == 401 ? "invalid_api_key" : Json();
+  return {{"error",
+           {{"message", error.message()},
+            {"type", ErrorType(status)},
+            {"param", field.empty() ? Json() : Json(field)},
+            {"code", code}}}};
+}
+
+void SetError(int status, const absl::Status& error, httplib::Response* response) {
+  response->status = status;
+  response->set_content(JsonLine(ErrorJson(status, error)), kJson);
+  if (status == 503) response->set_header("Retry-After", "1");
+}
+
+// Parses a request's body. Objects of many keys would take a time that is quadratic in their number.
+absl::StatusOr<Json> ParseBody(const std::string& body) {
+  constexpr size_t kMaxKeys = 2000;
+  WEFT_ASSIGN_OR_RETURN(const nlohmann::json sorted, ParseLargeJsonObject(body));
+  std::vector<const nlohmann::json*> values = {&sorted};
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i]->is_object() && values[i]->size() > kMaxKeys) {
+      return InvalidArgument("an object has ", values[i]->size(), " keys, wanted at most ", kMaxKeys);
+    }
+    if (!values[i]->is_structured()) continue;
+    for (const nlohmann::json& inner : *values[i]) {
+      if (inner.is_structured()) values.push_back(&inner);
+    }
+  }
+  return ParseJsonObject(body);
+}
+
+}  // namespace
+
+Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOptions& options)
+    : models_(std::move(models)),
+      options_(options),
+      started_(absl::Now()),
+      http_(options.limits),
+      first_tokens_(std::size(kFirstTokenSeconds) + 1) {
+  std::vector<ServedModel*> all;
+  for (const auto& model : models_) all.push_back(model.get());
+  engine_ = std::make_unique<Engine>(std::move(all), options.engine);
+  Route("/v1/completions", "completions", &Server::Complete);
+  Route("/v1/chat/completions", "chat", &Server::Chat);
+  Route("/v1/embeddings", "embeddings", &Server::Embed);
+  Route("/v1/classify", "classify", &Server::Classify);
+  Route("/translate", "translate", &Server::Translate);
+  Route("/attention", "attention", &Server::Attention);
+  // Requests without a body are answered here, without the regular expressions of httplib's routes.
+  http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+    if (!Allows(request)) {
+      SetError(401, absl::UnauthenticatedError("wrong API key, wanted the header Authorization: Bearer KEY"),
+               &response);
+    } else if (request.method == "GET" || request.method == "HEAD") {
+      Get(request, &response);
+    } else {
+      return httplib::Server::HandlerResponse::Unhandled;
+    }
+    return httplib::Server::HandlerResponse::Handled;
+  });
+  http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+    if (!response.body.empty()) return;
+    const std::string message = response.status == 404
+                                    ? absl::StrCat(request.method, " ", request.path, ": no such route")
+                                : response.status == 413 ? std::string("the body is too large")
+                                                         : std::string("the request can't be read");
+    response.set_content(JsonLine(ErrorJson(response.status, absl::UnknownError(message))), kJson);
+  });
+  http_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
+    SetError(500, absl::InternalError("the request could not be answered"), &response);
+  });
+  http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
+    static const std::set<std::string> kPaths = {"/",
+                                                 "/health",
+                                                 "/metrics",
+                                                 "/v1/models",
+                                                 "/v1/completions",
+                                                 "/v1/chat/completions",
+                                                 "/v1/embeddings",
+                                                 "/v1/classify",
+                                                 "/translate",
+                                                 "/attention"};
+    const absl::MutexLock lock(&mutex_);
+    ++requests_[{kPaths.contains(request.path) ? request.path : "other", response.status}];
+  });
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_ptr<ServedModel>> models,
+                                                      const ServerOptions& options) {
+  std::set<std::string> names;
+  for (const auto& model : models) {
+    if (!names.insert(model->name).second) {
+      return InvalidArgument("two models have the name '", model->name, "'; NAME=MODEL gives another one");
+    }
+  }
+  auto server = std::unique_ptr<Server>(new Server(std::move(models), options));
+  const int port = server->http_.Bind(options.host, options.port);
+  if (port < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", options.host, ":", options.port, "; another program may do so already"));
+  }
+  server->port_ = port;
+  server->listens_ = std::thread([server = server.get()] {
+    server->http_.listen_after_bind();
+    server->ended_ = true;
+  });
+  return server;
+}
+
+Server::~Server() {
+  Stop();
+  Wait();
+}
+
+void Server::Wait() {
+  if (listens_.joinable()) listens_.join();
+}
+
+void Server::Stop() {
+  engine_->Stop();
+  if (!listens_.joinable()) return;
+  // The thread that listens may not have begun yet.
+  while (!http_.is_running() && !ended_) absl::SleepFor(absl::Milliseconds(1));
+  http_.stop();
+}
+
+bool Server::Allows(const httplib::Request& request) const {
+  if (options_.api_key.empty() || request.path == "/" || request.path == "/health") return true;
+  const std::string given = request.get_header_value("Authorization"), wanted = "Bearer " + options_.api_key;
+  // The time does not tell how many characters are right.
+  unsigned difference = given.size() == wanted.size() ? 0 : 1;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    difference |= static_cast<unsigned>((i < given.size() ? given[i] : '\0') ^ wanted[i]);
+  }
+  return difference == 0;
+}
+
+void Server::Route(const std::string& path, const char* task, Answerer answerer) {
+  http_.Post(path, [this, task, answerer](const httplib::Request& request, httplib::Response& response,
+                                          const httplib::ContentReader& reader) {
+    if (request.is_multipart_form_data()) return SetError(415, InvalidArgument("wanted a JSON object"), &response);
+    std::string body;
+    // A body that is compressed counts as long as it is afterwards.
+    const bool read = reader([&](const char* data, size_t size) {
+      if (body.size() + size > options_.limits.body) return false;
+      body.append(data, size);
+      return true;
+    });
+    if (!read) {
+      const bool large = response.status == 413 || body.size() + 1 > options_.limits.body;
+      return SetError(large ? 413 : 400,
+                      InvalidArgument("the body can't be read, or has more than ", options_.limits.body, " bytes"),
+                      &response);
+    }
+    const absl::Status status = [&]() -> absl::Status {
+      WEFT_ASSIGN_OR_RETURN(const Json json, ParseBody(body));
+      WEFT_ASSIGN_OR_RETURN(ServedModel* const model, ModelOf(json, task));
+      return (this->*answerer)(json, model, &response);
+    }();
+    if (!status.ok()) SetError(HttpStatus(status), status, &response);
+  });
+}
+
+absl::StatusOr<ServedModel*> Server::ModelOf(const Json& request, const char* task) const {
+  JsonFields fields(&request);
+  std::string name;
+  WEFT_RETURN_IF_ERROR(fields.Text("model", &name));
+  std::vector<std::string> names;
+  for (const auto& model : models_) {
+    if (model->name == name && !model->Does(task)) {
+      return FieldError("model",
+                        absl::StrCat("'", name, "' can't do this; it does ", absl::StrJoin(model->tasks, ", ")));
+    }
+    if ((name.empty() || model->name == name) && model->Does(task)) return model.get();
+    names.push_back(model->name);
+  }
+  return absl::NotFoundError(name.empty() ? absl::StrCat("no model of this server does ", task)
+                                          : absl::StrCat("there is no model '", name, "'", DidYouMean(name, names),
+                                                         ", wanted one of ", absl::StrJoin(names, ", ")));
+}
+
+Json Server::ModelJson(const ServedModel& model) const {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", absl::ToUnixSeconds(started_)},
+          {"owned_by", "weft"},
+          {"weft", {{"kind", model.kind}, {"tasks", model.tasks}, {"context", model.context}}}};
+}
+
+void Server::Get(const httplib::Request& request, httplib::Response* response) {
+  const auto send = [&](const std::string& text, const char* type) {
+    response->status = 200;
+    response->set_content(text, type);
+  };
+  absl::string_view path = request.path;
+  if (path == "/") {
+    response->set_header("Cache-Control", "no-store");
+    response->set_header("Content-Security-Policy", "frame-ancestors 'none'");
+    response->set_header("X-Content-Type-Options", "nosniff");
+    return send(kServePage, "text/html; charset=utf-8");
+  }
+  if (path == "/health") return send(R"({"status":"ok"})", kJson);
+  if (path == "/metrics") return send(Metrics(), "text/plain; version=0.0.4");
+  Json all = Json::array();
+  const bool one = absl::ConsumePrefix(&path, "/v1/models/");
+  for (const auto& model : models_) {
+    if (one && model->name == path) return send(JsonLine(ModelJson(*model)), kJson);
+    all.push_back(ModelJson(*model));
+  }
+  if (path == "/v1/models") return send(JsonLine({{"object", "list"}, {"data", all}}), kJson);
+  SetError(404, absl::NotFoundError(absl::StrCat("GET ", request.path.substr(0, 200), ": no such route or model")),
+           response);
+}
+
+std::string Server::Metrics() {
+  const Engine::Counts& counts = engine_->counts();
+  std::string text;
+  const auto add = [&](const char* name, const char* type, const char* help, auto value) {
+    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");
+  };
+  const absl::MutexLock lock(&mutex_);
+  const absl::Time now = absl::Now();
+  const int64_t tokens = counts.tokens;
+  constexpr absl::Duration kSpan = absl::Seconds(10);
+  while (rates_.size() > 1 && rates_[1].first < now - kSpan) rates_.erase(rates_.begin());
+  const double seconds = rates_.empty() ? 0 : absl::ToDoubleSeconds(now - rates_.front().first);
+  const double rate = seconds > 0 ? static_cast<double>(tokens - rates_.front().second) / seconds : 0;
+  if (rates_.empty() || rates_.back().first < now - absl::Milliseconds(100)) rates_.emplace_back(now, tokens);
+  add("weft_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens.load());
+  add("weft_tokens_total", "counter", "Generated tokens.", tokens);
+  add("weft_tokens_per_second", "gauge", "Generated tokens a second, of the last ten seconds in which this was read.",
+      rate);
+  add("weft_texts_running", "gauge", "Texts in the batches.", counts.running.load());
+  add("weft_queue_length", "gauge", "Texts that wait.", counts.waiting.load());
+  add("weft_pages_used", "gauge", "Pages of the caches that texts hold.", counts.used_pages.load());
+  add("weft_pages", "gauge", "Pages of the caches.", counts.pages.load());
+  add("weft_connections", "gauge", "Open connections.", http_.open());
+  add("process_resident_memory_bytes", "gauge", "Resident memory.", ResidentBytes());
+  absl::StrAppend(&text,
+                  "# HELP weft_requests_total Requests by path and status.\n# TYPE weft_requests_total counter\n");
+  for (const auto& [key, count] : requests_) {
+    absl::StrAppend(&text, "weft_requests_total{path=\"", key.first, "\",status=\"", key.second, "\"} ", count, "\n");
+  }
+  absl::StrAppend(&text,
+                  "# HELP weft_first_token_seconds From a request to its first token.\n"
+                  "# TYPE weft_first_token_seconds histogram\n");
+  int64_t below = 0;
+  for (size_t i = 0; i < first_tokens_.size(); ++i) {
+    below += first_tokens_[i];
+    const std::string limit = i < std::size(kFirstTokenSeconds) ? absl::StrCat(kFirstTokenSeconds[i]) : "+Inf";
+    absl::StrAppend(&text, "weft_first_token_seconds_bucket{le=\"", limit, "\"} ", below, "\n");
+  }
+  absl::StrAppend(&text, "weft_first_token_seconds_sum ", first_token_sum_, "\nweft_first_token_seconds_count ", below,
+                  "\n");
+  return text;
+}
+
+void Server::CountFirstToken(absl::Duration wait) {
+  const double seconds = absl::ToDoubleSeconds(wait);
+  const absl::MutexLock lock(&mutex_);
+  const auto bucket = std::lower_bound(std::begin(kFirstTokenSeconds), std::end(kFirstTokenSeconds), seconds);
+  ++first_tokens_[static_cast<size_t>(bucket - std::begin(kFirstTokenSeconds))];
+  first_token_sum_ += seconds;
+}
+
+}  // namespace weft

@@ -1,0 +1,103 @@
+// A Server answers HTTP requests with models, in OpenAI's form where OpenAI has one.
+//
+//   WEFT_ASSIGN_OR_RETURN(const auto server, Server::Start(std::move(models), {.port = 8080}));
+//   server->Wait();   // until Stop, which a handler of signals may call in another thread
+//
+// GET  /                       a page for a browser
+// GET  /health, /metrics       {"status":"ok"}; counts as Prometheus reads them
+// GET  /v1/models              the models
+// POST /v1/completions, /v1/chat/completions, /v1/embeddings    as OpenAI's
+// POST /v1/classify            {"model", "input"}: the labels of each text with their scores
+// POST /translate              {"model", "text", "beam"}: the translation of each line
+// POST /attention              {"model", "text", "target"}: attention weights, as of weft attention --json
+//
+// The same request gets the same tokens whatever other requests there are, and on any number of threads.
+#ifndef WEFT_APPS_SERVE_SERVER_H_
+#define WEFT_APPS_SERVE_SERVER_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "weft/apps/serve/connections.h"
+#include "weft/apps/serve/engine.h"
+#include "weft/apps/serve/served_model.h"
+
+namespace weft {
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  int port = 8080;            // 0: any free port
+  std::string api_key;        // wanted as "Authorization: Bearer KEY"; empty: none
+  int64_t max_tokens = 4096;  // greatest length of a generated text
+  Engine::Options engine = {};
+  ConnectionLimits limits = {};
+};
+
+// The limits of the buckets that count the seconds from a request to its first token.
+inline constexpr double kFirstTokenSeconds[] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
+
+class Server {
+ public:
+  // Listens. Returns InvalidArgument if two models have one name, and the system's error if the port can't be had.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(std::vector<std::unique_ptr<ServedModel>> models,
+                                                       const ServerOptions& options);
+  ~Server();
+
+  int port() const { return port_; }
+  void Wait();  // until Stop
+  void Stop();  // ends all connections and texts
+
+ private:
+  using Json = nlohmann::ordered_json;
+  // Answers a request, whose body is a JSON object. The model is one that does the route's task.
+  using Answerer = absl::Status (Server::*)(const Json& request, ServedModel* model, httplib::Response* response);
+
+  Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOptions& options);
+  void Route(const std::string& path, const char* task, Answerer answerer);
+  void Get(const httplib::Request& request, httplib::Response* response);
+  bool Allows(const httplib::Request& request) const;
+  absl::StatusOr<ServedModel*> ModelOf(const Json& request, const char* task) const;
+  absl::Status Complete(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::Status Chat(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::Status Generate(const Json& request, ServedModel* model, bool chat, httplib::Response* response);
+  absl::Status Embed(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::Status Classify(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::Status Translate(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::Status Attention(const Json& request, ServedModel* model, httplib::Response* response);
+  Json ModelJson(const ServedModel& model) const;
+  std::string Metrics();
+  void CountFirstToken(absl::Duration wait);
+
+  const std::vector<std::unique_ptr<ServedModel>> models_;
+  const ServerOptions options_;
+  const absl::Time started_;
+  std::unique_ptr<Engine> engine_;
+  Connections http_;
+  int port_ = 0;
+  std::atomic<int64_t> ids_ = 0;  // number of answers so far
+  std::atomic<bool> ended_ = false;  // whether the thread that listens has ended
+  std::thread listens_;
+  absl::Mutex mutex_;
+  std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);  // by path and status
+  std::vector<std::pair<absl::Time, int64_t>> rates_ ABSL_GUARDED_BY(mutex_);        // times and tokens until then
+  std::vector<int64_t> first_tokens_ ABSL_GUARDED_BY(mutex_);  // by kFirstTokenSeconds, and one more for longer times
+  double first_token_sum_ ABSL_GUARDED_BY(mutex_) = 0;         // in seconds
+};
+
+}  // namespace weft
+
+#endif  // WEFT_APPS_SERVE_SERVER_H_

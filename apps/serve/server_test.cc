@@ -1,0 +1,283 @@
+// Tests the server through its own HTTP, with small models of each kind.
+#include "weft/apps/serve/server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "weft/base/json.h"
+#include "weft/tests/weft_program.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+class ServerTest : public WeftProgramTest {
+ protected:
+  // Serves a GPT of characters, "gpt", whose tokenizer has a chat template, a BERT and a Transformer.
+  void Serve(ServerOptions options = {}, int64_t threads = 1, int64_t batch = 8) {
+    if (!Exists("gpt")) {
+      MakeRun("gpt", {"--tokenizer=characters", "--context=64"});
+      Write("gpt/chat_template.jinja", "{% for m in messages %}{{ m.content }} {% endfor %}");
+      WriteBert("bert");
+      WriteTransformer("transformer");
+    }
+    const auto open = [](const std::string& path, TextGeneratorOptions*) { return OpenGpt(path, ""); };
+    const TextGeneratorOptions generator = {.runtime = {.batch = batch, .threads = threads}};
+    std::vector<std::unique_ptr<ServedModel>> models;
+    for (const char* name : {"gpt", "bert", "transformer"}) {
+      auto model = OpenServedModel(name, Path(name), generator, open);
+      ASSERT_TRUE(model.ok()) << model.status();
+      models.push_back(*std::move(model));
+    }
+    options.port = 0;
+    auto server = Server::Start(std::move(models), options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  httplib::Client Client() const { return httplib::Client("127.0.0.1", server_->port()); }
+  // Posts JSON, and returns the status and the answer.
+  std::pair<int, Json> Post(const std::string& path, const Json& body) const { return PostText(path, body.dump()); }
+  std::pair<int, Json> PostText(const std::string& path, const std::string& body) const {
+    httplib::Client client = Client();
+    client.set_read_timeout(60);
+    const auto result = client.Post(path, body, "application/json");
+    if (!result) return {0, to_string(result.error())};
+    return {result->status, Json::parse(result->body, nullptr, /*allow_exceptions=*/false)};
+  }
+  std::string Complete(const Json& more = Json::object()) const {
+    Json body = {{"model", "gpt"}, {"prompt", "the "}, {"max_tokens", 20}};
+    body.update(more);
+    const auto [status, answer] = Post("/v1/completions", body);
+    EXPECT_EQ(status, 200) << answer;
+    return status == 200 ? answer["choices"][0]["text"].get<std::string>() : answer.dump();
+  }
+  std::string Metric(const std::string& name) const {
+    const auto result = Client().Get("/metrics");
+    for (const absl::string_view line : absl::StrSplit(result->body, '\n')) {
+      if (absl::ConsumePrefix(&const_cast<absl::string_view&>(line), name + " ")) return std::string(line);
+    }
+    return "";
+  }
+
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, NamesItsModels) {
+  Serve();
+  const auto models = Json::parse(Client().Get("/v1/models")->body);
+  ASSERT_EQ(models["data"].size(), 3);
+  EXPECT_EQ(models["data"][0]["id"], "gpt");
+  EXPECT_EQ(models["data"][0]["weft"]["tasks"], Json({"completions", "attention", "chat"}));
+  EXPECT_EQ(Json::parse(Client().Get("/v1/models/bert")->body)["weft"]["kind"], "bert");
+  EXPECT_EQ(Client().Get("/v1/models/other")->status, 404);
+  EXPECT_EQ(Client().Get("/health")->body, R"({"status":"ok"})");
+  EXPECT_THAT(Client().Get("/")->body, HasSubstr("<title>"));
+}
+
+TEST_F(ServerTest, APortThatIsTakenIsAnError) {
+  Serve();
+  const auto second = Server::Start({}, {.port = server_->port()});
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("cannot listen on 127.0.0.1:"));
+}
+
+TEST_F(ServerTest, CompletesTexts) {
+  Serve();
+  const auto [status, answer] = Post("/v1/completions", {{"model", "gpt"},
+                                                         {"prompt", {"the ", "a"}},
+                                                         {"max_tokens", 7},
+                                                         {"n", 2},
+                                                         {"logprobs", 3},
+                                                         {"temperature", 0.7}});
+  ASSERT_EQ(status, 200) << answer;
+  ASSERT_EQ(answer["choices"].size(), 4);
+  EXPECT_EQ(answer["object"], "text_completion");
+  EXPECT_EQ(answer["usage"], Json({{"prompt_tokens", 5}, {"completion_tokens", 28}, {"total_tokens", 33}}));
+  const Json& choice = answer["choices"][3];
+  EXPECT_EQ(choice["index"], 3);
+  EXPECT_EQ(choice["finish_reason"], "length");
+  EXPECT_EQ(choice["logprobs"]["tokens"].size(), 7);
+  EXPECT_EQ(choice["logprobs"]["top_logprobs"][0].size(), 3);
+  std::string text;
+  for (const Json& token : choice["logprobs"]["tokens"]) text += token.get<std::string>();
+  EXPECT_EQ(choice["text"], text);
+  const std::string whole = Complete({{"temperature", 0}});
+  EXPECT_EQ(whole.size(), 20);
+  EXPECT_EQ(Complete({{"temperature", 0}, {"stop", whole.substr(5, 2)}}),
+            whole.substr(0, whole.find(whole.substr(5, 2))));
+}
+
+TEST_F(ServerTest, StreamsTheSameText) {
+  Serve();
+  const auto stream = [&](const std::string& path, Json body) {
+    body["stream"] = true;
+    body["stream_options"] = {{"include_usage", true}};
+    return Client().Post(path, body.dump(), "application/json")->body;
+  };
+  const Json body = {{"model", "gpt"}, {"prompt", "the "}, {"max_tokens", 20}, {"seed", 3}};
+  std::string text, last;
+  for (const absl::string_view event : absl::StrSplit(stream("/v1/completions", body), "\n\n", absl::SkipEmpty())) {
+    ASSERT_TRUE(absl::StartsWith(event, "data: "));
+    last = std::string(event.substr(6));
+    if (last == "[DONE]") break;
+    const Json chunk = Json::parse(last);
+    if (!chunk["choices"].empty()) text += chunk["choices"][0]["text"].get<std::string>();
+  }
+  EXPECT_EQ(last, "[DONE]");
+  EXPECT_EQ(text, Complete({{"seed", 3}}));
+
+  const Json chat = {{"model", "gpt"}, {"messages", {{{"role", "user"}, {"content", "the end"}}}}, {"max_tokens", 9}};
+  const auto [status, answer] = Post("/v1/chat/completions", chat);
+  ASSERT_EQ(status, 200) << answer;
+  std::string content;
+  int64_t tokens = 0;
+  for (const absl::string_view event :
+       absl::StrSplit(stream("/v1/chat/completions", chat), "\n\n", absl::SkipEmpty())) {
+    const Json chunk = Json::parse(event.substr(6), nullptr, false);
+    if (chunk.is_discarded()) continue;
+    if (chunk.contains("usage")) tokens = chunk["usage"]["completion_tokens"];
+    for (const Json& choice : chunk["choices"]) content += choice["delta"].value("content", "");
+  }
+  EXPECT_EQ(answer["choices"][0]["message"]["content"], content);
+  EXPECT_EQ(tokens, 9);
+}
+
+// No other server on CPUs promises this: a request's answer depends on the request alone.
+TEST_F(ServerTest, ARequestHasTheSameAnswerInAnyCompanyAndOnAnyNumberOfThreads) {
+  const auto body = [](size_t i) {
+    return Json({{"prompt", std::string("the end of all ").substr(i % 9)}, {"seed", i}, {"max_tokens", 5 + i % 30}});
+  };
+  constexpr size_t kRequests = 30;
+  std::vector<std::string> alone;
+  Serve({}, /*threads=*/1, /*batch=*/1);
+  for (size_t i = 0; i < kRequests; ++i) alone.push_back(Complete(body(i)));
+  for (const int64_t threads : {1, 2, 4}) {
+    Serve({}, threads, /*batch=*/16);
+    std::vector<std::string> together(kRequests);
+    std::vector<std::thread> clients;
+    for (size_t i = 0; i < kRequests; ++i) {
+      clients.emplace_back([&, i] { together[i] = Complete(body(i)); });
+    }
+    for (std::thread& client : clients) client.join();
+    EXPECT_EQ(together, alone) << threads;
+  }
+}
+
+TEST_F(ServerTest, EmbedsClassifiesAndTranslates) {
+  Serve();
+  const auto [status, answer] = Post("/v1/embeddings", {{"model", "bert"}, {"input", {"a", "a b"}}});
+  ASSERT_EQ(status, 200) << answer;
+  EXPECT_EQ(answer["data"][1]["embedding"].size(), 8);
+  const auto coded = Post("/v1/embeddings", {{"model", "bert"}, {"input", "a"}, {"encoding_format", "base64"}}).second;
+  EXPECT_EQ(coded["data"][0]["embedding"].get<std::string>().size(), 44);  // 8 numbers of 4 bytes
+  const auto translated = Post("/translate", {{"model", "transformer"}, {"text", "a b\nc"}});
+  ASSERT_EQ(translated.first, 200) << translated.second;
+  EXPECT_EQ(translated.second["translations"].size(), 2);
+  EXPECT_EQ(translated.second["translations"][1]["source"], "c");
+  const auto attention = Post("/attention", {{"model", "transformer"}, {"text", "a b"}});
+  ASSERT_EQ(attention.first, 200) << attention.second;
+  EXPECT_EQ(attention.second["cross"].size(), 2);
+}
+
+TEST_F(ServerTest, ErrorsNameTheField) {
+  Serve({.max_tokens = 30});
+  const Json wrong[] = {
+      {{"prompt", 1}},
+      {{"temperature", "hot"}},
+      {{"max_tokens", 31}},
+      {{"max_tokens", 0}},
+      {{"n", 1000}},
+      {{"top_p", 2}},
+      {{"stop", {1, 2}}},
+      {{"logit_bias", {{"x", 1}}}},
+      {{"presence_penalty", 1}},
+      {{"suffix", "x"}},
+      {{"prompt", {1, 2, 1000}}},
+  };
+  for (const Json& fields : wrong) {
+    Json body = {{"model", "gpt"}, {"prompt", "the "}};
+    body.update(fields);
+    const auto [status, answer] = Post("/v1/completions", body);
+    EXPECT_EQ(status, 400) << body;
+    EXPECT_EQ(answer["error"]["param"], fields.begin().key()) << answer;
+    EXPECT_EQ(answer["error"]["type"], "invalid_request_error");
+  }
+  const auto message = [&](const std::string& path, const Json& body) {
+    return Post(path, body).second["error"]["message"].get<std::string>();
+  };
+  EXPECT_EQ(message("/v1/completions", {{"model", "gtp"}, {"prompt", ""}}),
+            "there is no model 'gtp', did you mean 'gpt'?, wanted one of gpt, bert, transformer");
+  EXPECT_THAT(message("/v1/completions", {{"model", "bert"}, {"prompt", ""}}), HasSubstr("'bert' can't do this"));
+  EXPECT_THAT(message("/v1/chat/completions", {{"model", "gpt"}, {"messages", {{{"role", 1}}}}}),
+              HasSubstr("messages[0]: wanted an object"));
+  EXPECT_THAT(message("/v1/completions", {{"prompt", std::string(65, 'a')}}),
+              HasSubstr("but the model's context is 64"));
+  for (const char* text : {"", "{", "[]", "{\"prompt\": \"\\ud800\"}", "{\"a\": 1, \"a\": 2}"}) {
+    EXPECT_EQ(PostText("/v1/completions", text).first, 400) << text;
+  }
+  EXPECT_EQ(PostText("/v1/completions", std::string(2 << 20, ' ')).first, 413);
+  EXPECT_EQ(Client().Post("/nowhere", "{}", "application/json")->status, 404);
+}
+
+TEST_F(ServerTest, AKeyIsWanted) {
+  Serve({.api_key = "secret"});
+  EXPECT_EQ(Post("/v1/completions", {{"prompt", "the "}}).first, 401);
+  EXPECT_EQ(Client().Get("/v1/models")->status, 401);
+  EXPECT_EQ(Client().Get("/health")->status, 200);
+  EXPECT_EQ(Client().Get("/v1/models", {{"Authorization", "Bearer secre"}})->status, 401);
+  EXPECT_EQ(Client().Get("/v1/models", {{"Authorization", "Bearer secret"}})->status, 200);
+}
+
+TEST_F(ServerTest, AFullQueueAnswers503) {
+  Serve({.engine = {.queue = 4}});
+  const auto result = Client().Post("/v1/completions", Json({{"prompt", "the "}, {"n", 5}}).dump(), "application/json");
+  ASSERT_EQ(result->status, 503);
+  EXPECT_EQ(result->get_header_value("Retry-After"), "1");
+  EXPECT_THAT(result->body, HasSubstr("the queue is full"));
+  EXPECT_EQ(Complete().size(), 20);
+}
+
+TEST_F(ServerTest, AClientThatLeavesFreesItsPages) {
+  Serve({.max_tokens = 1 << 20});
+  for (const bool stream : {true, false}) {
+    httplib::Client client = Client();
+    client.set_read_timeout(0, 200'000);
+    const Json body = {{"prompt", "the "}, {"n", 200}, {"max_tokens", 60}, {"stream", stream}};
+    const auto result = client.Post("/v1/completions", body.dump(), "application/json");
+    client.stop();
+    for (int tries = 0; Metric("weft_texts_running") != "0" && tries < 100; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_EQ(Metric("weft_texts_running"), "0");
+    EXPECT_EQ(Metric("weft_pages_used"), "0");
+  }
+}
+
+TEST_F(ServerTest, ASlowSenderIsCutOff) {
+  Serve({.limits = {.request = absl::Milliseconds(300)}});
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(server_->port()))};
+  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+  ASSERT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const absl::Time begin = absl::Now();
+  ssize_t sent = 1;
+  while (sent == 1 && absl::Now() < begin + absl::Seconds(5)) {
+    sent = send(socket, "G", 1, MSG_NOSIGNAL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(4));
+  close(socket);
+  EXPECT_EQ(Complete().size(), 20);
+}
+
+}  // namespace
+}  // namespace weft

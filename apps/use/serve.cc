@@ -1,0 +1,122 @@
+// `weft serve` answers HTTP requests with models.
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "weft/apps/commands.h"
+#include "weft/apps/flags.h"
+#include "weft/apps/serve/server.h"
+#include "weft/apps/streams.h"
+#include "weft/apps/use/generator_rows.h"
+#include "weft/base/status.h"
+
+namespace weft {
+namespace {
+
+struct ServeFlags {
+  ServerOptions server;
+  TextGeneratorOptions generator = {.runtime = {.batch = 32}};
+  int64_t port = 8080, queue = 256, connections = 256, max_body = 1 << 20, request_timeout = 10;
+  std::string model;
+  GivenFlags given;
+};
+
+Hyperparameters Table(ServeFlags* flags) {
+  return {
+      ModelRow("MODEL or NAME=MODEL: a run, or a model in any format that weft reads, and the name by which requests "
+               "choose it; several are separated by commas. Without a NAME it is the last part of the path",
+               &flags->model),
+      {"host", "address to listen on; 0.0.0.0 serves other machines, too", &flags->server.host, {.group = "Server"}},
+      {"port", "port to listen on; 0: any free one", &flags->port, {.low = 0, .high = 65535, .group = "Server"}},
+      {"api-key",
+       "requests must have the header Authorization: Bearer KEY; without this flag, any request is answered",
+       &flags->server.api_key,
+       {.group = "Server", .type = "KEY"}},
+      {"max-tokens",
+       "maximum number of tokens of a generated text",
+       &flags->server.max_tokens,
+       {.low = 1, .group = "Limits"}},
+      {"max-body",
+       "maximum size of a request's body",
+       &flags->max_body,
+       {.low = 1024, .is_bytes = true, .group = "Limits"}},
+      {"queue",
+       "maximum number of texts that wait; a further request gets the status 503",
+       &flags->queue,
+       {.low = 1, .high = 1e6, .group = "Limits"}},
+      {"connections",
+       "maximum number of open connections; a further client waits",
+       &flags->connections,
+       {.low = 1, .high = 4096, .group = "Limits"}},
+      {"request-timeout",
+       "seconds in which a client must send a whole request",
+       &flags->request_timeout,
+       {.low = 1, .high = 3600, .group = "Limits"}},
+      BatchRow("maximum number of texts continued at once; it changes no text", &flags->generator.runtime.batch),
+      WeightsRow(&flags->generator.runtime.weights),
+      ThreadsRow(&flags->generator.runtime.threads),
+  };
+}
+
+// Returns {name, path} of "NAME=MODEL" or "MODEL".
+std::pair<std::string, std::string> NameAndPath(const std::string& model) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(model, absl::MaxSplits('=', 1));
+  if (!parts.second.empty()) return parts;
+  const std::filesystem::path path = std::filesystem::path(InputPath(model)).lexically_normal();
+  return {(path.has_filename() ? path.filename() : path.parent_path().filename()).string(), model};
+}
+
+absl::Status Serve(ServeFlags flags) {
+  ServerOptions& options = flags.server;
+  options.port = static_cast<int>(flags.port);
+  options.engine.queue = static_cast<size_t>(flags.queue);
+  options.limits.connections = static_cast<size_t>(flags.connections);
+  options.limits.body = static_cast<size_t>(flags.max_body);
+  options.limits.request = absl::Seconds(flags.request_timeout);
+  const auto open = [](const std::string& path, TextGeneratorOptions* generator) {
+    return OpenForCommand(path, /*given=*/{}, /*beams=*/false, generator);
+  };
+  std::vector<std::unique_ptr<ServedModel>> models;
+  for (const absl::string_view model : absl::StrSplit(flags.model, ',', absl::SkipEmpty())) {
+    const auto [name, path] = NameAndPath(std::string(model));
+    PrintMemoryNote(path);
+    WEFT_ASSIGN_OR_RETURN(models.emplace_back(),
+                          UsageError(OpenServedModel(name, InputPath(path), flags.generator, open)));
+  }
+  // Signals are taken by this thread only, so that a running request can end.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  WEFT_ASSIGN_OR_RETURN(const auto server, UsageError(Server::Start(std::move(models), options)));
+  std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", options.host.c_str(), server->port());
+  int signal = 0;
+  sigwait(&signals, &signal);
+  server->Stop();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Command ServeCommand(CLI::App* weft, const std::string& name) {
+  return MakeCommand(
+      weft, name,
+      {"Answers HTTP requests with models until it is interrupted. Programs that speak OpenAI's protocol can complete "
+       "texts, chat and embed, and a browser gets a page. The same request gets the same tokens whatever other "
+       "requests "
+       "there are, and on any number of threads; without a seed, its seed is 0.",
+       "answers HTTP requests, in OpenAI's protocol and from a browser",
+       {{"Serves a run's model on port 8080 of this machine.", "weft serve --model=runs/gpt-1"},
+        {"Serves two models under names of their own.",
+         "weft serve --model=small=runs/gpt-1,embed=minilm --port=9000"}}},
+      std::make_shared<ServeFlags>(), Table, Serve);
+}
+
+}  // namespace weft
