@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every block of code on the page that names a file, as in "```cpp two_layers.cc", must stand in that file, line by line.
-# On the page Weft lies at ../weft, here at ../.. .
+# using_weft_test.sh PAGE [FOLDER]: every block of code on the page that names a file, as in "```cpp two_layers.cc", must
+# stand in that file of the folder, line by line. On the page Weft lies at ../weft, here at ../.. .
 set -euo pipefail
 
-awk '
+awk -v folder="${2:-.}" '
   function read(path,    line, text) {
     while ((getline line <path) > 0) text = text line "\n"
     close(path)
@@ -15,7 +15,7 @@ awk '
     if (file == "") next
     blocks++
     gsub(/\.\.\/weft/, "../..", block)
-    if (index("\n" read(file), "\n" block) == 0) {
+    if (index("\n" read(folder "/" file), "\n" block) == 0) {
       print FILENAME ":" start ": this is not in " file
       wrong++
     }
