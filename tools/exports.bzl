@@ -46,7 +46,8 @@ def package_exports(name = "exports"):
 
 def _exported_headers_impl(ctx):
     headers = []
-    for header in ctx.attr.library[ExportedHeadersInfo].headers.to_list():
+    exported = ctx.attr.library[ExportedHeadersInfo].headers
+    for header in exported.to_list():
         path = header.path.partition("/_virtual_includes/")[2]  # LIBRARY/weft/FOLDER/NAME.h
         if path:
             headers.append(path.partition("/")[2])
@@ -55,10 +56,10 @@ def _exported_headers_impl(ctx):
         ["#include \"%s\"\n" % header for header in sorted(headers)] +
         ["#include \"gtest/gtest.h\"\n", "TEST(ExportedHeaders, CompileAndLink) { EXPECT_GT(%d, 100); }\n" % len(headers)],
     ))
-    return [DefaultInfo(files = depset([source]))]
+    return [DefaultInfo(files = depset([source]), runfiles = ctx.runfiles(transitive_files = exported))]
 
 exported_headers = rule(
     implementation = _exported_headers_impl,
-    doc = "Writes NAME.cc, a GoogleTest that includes every public header that `library` exports.",
+    doc = "Writes NAME.cc, a GoogleTest that includes every public header that `library` exports. The headers are its runfiles.",
     attrs = {"library": attr.label(mandatory = True, providers = [ExportedHeadersInfo])},
 )
