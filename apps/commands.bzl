@@ -12,10 +12,10 @@ def weft_commands(name, deps, **kwargs):
     """
     weft_library(
         name = name,
-        srcs = native.glob(
+        srcs = kwargs.pop("srcs", native.glob(
             ["*.cc"],
             exclude = ["*_test.cc"],
-        ),
+        )),
         optimize = False,
         visibility = ["//apps:__pkg__"],
         deps = [

@@ -24,70 +24,23 @@ namespace {
 
 struct GenerateFlags : ModelFlags {
   std::string prompt;
-  TextGeneratorOptions options = {
-      .generate = {.sampling = {.temperature = 0.8, .seed = 1}, .length = 500},
-  };
+  TextGeneratorOptions options = kUsualGeneration;
   bool json = false;
 };
 
-// Sets `stops` to `text`, or to the texts of a JSON array.
-absl::Status SetStop(absl::string_view text, std::vector<std::string>* stops) {
-  const auto json = ParseJson(text);
-  const auto is_text = [](const nlohmann::json& each) { return each.is_string(); };
-  *stops = {std::string(text)};
-  if (!json.is_array()) return absl::OkStatus();
-  if (!std::all_of(json.begin(), json.end(), is_text)) {
-    return InvalidArgument("got the JSON array ", text, ", wanted one of texts; the text itself is ",
-                           nlohmann::json({text}).dump());
-  }
-  *stops = json.get<std::vector<std::string>>();
-  return absl::OkStatus();
-}
-
-std::string StopText(const std::vector<std::string>& stops) {
-  return stops.empty() ? "" : stops.size() == 1 ? stops[0] : nlohmann::json(stops).dump();
-}
-
 Hyperparameters Table(GenerateFlags* flags) {
-  TextGeneratorOptions& options = flags->options;
   Hyperparameters table = {
       ModelRow(kGptModel, &flags->model),
       {"prompt",
        "the text to continue, instead of files; if it is empty, a new text begins",
        &flags->prompt,
        {.may_be_empty = true, .group = "Text"}},
-      {"stop",
-       "a text, or a JSON array of texts; a continuation ends before the first of them. They may have the texts of "
-       "special tokens",
-       Hyperparameter::Text{[&options] { return StopText(options.stop); },
-                            [&options](absl::string_view text) { return SetStop(text, &options.stop); }},
-       {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
-      {"truncate",
-       "keep the end of prompts that are longer than the model's context, instead of failing",
-       &options.generate.truncate,
-       {.group = "Text"}},
       {"json",
        "print each text as a JSON string on one line, because texts may have line breaks",
        &flags->json,
        {.group = "Output"}},
-      {"logprobs",
-       "with --json, print an object with the text and its tokens, with the logarithm of each token's probability and "
-       "of those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before "
-       "sampling",
-       &options.generate.logprobs,
-       {.low = -1, .group = "Output"}},
-      BatchRow("maximum number of prompts continued at once; it changes no text", &options.runtime.batch),
   };
-  Append(GeneratorRows(&options), &table);
-  table.push_back(
-      {"beam",
-       "above 0: search the likeliest text with this many hypotheses, in place of sampling; it ends with the context",
-       &options.search.beam,
-       {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
-  table.push_back({"length-penalty",
-                   "with --beam: exponent of the length by which log-probabilities are divided",
-                   &options.search.length_penalty,
-                   {.group = "Search"}});
+  Append(GenerateRows(&flags->options), &table);
   return table;
 }
 

@@ -42,6 +42,24 @@ std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
   return bias.empty() ? "" : json.dump();
 }
 
+// Sets `stops` to `text`, or to the texts of a JSON array.
+absl::Status SetStop(absl::string_view text, std::vector<std::string>* stops) {
+  const auto json = ParseJson(text);
+  const auto is_text = [](const nlohmann::json& each) { return each.is_string(); };
+  *stops = {std::string(text)};
+  if (!json.is_array()) return absl::OkStatus();
+  if (!std::all_of(json.begin(), json.end(), is_text)) {
+    return InvalidArgument("got the JSON array ", text, ", wanted one of texts; the text itself is ",
+                           nlohmann::json({text}).dump());
+  }
+  *stops = json.get<std::vector<std::string>>();
+  return absl::OkStatus();
+}
+
+std::string StopText(const std::vector<std::string>& stops) {
+  return stops.empty() ? "" : stops.size() == 1 ? stops[0] : nlohmann::json(stops).dump();
+}
+
 }  // namespace
 
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group) {
@@ -119,6 +137,40 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
   };
 }
 
+Hyperparameters GenerateRows(TextGeneratorOptions* generator) {
+  TextGeneratorOptions& options = *generator;
+  Hyperparameters table = {
+      {"stop",
+       "a text, or a JSON array of texts; a continuation ends before the first of them. They may have the texts of "
+       "special tokens",
+       Hyperparameter::Text{[&options] { return StopText(options.stop); },
+                            [&options](absl::string_view text) { return SetStop(text, &options.stop); }},
+       {.may_be_empty = true, .group = "Text", .type = "TEXT"}},
+      {"truncate",
+       "keep the end of prompts that are longer than the model's context, instead of failing",
+       &options.generate.truncate,
+       {.group = "Text"}},
+      {"logprobs",
+       "with --json, print an object with the text and its tokens, with the logarithm of each token's probability and "
+       "of those of this many likeliest tokens; -1: only the text. The model's probabilities are meant, before "
+       "sampling",
+       &options.generate.logprobs,
+       {.low = -1, .group = "Output"}},
+      BatchRow("maximum number of prompts continued at once; it changes no text", &options.runtime.batch),
+  };
+  Append(GeneratorRows(&options), &table);
+  table.push_back(
+      {"beam",
+       "above 0: search the likeliest text with this many hypotheses, in place of sampling; it ends with the context",
+       &options.search.beam,
+       {.low = 0, .high = CachedGpt::kStepRows, .group = "Search"}});
+  table.push_back({"length-penalty",
+                   "with --beam: exponent of the length by which log-probabilities are divided",
+                   &options.search.length_penalty,
+                   {.group = "Search"}});
+  return table;
+}
+
 absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFlags& given, bool beams,
                                          TextGeneratorOptions* options) {
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, UsageError(OpenGpt(model, options->tokenizer)));
@@ -178,6 +230,63 @@ void PrintFullNote(const TextGenerator& generator) {
   PrintNotes({absl::StrCat(
       generator.full(), generator.full() == 1 ? " text ended, because it filled" : " texts ended, because they filled",
       " the model's context of ", generator.context(), " tokens; --slide goes on without the older half")});
+}
+
+Hyperparameters TranslationRows(TranslationOptions* translation) {
+  LineTranslatorOptions& options = translation->options;
+  BeamSearchOptions& search = options.search;
+  return {
+      {"beam",
+       "number of hypotheses of beam search; 1: greedy",
+       &search.beam,
+       {.low = 1, .high = 1024, .group = "Search"}},
+      {"n-best",
+       "number of translations to print for each line, at most --beam",
+       &search.n_best,
+       {.low = 1, .high = 1024, .group = "Output"}},
+      {"length-penalty",
+       "exponent p: hypotheses rank by log-probability / length^p",
+       &search.length_penalty,
+       {.low = 0, .high = 10, .group = "Search"}},
+      {"max-length",
+       "maximum number of tokens of a translation; 0: 50 more than its source has",
+       &search.max_length,
+       {.low = 0, .group = "Search"}},
+      {"shortlist",
+       "a lexicon of weft lexicon or Marian: a line's translations consist of likely translations of its tokens only, "
+       "which is faster",
+       &options.shortlist,
+       {.group = "Search", .type = "FILE"}},
+      {"shortlist-translations",
+       "number of translations to take from the lexicon for each token of a line",
+       &options.shortlist_translations,
+       {.low = 1, .high = 1e6, .needs = "shortlist", .group = "Search"}},
+      EndTokensRow(&translation->end_tokens, "Search"),
+      TruncateRow(&options.truncate),
+      SpecialTokensRow(&translation->special_tokens, "Data"),
+      BatchRow("maximum number of lines translated at once; it changes no translation", &options.runtime.batch),
+      WeightsRow(&options.runtime.weights),
+      ThreadsRow(&options.runtime.threads),
+  };
+}
+
+absl::StatusOr<std::unique_ptr<LineTranslator>> OpenTranslator(const std::string& model, const GivenFlags& given,
+                                                               TranslationOptions* translation) {
+  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
+  PrintNotes(opened.notes);
+  opened.source->ReadSpecial(translation->special_tokens);
+  LineTranslatorOptions& options = translation->options;
+  options.search = opened.search;  // the defaults; the given flags are set once more
+  BeamSearchOptions& search = options.search;
+  WEFT_RETURN_IF_ERROR(SetFromTexts(given, TranslationRows(translation)));
+  if (given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
+  if (translation->end_tokens) {
+    WEFT_ASSIGN_OR_RETURN(search.end, EndTokens(*opened.target, *translation->end_tokens));
+  }
+  if (search.n_best > search.beam) {
+    return InvalidArgument("--n-best: ", search.n_best, " is more than the ", search.beam, " of --beam");
+  }
+  return UsageError(LineTranslator::Create(std::move(opened), options));
 }
 
 }  // namespace weft
