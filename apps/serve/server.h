@@ -88,7 +88,7 @@ class Server {
   std::unique_ptr<Engine> engine_;
   Connections http_;
   int port_ = 0;
-  std::atomic<int64_t> ids_ = 0;  // number of answers so far
+  std::atomic<int64_t> ids_ = 0;     // number of answers so far
   std::atomic<bool> ended_ = false;  // whether the thread that listens has ended
   std::thread listens_;
   absl::Mutex mutex_;
