@@ -16,6 +16,10 @@ TRANSLATION = re.compile(r"\[([^\[\]]+)\]\(docs/(tour/[\w-]+)/README\.md\)")  # 
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 ANCHOR = re.compile(r"""<[^>]* id=["']?([^"' >]+)""")
 REFERENCE = re.compile(r"""<a [^>]*href=["']?([^"' >:#]*)#([^"' >]+)""")
+# The folders of translations, with the theme's names of their languages.
+LANGUAGES = {"tour/zh-Hans/": "zh", "tour/zh-Hant/": "zh-Hant", "tour/vi/": "vi"}
+CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+BREAK = re.compile(f"(?<={CHINESE})\n *(?={CHINESE})")  # would become a space inside of a Chinese sentence
 log = logging.getLogger("mkdocs.weft")
 anchors = {}     # of the site's pages, by path
 references = []  # a page of the repository, the path of the page to which it links, and the anchor there
@@ -77,8 +81,13 @@ def rewrite(match, page):
     return f"{image}[{text}]({relative}{'#' + anchor if anchor else ''})"
 
 
+def language_of(page):
+    """Returns the language of a page."""
+    return next((name for folder, name in LANGUAGES.items() if page.file.src_path.startswith(folder)), "en")
+
+
 def on_page_markdown(markdown, page, config, files):
-    """Adapts the links of a page, and removes the words after the language of a block of code."""
+    """Adapts the links of a page, joins lines of Chinese, and removes the words after the language of a block of code."""
     name = page.file.src_path
     path = name if name in OUTSIDE else "docs/" + name
     parts = re.split(r"(^```.*?^```$)", markdown, flags=re.MULTILINE | re.DOTALL)
@@ -86,8 +95,23 @@ def on_page_markdown(markdown, page, config, files):
         if part.startswith("```"):
             parts[i] = re.sub(r"\A```(\w+) .*", r"```\1", part)
         else:
-            parts[i] = LINK.sub(lambda match: rewrite(match, path), part)
+            parts[i] = LINK.sub(lambda match: rewrite(match, path), BREAK.sub("", part))
     return "".join(parts)
+
+
+def on_page_context(context, page, config, nav):
+    """Shows a page in its language: the words of the theme, the section of the tour that comes first, and neighbours."""
+    language = language_of(page)
+    config["theme"]["language"] = language
+    for side in ("previous_page", "next_page"):
+        neighbour = getattr(page, side)
+        if neighbour is not None and language_of(neighbour) != language:
+            setattr(page, side, None)
+    tour = next(item for item in nav.items if item.title == "Tour")
+    # The language's own section comes first, then the English pages, and then the other sections.
+    tour.children.sort(key=lambda child: (not child.is_section or language_of(child.children[0]) != language,
+                                          child.is_section))
+    return context
 
 
 def on_page_content(html, page, config, files):
