@@ -1,5 +1,6 @@
 // Tests the program `weft` as a user calls it: help, errors, configuration, graphs.
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -93,7 +94,10 @@ TEST_F(CliTest, ReadmesCommandsWork) {
       arguments = arguments + Arguments{"--network", "--imitate=25us,10Gbit"};
     if (measure.contains(arguments[0]) || line.find("--schedule") != line.npos)
       arguments = arguments + Arguments{"--graph=towers", "--runs=1"};
-    if (trains && arguments[1] != "gpt") {
+    if (arguments[0] == "serve") {  // until a signal ends it
+      const CommandResult served = Weft(arguments + Arguments{"--port=0"}, {.signal_after = "http:", .signal = SIGINT});
+      EXPECT_EQ(served.exit_code, 0) << served.err;
+    } else if (trains && arguments[1] != "gpt") {
       EXPECT_TRUE(Works(Weft(SmallTraining(arguments[1]) + Arguments{"--steps=2", "--out=" + arguments[1] + "-run"})))
           << line;
     } else {
