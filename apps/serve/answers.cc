@@ -123,6 +123,7 @@ absl::Status Server::Embed(const Json& request, ServedModel* model, httplib::Res
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::StatusOr<std::vector<int32_t>> ids = model->encoder->Tokens(inputs[i]);
     if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
+    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
     tokens += ids->size();
     std::vector<float> embedding;
     WEFT_RETURN_IF_ERROR(engine_->Run([&] {
@@ -202,6 +203,7 @@ absl::Status Server::Translate(const Json& request, ServedModel* model, httplib:
   for (const std::string& line : lines) {
     absl::StatusOr<std::vector<int32_t>> source = model->translator->Encode(line);
     if (!source.ok()) return FieldError("text", std::string(source.status().message()));
+    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
     absl::StatusOr<std::vector<std::vector<Hypothesis>>> best;
     WEFT_RETURN_IF_ERROR(engine_->Run([&] { best = model->translator->Translate({*source}, search); }));
     WEFT_RETURN_IF_ERROR(best.status());
@@ -228,8 +230,8 @@ absl::Status Server::Attention(const Json& request, ServedModel* model, httplib:
   if (query.text.empty()) return FieldError("text", "it is missing");
   if (!target.empty()) query.second = target;
   query.threads = 1;
-  absl::StatusOr<AttentionWeights> weights;
-  WEFT_RETURN_IF_ERROR(engine_->Run([&] { weights = ReadAttention(model->path, query); }));
+  const absl::MutexLock lock(&attention_mutex_);
+  const absl::StatusOr<AttentionWeights> weights = ReadAttention(model->path, query);
   WEFT_RETURN_IF_ERROR(weights.status());
   response->set_content(AttentionJson(*weights), kJson);
   return absl::OkStatus();

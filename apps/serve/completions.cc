@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 using Tokens = std::vector<int32_t>;
 
 constexpr int64_t kMaxTexts = 256, kMaxLogprobs = 20;
-constexpr size_t kMaxStops = 16;
+constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
 
 absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
   Tokens tokens;
@@ -176,6 +176,10 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   generate.logprobs = completion.logprobs;
   std::vector<std::string> stop;
   WEFT_RETURN_IF_ERROR(fields.Texts("stop", kMaxStops, &stop));
+  for (const std::string& text : stop) {
+    if (text.size() > kMaxStopBytes)
+      return FieldError("stop", absl::StrCat("a text has more than ", kMaxStopBytes, " bytes"));
+  }
   int64_t n = 1;
   WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, kMaxTexts / static_cast<int64_t>(prompts.size()), &n));
   WEFT_RETURN_IF_ERROR(fields.Bool("stream", &completion.stream));
@@ -203,6 +207,7 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
 Completions::Completions(const Completion& completion, const ServedModel& model, std::string id, int64_t created)
     : model_(model),
       chat_(completion.chat),
+      stream_(completion.stream),
       logprobs_(completion.logprobs),
       prompt_tokens_(completion.prompt_tokens),
       created_(created),
@@ -270,10 +275,10 @@ std::vector<Json> Completions::Begin() const {
 std::vector<Json> Completions::Add(const Answer::Event& event) {
   Choice& choice = choices_[event.choice];
   const Json logprobs = LogprobsOf(event, choice.offset);
-  choice.text += event.text;
+  if (!stream_) choice.text += event.text;
   choice.offset += event.text.size();
   tokens_ += event.token >= 0 ? 1 : 0;
-  Append(logprobs, &choice.logprobs);
+  if (!stream_) Append(logprobs, &choice.logprobs);
   if (event.end) choice.finish_reason = Reason(*event.end);
   std::vector<Json> chunks;
   const auto add = [&](const std::string& text, const Json& numbers, const Json& reason) {

@@ -1,8 +1,8 @@
 // Requests of OpenAI's completions and chat completions, and their answers as JSON.
 //
-//   WEFT_ASSIGN_OR_RETURN(const Completion completion, ParseCompletion(json, *model, /*chat=*/true, limits));
-//   Completions answer(completion, *model);
-//   answer.Add(event, &chunks);        // with `stream`: the chunks that the event gives
+//   WEFT_ASSIGN_OR_RETURN(const Completion completion, ParseCompletion(json, *model, /*chat=*/true, max_tokens));
+//   Completions answer(completion, *model, "chatcmpl-1", now);
+//   answer.Add(event)                  // with `stream`: the chunks that the event gives
 //   answer.ToJson()                    // without: the whole answer
 #ifndef WEFT_APPS_SERVE_COMPLETIONS_H_
 #define WEFT_APPS_SERVE_COMPLETIONS_H_
@@ -58,7 +58,7 @@ class Completions {
   void Append(const nlohmann::ordered_json& logprobs, nlohmann::ordered_json* all) const;
 
   const ServedModel& model_;
-  const bool chat_;
+  const bool chat_, stream_;
   const int64_t logprobs_, prompt_tokens_, created_;
   const std::string id_;
   std::vector<Choice> choices_;

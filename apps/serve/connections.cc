@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include "absl/time/clock.h"
 
@@ -69,6 +70,8 @@ class RequestStream : public httplib::Stream {
   }
   bool has_more() const { return next_ < end_; }
 
+  bool closes = false;  // whether the connection ends after the response
+
  private:
   const socket_t socket_;
   const ConnectionLimits& limits_;
@@ -77,7 +80,7 @@ class RequestStream : public httplib::Stream {
   size_t next_ = 0, end_ = 0, bytes_ = 0;
 };
 
-thread_local const RequestStream* this_request = nullptr;
+thread_local RequestStream* this_request = nullptr;
 
 }  // namespace
 
@@ -89,6 +92,14 @@ Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
   });
   set_payload_max_length(limits.body);
   set_tcp_nodelay(true);
+  // The body of a request that was refused may be unread, and would be taken for the next request.
+  set_post_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+    const bool unread =
+        request.method != "POST" && (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"));
+    if (response.status < 400 && !unread) return;
+    response.set_header("Connection", "close");
+    if (this_request != nullptr) this_request->closes = true;
+  });
 }
 
 int Connections::Bind(const std::string& host, int port) {
@@ -105,15 +116,32 @@ bool Connections::ClientLeft() { return this_request != nullptr && this_request-
 
 bool Connections::process_and_close_socket(socket_t socket) {
   ++open_;
-  for (size_t left = limits_.requests; left > 0 && is_running(); --left) {
-    if (!Await(socket, POLLIN, absl::Now() + limits_.idle)) break;
+  // httplib's is_running() is true until all connections have ended.
+  const auto stopped = [this] { return svr_sock_ == INVALID_SOCKET; };
+  const auto await_request = [&] {
+    const absl::Time deadline = absl::Now() + limits_.idle;
+    while (!stopped() && absl::Now() < deadline) {
+      if (Await(socket, POLLIN, absl::Now() + absl::Milliseconds(100))) return true;
+    }
+    return false;
+  };
+  // Ranges would copy a response many times, and compression takes longer than to send it.
+  const auto simplify = [](httplib::Request& request) {
+    request.ranges.clear();
+    request.headers.erase("Accept-Encoding");
+  };
+  for (size_t left = limits_.requests; left > 0 && await_request(); --left) {
     RequestStream stream(socket, limits_);
     if (stream.Left()) break;
     this_request = &stream;
-    bool closed = false;
-    const bool done = process_request(stream, /*close_connection=*/left == 1, closed, nullptr);
+    bool closed = false, done = false;
+    try {
+      done = process_request(stream, /*close_connection=*/left == 1, closed, simplify);
+    } catch (const std::exception&) {  // out of memory
+      done = false;
+    }
     this_request = nullptr;
-    if (!done || closed || stream.has_more()) break;
+    if (!done || closed || stream.has_more() || stream.closes) break;
   }
   --open_;
   // A socket that is closed with bytes unread takes back the answer, too, so some of them are read.

@@ -21,6 +21,8 @@ void Engine::Stop() {
 absl::Status Engine::Queue(size_t texts, std::function<void()> job) {
   const absl::MutexLock lock(&mutex_);
   if (stops_) return absl::UnavailableError("the server is shutting down");
+  if (texts > options_.queue)
+    return InvalidArgument("the request has ", texts, " texts, wanted at most ", options_.queue);
   const size_t waiting = queued_ + counts_.waiting;
   if (waiting + texts > options_.queue) {
     return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", waiting, " texts wait, and at most ",

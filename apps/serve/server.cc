@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -48,7 +49,9 @@ const char* ErrorType(int status) {
 
 Json ErrorJson(int status, const absl::Status& error) {
   const std::string field = FieldOf(error);
-  const Json code = status == 404 ? "model_not_found" : status == 401 ? "invalid_api_key" : Json();
+  const Json code = status == 404 && absl::StrContains(error.message(), "model") ? "model_not_found"
+                    : status == 401                                              ? "invalid_api_key"
+                                                                                 : Json();
   return {{"error",
            {{"message", error.message()},
             {"type", ErrorType(status)},
@@ -103,8 +106,10 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
                &response);
     } else if (request.method == "GET" || request.method == "HEAD") {
       Get(request, &response);
-    } else {
+    } else if (request.method == "POST" && routes_.contains(request.path)) {
       return httplib::Server::HandlerResponse::Unhandled;
+    } else {  // httplib would read its body, of any size
+      SetError(404, absl::NotFoundError("there is no such route"), &response);
     }
     return httplib::Server::HandlerResponse::Handled;
   });
@@ -186,18 +191,21 @@ bool Server::Allows(const httplib::Request& request) const {
 }
 
 void Server::Route(const std::string& path, const char* task, Answerer answerer) {
+  routes_.insert(path);
   http_.Post(path, [this, task, answerer](const httplib::Request& request, httplib::Response& response,
                                           const httplib::ContentReader& reader) {
     if (request.is_multipart_form_data()) return SetError(415, InvalidArgument("wanted a JSON object"), &response);
     std::string body;
     // A body that is compressed counts as long as it is afterwards.
+    bool large = false;
     const bool read = reader([&](const char* data, size_t size) {
-      if (body.size() + size > options_.limits.body) return false;
+      large = body.size() + size > options_.limits.body;
+      if (large) return false;
       body.append(data, size);
       return true;
     });
     if (!read) {
-      const bool large = response.status == 413 || body.size() + 1 > options_.limits.body;
+      large = large || response.status == 413;
       return SetError(large ? 413 : 400,
                       InvalidArgument("the body can't be read, or has more than ", options_.limits.body, " bytes"),
                       &response);

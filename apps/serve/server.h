@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -86,6 +87,8 @@ class Server {
   const ServerOptions options_;
   const absl::Time started_;
   std::unique_ptr<Engine> engine_;
+  std::set<std::string> routes_;  // of POST
+  absl::Mutex attention_mutex_;   // one request for attention at a time, beside the engine
   Connections http_;
   int port_ = 0;
   std::atomic<int64_t> ids_ = 0;     // number of answers so far

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -238,12 +239,49 @@ TEST_F(ServerTest, AKeyIsWanted) {
 }
 
 TEST_F(ServerTest, AFullQueueAnswers503) {
-  Serve({.engine = {.queue = 4}});
-  const auto result = Client().Post("/v1/completions", Json({{"prompt", "the "}, {"n", 5}}).dump(), "application/json");
-  ASSERT_EQ(result->status, 503);
-  EXPECT_EQ(result->get_header_value("Retry-After"), "1");
-  EXPECT_THAT(result->body, HasSubstr("the queue is full"));
-  EXPECT_EQ(Complete().size(), 20);
+  Serve({.engine = {.queue = 1}}, /*threads=*/1, /*batch=*/1);
+  EXPECT_EQ(Post("/v1/completions", {{"prompt", "the "}, {"n", 2}}).first, 400);  // would never fit
+  const std::string body = Json({{"prompt", "the "}, {"max_tokens", 50}}).dump();
+  std::atomic<int> done = 0, refused = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 40; ++i) {
+    clients.emplace_back([&] {
+      const auto result = Client().Post("/v1/completions", body, "application/json");
+      done += result->status == 200;
+      if (result->status == 503 && result->get_header_value("Retry-After") == "1") ++refused;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(done, 0);
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(done + refused, 40);
+}
+
+// A body that nobody read is not the next request, and ranges and encodings do not multiply answers.
+TEST_F(ServerTest, ARefusedRequestEndsItsConnection) {
+  Serve({.api_key = "secret"});
+  httplib::Client client = Client();
+  client.set_keep_alive(true);
+  for (int i = 0; i < 3; ++i) {
+    const auto refused = client.Post("/v1/completions", std::string(50'000, 'x'), "application/json");
+    ASSERT_TRUE(refused) << to_string(refused.error());
+    EXPECT_EQ(refused->status, 401);
+    EXPECT_EQ(refused->get_header_value("Connection"), "close");
+    const auto page = client.Get("/", {{"Range", "bytes=0-,0-,0-,0-"}, {"Accept-Encoding", "br, gzip"}});
+    ASSERT_TRUE(page) << to_string(page.error());
+    EXPECT_EQ(page->status, 200);
+    EXPECT_TRUE(absl::StartsWith(page->body, "<!DOCTYPE html>")) << page->body.substr(0, 50);
+  }
+}
+
+TEST_F(ServerTest, StopsWhileAConnectionIsIdle) {
+  Serve();
+  httplib::Client client = Client();
+  client.set_keep_alive(true);
+  EXPECT_EQ(client.Get("/health")->status, 200);
+  const absl::Time begin = absl::Now();
+  server_.reset();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
 TEST_F(ServerTest, AClientThatLeavesFreesItsPages) {

@@ -99,6 +99,7 @@ absl::Status Serve(ServeFlags flags) {
   std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", options.host.c_str(), server->port());
   int signal = 0;
   sigwait(&signals, &signal);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the program at once
   server->Stop();
   return absl::OkStatus();
 }

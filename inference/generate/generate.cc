@@ -308,6 +308,7 @@ absl::StatusOr<bool> Generator::Step() {
       texts_.clear();
       slid_.clear();
       waiting_.clear();
+      pool_.Forget();  // pages with names may not be computed
       return status;
     }
   }
