@@ -17,8 +17,6 @@ namespace {
 
 constexpr size_t kMaxDepth = 16;
 constexpr uint64_t kMaxWhole = std::numeric_limits<int64_t>::max();
-// A configuration of an image model has 44,000 keys, if its 22,000 labels are listed in both directions.
-constexpr size_t kMaxOrderedKeys = 100'000;
 
 // Shortens an error message of nlohmann::json for users: "line 1, column 12: ..." for
 // "[json.exception.parse_error.101] parse error at line 1, column 12: ...".
@@ -100,8 +98,8 @@ std::optional<int64_t> ToWholeNumber(const Json& json) {
 
 }  // namespace
 
-absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text) {
-  return Parse<nlohmann::ordered_json>(text, kMaxOrderedKeys);
+absl::StatusOr<nlohmann::ordered_json> ParseJsonObject(absl::string_view text, size_t max_keys) {
+  return Parse<nlohmann::ordered_json>(text, max_keys);
 }
 
 absl::StatusOr<nlohmann::json> ParseLargeJsonObject(absl::string_view text) {

@@ -77,38 +77,30 @@ TEST(FoldTest, BoxesAreOfOneScopeAndPhase) {
                           "backward net/a: matmul 1", "update net/descent: assign 1 mul 1 sub 1; 8 in 1"));
 }
 
+// Compiles the net with its update, so that it gives the loss and `other`, and compares the boxes of its scopes. Only
+// the last box depends on `other`.
+void ExpectBoxes(const Net& net, Var other, const std::string& last) {
+  const absl::StatusOr<Graph> graph =
+      Compile(net.tape, {.fetch = {net.loss, other}, .update = {net.step}, .without = {Pass::kPack}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
+  EXPECT_THAT(Boxes(fold),
+              ElementsAre("input x: input 1", "input rate: input 1", "forward net/a: matmul 1; 8 in 1",
+                          "forward net/b: tanh 1", "forward net: reshape 2 sum_blocks 1", "backward net/b: mul 2 sub 1",
+                          "backward net/a: matmul 1", "update net/descent: assign 1 mul 1 sub 1; 8 in 1", last));
+}
+
 // The gradient reads the forward pass and belongs to the backward pass, though the graph returns its norm.
 TEST(FoldTest, AFetchedNormOfTheGradientIsNotForward) {
   Net net;
-  const Var norm = Sum(Square(net.step));
-  const absl::StatusOr<Graph> graph =
-      Compile(net.tape, {.fetch = {net.loss, norm}, .update = {net.step}, .without = {Pass::kPack}});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
-  EXPECT_THAT(
-      Boxes(fold),
-      ElementsAre("input x: input 1", "input rate: input 1", "forward net/a: matmul 1; 8 in 1", "forward net/b: tanh 1",
-                  "forward net: reshape 2 sum_blocks 1", "backward net/b: mul 2 sub 1", "backward net/a: matmul 1",
-                  "update net/descent: assign 1 mul 1 sub 1; 8 in 1", "update : mul 1 reshape 2 sum_blocks 1"));
+  ExpectBoxes(net, Sum(Square(net.step)), "update : mul 1 reshape 2 sum_blocks 1");
 }
 
 // A count of right predictions needs the forward pass only, and updates do not need it.
 TEST(FoldTest, AnotherFetchedValueIsForward) {
   Net net;
-  Var count;
-  {
-    const Scope scope(&net.tape, "count");
-    count = Sum(Exp(net.result));
-  }
-  const absl::StatusOr<Graph> graph =
-      Compile(net.tape, {.fetch = {net.loss, count}, .update = {net.step}, .without = {Pass::kPack}});
-  ASSERT_TRUE(graph.ok()) << graph.status();
-  const Fold fold = FoldByScope(graph->program(), Phases(graph->compiled()), 2);
-  EXPECT_THAT(
-      Boxes(fold),
-      ElementsAre("input x: input 1", "input rate: input 1", "forward net/a: matmul 1; 8 in 1", "forward net/b: tanh 1",
-                  "forward net: reshape 2 sum_blocks 1", "backward net/b: mul 2 sub 1", "backward net/a: matmul 1",
-                  "update net/descent: assign 1 mul 1 sub 1; 8 in 1", "forward count: exp 1 reshape 2 sum_blocks 1"));
+  const Scope scope(&net.tape, "count");
+  ExpectBoxes(net, Sum(Exp(net.result)), "forward count: exp 1 reshape 2 sum_blocks 1");
 }
 
 TEST(FoldTest, ARecordedProgramIsOnePhase) {

@@ -1,5 +1,6 @@
-// What the parts of the Python module share: errors as exceptions, and conversions. In Python, a dtype is its name
-// ("f32"), and a shape a sequence of sizes. Arrays come and go by the buffer protocol, without NumPy's headers.
+// These functions are shared by the parts of the Python module. They turn errors into exceptions, and convert values.
+// In Python, a dtype is its name ("f32"), and a shape is a sequence of sizes. Arrays use the buffer protocol, so
+// NumPy's headers are not needed.
 //
 //   m.def("relu", [](Var x) { return Recorded(Relu(x)); }, py::arg("x"));
 #ifndef WEFT_APPS_PYTHON_BIND_H_
@@ -44,7 +45,8 @@ T Get(absl::StatusOr<T> result) {
   Raise(result.status());
   return *std::move(result);
 }
-// Return what a function has recorded, or raise the error of its tape. Other results become values of Python.
+// Each overload converts the result of a C++ function to a value of Python. If the result is a Var whose tape has an
+// error, or a status that is an error, the overload raises it.
 Var Recorded(Var result);
 VarList Recorded(VarList results);
 py::tuple Recorded(const BatchNormResult& results);
@@ -59,7 +61,8 @@ template <class T>
 auto Recorded(absl::StatusOr<T> result) {
   return Recorded(Get(std::move(result)));
 }
-// Calls `work`, which touches no Python object, while other threads run Python. Raises its error, or returns its value.
+// Calls `work` without holding Python's global lock, so that other threads can run. `work` must use no Python object.
+// Raises the error of its result, or returns the value.
 template <class Work>
 auto WithoutGil(Work work) {
   const auto call = [&] {

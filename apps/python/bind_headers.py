@@ -10,7 +10,7 @@ documentation. A declaration in ops/ops.h that this script can't read is an erro
 import re
 import sys
 
-# What is bound of a header: in which module, or as methods of which class; and the names, or None for all functions.
+# For each header: the module or class that gets its functions, and the names of the functions. None means all of them.
 LAYERS = "Linear LayerNorm EmbeddingTable FeedForward MixtureOfExperts CountCorrect PaddingMask DocumentMask"
 BOUND = {
     "ops/ops.h": ("m", None),
@@ -41,7 +41,7 @@ TYPES = {
 }
 RESULTS = ("Var|VarList|BatchNormResult|bool|int64_t|std::vector<std::string>|Initializer|absl::Status|void|ModelInput|"
            "std::string|absl::StatusOr<std::vector<int32_t>>|absl::StatusOr<std::string>")
-# What ops/ops.h declares beside ops.
+# Declarations of ops/ops.h that are no ops.
 OTHER = r"using |inline constexpr |inline Var operator|std::vector<TensorType> AdafactorStates\("
 # How the comment of one function begins. Other comments are about all functions up to the next empty line.
 OWN = (r"(Returns|Checks|Computes|Zeroes|Rotates|Replaces|Writes|Records|From now on|For axis|One update|An AxisSpan|"

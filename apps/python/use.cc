@@ -1,5 +1,5 @@
-// What trains, and what uses trained models. The package's Python (apps/python/weft) gives it its form: here, options
-// are texts by their names, and inputs are lists.
+// Functions that train and that use trained models. Options are texts by their names, and inputs are lists. The package
+// in apps/python/weft calls these functions, and has the arguments that users see.
 #include <cstdio>
 
 #include "absl/strings/str_join.h"

@@ -18,12 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kJson[] = "application/json";
 constexpr size_t kMaxInputs = 256;
-constexpr absl::Duration kPoll = absl::Milliseconds(100);  // between two looks whether a client has left
+constexpr absl::Duration kPoll = absl::Milliseconds(100);  // from one check that the client is there to the next
 
-// The answer to a request for texts, which one thread after the other writes.
+// The answer to a request for texts. If its connection ends, the engine ends the texts.
 struct Stream {
+  ~Stream() { answer->Cancel(); }
+
   std::shared_ptr<Answer> answer;
   Completions completions;
   bool usage, begun = false;
@@ -41,28 +42,23 @@ absl::StatusOr<std::vector<std::string>> InputsOf(JsonFields* fields, const char
   return texts;
 }
 
-// The numbers as OpenAI's package asks for them: f32, little-endian, in Base64.
+// Returns the Base64 of numbers in f32, little-endian, which OpenAI's package asks for.
 std::string Base64(const std::vector<float>& numbers) {
   return absl::Base64Escape({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
 }
 
 }  // namespace
 
-absl::Status Server::Complete(const Json& request, ServedModel* model, httplib::Response* response) {
-  return Generate(request, model, /*chat=*/false, response);
-}
-
-absl::Status Server::Chat(const Json& request, ServedModel* model, httplib::Response* response) {
-  return Generate(request, model, /*chat=*/true, response);
-}
-
-absl::Status Server::Generate(const Json& request, ServedModel* model, bool chat, httplib::Response* response) {
+template <bool kChat>
+absl::StatusOr<Json> Server::Generate(const Json& request, ServedModel* model, httplib::Response* response) {
   const absl::Time started = absl::Now();
-  WEFT_ASSIGN_OR_RETURN(Completion completion, ParseCompletion(request, *model, chat, options_.max_tokens));
-  const std::string id = absl::StrCat(chat ? "chatcmpl-" : "cmpl-", ++ids_);
-  const auto stream = std::make_shared<Stream>(Stream{std::make_shared<Answer>(completion.texts.size()),
-                                                      Completions(completion, *model, id, absl::ToUnixSeconds(started)),
-                                                      completion.usage, false, started});
+  WEFT_ASSIGN_OR_RETURN(Completion completion, ParseCompletion(request, *model, kChat, options_.max_tokens));
+  const std::string id = absl::StrCat(kChat ? "chatcmpl-" : "cmpl-", ++ids_);
+  const std::shared_ptr<Stream> stream(
+      new Stream{.answer = std::make_shared<Answer>(completion.texts.size()),
+                 .completions = Completions(completion, *model, id, absl::ToUnixSeconds(started)),
+                 .usage = completion.usage,
+                 .started = started});
   WEFT_RETURN_IF_ERROR(engine_->Continue(model, std::move(completion.texts), stream->answer));
   // Takes events, at least one unless time passes. Returns whether more follow.
   const auto take = [this, stream](auto each) -> absl::StatusOr<bool> {
@@ -75,16 +71,12 @@ absl::Status Server::Generate(const Json& request, ServedModel* model, bool chat
     for (const Answer::Event& event : events) each(stream->completions.Add(event));
     return more;
   };
-  response->status = 200;
   if (!completion.stream) {
     for (bool more = true; more;) {
       WEFT_ASSIGN_OR_RETURN(more, take([](const std::vector<Json>&) {}));
-      if (!more || !Connections::ClientLeft()) continue;
-      stream->answer->Cancel();
-      return absl::CancelledError("the client has left");
+      if (more && Connections::ClientLeft()) return absl::CancelledError("the client has left");
     }
-    response->set_content(JsonLine(stream->completions.ToJson()), kJson);
-    return absl::OkStatus();
+    return stream->completions.ToJson();
   }
   response->set_header("Cache-Control", "no-cache");
   const auto write = [take, stream](size_t, httplib::DataSink& sink) {
@@ -104,11 +96,13 @@ absl::Status Server::Generate(const Json& request, ServedModel* model, bool chat
     if (!more.ok() || !*more) sink.done();
     return !Connections::ClientLeft();
   };
-  response->set_chunked_content_provider("text/event-stream", write, [stream](bool) { stream->answer->Cancel(); });
-  return absl::OkStatus();
+  response->set_chunked_content_provider("text/event-stream", write);
+  return Json();
 }
+template absl::StatusOr<Json> Server::Generate<false>(const Json&, ServedModel*, httplib::Response*);
+template absl::StatusOr<Json> Server::Generate<true>(const Json&, ServedModel*, httplib::Response*);
 
-absl::Status Server::Embed(const Json& request, ServedModel* model, httplib::Response* response) {
+absl::StatusOr<Json> Server::Embed(const Json& request, ServedModel* model, httplib::Response* /*response*/) {
   JsonFields fields(&request);
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, InputsOf(&fields, "input"));
   std::string format = "float";
@@ -119,30 +113,22 @@ absl::Status Server::Embed(const Json& request, ServedModel* model, httplib::Res
   WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
   Json data = Json::array();
   size_t tokens = 0;
-  absl::Status status;
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::StatusOr<std::vector<int32_t>> ids = model->encoder->Tokens(inputs[i]);
     if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
     if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
     tokens += ids->size();
-    std::vector<float> embedding;
-    WEFT_RETURN_IF_ERROR(engine_->Run([&] {
-      absl::StatusOr<std::vector<float>> computed = model->encoder->Run(*ids);
-      computed.ok() ? void(embedding = *std::move(computed)) : status.Update(computed.status());
-    }));
-    WEFT_RETURN_IF_ERROR(status);
-    data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", nullptr}});
+    WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, engine_->Run([&] { return model->encoder->Run(*ids); }));
+    data.push_back({{"object", "embedding"}, {"index", i}});
     data.back()["embedding"] = format == "float" ? Json(embedding) : Json(Base64(embedding));
   }
-  response->set_content(JsonLine({{"object", "list"},
-                                  {"data", std::move(data)},
-                                  {"model", model->name},
-                                  {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}}),
-                        kJson);
-  return absl::OkStatus();
+  return Json{{"object", "list"},
+              {"data", std::move(data)},
+              {"model", model->name},
+              {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
 }
 
-absl::Status Server::Classify(const Json& request, ServedModel* model, httplib::Response* response) {
+absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, httplib::Response* /*response*/) {
   JsonFields fields(&request);
   std::vector<std::string> seconds;
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, InputsOf(&fields, "input"));
@@ -160,9 +146,8 @@ absl::Status Server::Classify(const Json& request, ServedModel* model, httplib::
     if (head.pairs()) example.texts.push_back(seconds[i]);
     example.line = i + 1;
   }
-  absl::StatusOr<std::vector<ClassifierResult>> results;
-  WEFT_RETURN_IF_ERROR(engine_->Run([&] { results = head.Run(examples); }));
-  if (absl::IsInvalidArgument(results.status())) return FieldError("input", std::string(results.status().message()));
+  const auto results = engine_->Run([&] { return head.Run(examples); });
+  if (absl::IsInvalidArgument(results.status())) return FieldError("input", results.status().message());
   WEFT_RETURN_IF_ERROR(results.status());
   Json list = Json::array();
   const auto ranked = [&](const std::vector<float>& logits) {
@@ -181,11 +166,10 @@ absl::Status Server::Classify(const Json& request, ServedModel* model, httplib::
     list.push_back(head.task() == TextTask::kTokens ? Json{{"words", words}}
                                                     : Json{{"labels", ranked(result.values[0])}});
   }
-  response->set_content(JsonLine({{"model", model->name}, {"results", std::move(list)}}), kJson);
-  return absl::OkStatus();
+  return Json{{"model", model->name}, {"results", std::move(list)}};
 }
 
-absl::Status Server::Translate(const Json& request, ServedModel* model, httplib::Response* response) {
+absl::StatusOr<Json> Server::Translate(const Json& request, ServedModel* model, httplib::Response* /*response*/) {
   JsonFields fields(&request);
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, InputsOf(&fields, "text"));
   BeamSearchOptions search = model->search;
@@ -202,23 +186,21 @@ absl::Status Server::Translate(const Json& request, ServedModel* model, httplib:
   Json translations = Json::array();
   for (const std::string& line : lines) {
     absl::StatusOr<std::vector<int32_t>> source = model->translator->Encode(line);
-    if (!source.ok()) return FieldError("text", std::string(source.status().message()));
+    if (!source.ok()) return FieldError("text", source.status().message());
     if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
-    absl::StatusOr<std::vector<std::vector<Hypothesis>>> best;
-    WEFT_RETURN_IF_ERROR(engine_->Run([&] { best = model->translator->Translate({*source}, search); }));
-    WEFT_RETURN_IF_ERROR(best.status());
+    WEFT_ASSIGN_OR_RETURN(const auto best,
+                          engine_->Run([&] { return model->translator->Translate({*source}, search); }));
     Json translation = {{"source", line}, {"text", ""}, {"log_probability", 0.0}};
-    if (!(*best)[0].empty()) {
-      WEFT_ASSIGN_OR_RETURN(translation["text"], model->translator->Text((*best)[0][0]));
-      translation["log_probability"] = (*best)[0][0].log_probability;
+    if (!best[0].empty()) {
+      WEFT_ASSIGN_OR_RETURN(translation["text"], model->translator->Text(best[0][0]));
+      translation["log_probability"] = best[0][0].log_probability;
     }
     translations.push_back(std::move(translation));
   }
-  response->set_content(JsonLine({{"model", model->name}, {"translations", std::move(translations)}}), kJson);
-  return absl::OkStatus();
+  return Json{{"model", model->name}, {"translations", std::move(translations)}};
 }
 
-absl::Status Server::Attention(const Json& request, ServedModel* model, httplib::Response* response) {
+absl::StatusOr<Json> Server::Attention(const Json& request, ServedModel* model, httplib::Response* response) {
   constexpr int64_t kMaxWeights = 1 << 21;  // about 20 MB of JSON
   JsonFields fields(&request);
   AttentionQuery query = {.max_weights = kMaxWeights};
@@ -231,10 +213,9 @@ absl::Status Server::Attention(const Json& request, ServedModel* model, httplib:
   if (!target.empty()) query.second = target;
   query.threads = 1;
   const absl::MutexLock lock(&attention_mutex_);
-  const absl::StatusOr<AttentionWeights> weights = ReadAttention(model->path, query);
-  WEFT_RETURN_IF_ERROR(weights.status());
-  response->set_content(AttentionJson(*weights), kJson);
-  return absl::OkStatus();
+  WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, ReadAttention(model->path, query));
+  response->set_content(AttentionJson(weights), kJsonType);
+  return Json();
 }
 
 }  // namespace weft

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/serve/json_fields.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/inference/runtime/runtime.h"
@@ -29,7 +29,7 @@ absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
     tokens.push_back(*token);
   }
   const absl::Status status = CheckTokens("it", tokens, model.context, model.generator->gpt().model.config.vocabulary);
-  if (!status.ok()) return FieldError("prompt", std::string(status.message()));
+  if (!status.ok()) return FieldError("prompt", status.message());
   return tokens;
 }
 
@@ -40,7 +40,7 @@ absl::StatusOr<Tokens> PromptOf(const Json& prompt, const ServedModel& model) {
     return FieldError("prompt", "wanted a string, an array of strings, or arrays of numbers of tokens");
   }
   absl::StatusOr<Tokens> tokens = model.generator->Encode(prompt.get<std::string>());
-  if (!tokens.ok()) return FieldError("prompt", std::string(tokens.status().message()));
+  if (!tokens.ok()) return FieldError("prompt", tokens.status().message());
   return tokens;
 }
 
@@ -95,35 +95,31 @@ absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model
     }
   }
   absl::StatusOr<Tokens> tokens = model.ChatTokens(messages);
-  if (!tokens.ok()) return FieldError("messages", std::string(tokens.status().message()));
+  if (!tokens.ok()) return FieldError("messages", tokens.status().message());
   return tokens;
 }
 
 absl::Status ReadLogitBias(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
-  const auto take = [&](const Json& field) {
-    for (const auto& [key, value] : field.items()) {
-      int32_t token = 0;
-      if (!absl::SimpleAtoi(key, &token) || !value.is_number()) return false;
-      sampling->logit_bias.emplace_back(token, static_cast<float>(value.get<double>()));
-    }
-    return field.is_object();
-  };
-  WEFT_RETURN_IF_ERROR(fields->Read("logit_bias", R"(numbers of tokens with numbers, as {"50256": -100})", take));
-  const absl::Status status = ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary);
-  return status.ok() ? status : FieldError("logit_bias", std::string(status.message()));
+  const Json* const field = fields->Any("logit_bias");
+  if (field == nullptr) return absl::OkStatus();
+  std::vector<std::pair<int32_t, float>> bias;
+  absl::Status status = SetLogitBias(JsonLine(*field), &bias);
+  sampling->logit_bias.insert(sampling->logit_bias.end(), bias.begin(), bias.end());
+  status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
+  return status.ok() ? status : FieldError("logit_bias", status.message());
 }
 
 absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
   constexpr double kLarge = 1e4;
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   auto seed = static_cast<int64_t>(sampling->seed);
   WEFT_RETURN_IF_ERROR(fields->Number("temperature", 0, 100, &sampling->temperature));
   WEFT_RETURN_IF_ERROR(fields->Number("top_p", 0, 1, &sampling->top_p));
-  WEFT_RETURN_IF_ERROR(fields->Whole("top_k", 0, kMost, &sampling->top_k));
+  WEFT_RETURN_IF_ERROR(fields->Whole("top_k", 0, kMax, &sampling->top_k));
   WEFT_RETURN_IF_ERROR(fields->Number("min_p", 0, 1, &sampling->min_p));
   WEFT_RETURN_IF_ERROR(fields->Number("typical_p", 0, 1, &sampling->typical_p));
   WEFT_RETURN_IF_ERROR(fields->Number("repetition_penalty", 1e-4, kLarge, &sampling->repetition_penalty));
-  WEFT_RETURN_IF_ERROR(fields->Whole("seed", std::numeric_limits<int64_t>::min(), kMost, &seed));
+  WEFT_RETURN_IF_ERROR(fields->Whole("seed", std::numeric_limits<int64_t>::min(), kMax, &seed));
   sampling->seed = static_cast<uint64_t>(seed);
   WEFT_RETURN_IF_ERROR(ReadLogitBias(fields, model, sampling));
   for (const char* const penalty : {"presence_penalty", "frequency_penalty"}) {
@@ -229,18 +225,19 @@ Json Completions::Usage() const {
       {"prompt_tokens", prompt_tokens_}, {"completion_tokens", tokens_}, {"total_tokens", prompt_tokens_ + tokens_}};
 }
 
-Json Completions::LogprobsOf(const Answer::Event& event, size_t offset) const {
-  if (logprobs_ < 0 || event.token < 0) return nullptr;
+void Completions::AddLogprobs(const Answer::Event& event, size_t offset, Json* all) const {
+  if (logprobs_ < 0 || event.token < 0) return;
   const auto text = [&](const TokenLogprob& each) { return model_.generator->TokenText(each.token); };
   const auto likeliest = absl::MakeConstSpan(event.logprobs).subspan(1);
   const TokenLogprob& own = event.logprobs[0];
   if (!chat_) {
+    (*all)["tokens"].push_back(text(own));
+    (*all)["token_logprobs"].push_back(own.logprob);
     Json top = Json::object();
     for (const TokenLogprob& each : likeliest) top[text(each)] = each.logprob;
-    return {{"tokens", {text(own)}},
-            {"token_logprobs", {own.logprob}},
-            {"top_logprobs", Json::array({top})},
-            {"text_offset", {offset}}};
+    (*all)["top_logprobs"].push_back(std::move(top));
+    (*all)["text_offset"].push_back(offset);
+    return;
   }
   const auto entry = [&](const TokenLogprob& each) -> Json {
     return {{"token", text(each)}, {"logprob", each.logprob}, {"bytes", Bytes(text(each))}};
@@ -248,51 +245,45 @@ Json Completions::LogprobsOf(const Answer::Event& event, size_t offset) const {
   Json token = entry(own);
   token["top_logprobs"] = Json::array();
   for (const TokenLogprob& each : likeliest) token["top_logprobs"].push_back(entry(each));
-  return {{"content", Json::array({token})}, {"refusal", nullptr}};
+  (*all)["content"].push_back(std::move(token));
+  (*all)["refusal"] = nullptr;
 }
 
-void Completions::Append(const Json& logprobs, Json* all) const {
-  if (logprobs.is_null()) return;
-  if (all->is_null()) {
-    *all = logprobs;
-    return;
-  }
-  for (const auto& [name, list] : logprobs.items()) {
-    if (list.is_array()) (*all)[name].insert((*all)[name].end(), list.begin(), list.end());
-  }
+Json Completions::Chunk(size_t choice, Json fields) const {
+  Json chunk = Frame(/*chunk=*/true);
+  fields["index"] = choice;
+  chunk["choices"].push_back(std::move(fields));
+  return chunk;
 }
 
 std::vector<Json> Completions::Begin() const {
   std::vector<Json> chunks;
   for (size_t i = 0; chat_ && i < choices_.size(); ++i) {
-    chunks.push_back(Frame(/*chunk=*/true));
-    chunks.back()["choices"].push_back(
-        {{"index", i}, {"delta", {{"role", "assistant"}, {"content", ""}}}, {"finish_reason", nullptr}});
+    chunks.push_back(Chunk(i, {{"delta", {{"role", "assistant"}, {"content", ""}}}, {"finish_reason", nullptr}}));
   }
   return chunks;
 }
 
 std::vector<Json> Completions::Add(const Answer::Event& event) {
-  Choice& choice = choices_[event.choice];
-  const Json logprobs = LogprobsOf(event, choice.offset);
-  if (!stream_) choice.text += event.text;
+  Choice& choice = choices_[event.prompt];
+  Json logprobs;
+  AddLogprobs(event, choice.offset, stream_ ? &logprobs : &choice.logprobs);
   choice.offset += event.text.size();
   tokens_ += event.token >= 0 ? 1 : 0;
-  if (!stream_) Append(logprobs, &choice.logprobs);
-  if (event.end) choice.finish_reason = Reason(*event.end);
+  if (!stream_) {
+    choice.text += event.text;
+    if (event.end) choice.finish_reason = Reason(*event.end);
+    return {};
+  }
   std::vector<Json> chunks;
   const auto add = [&](const std::string& text, const Json& numbers, const Json& reason) {
-    chunks.push_back(Frame(/*chunk=*/true));
-    Json chunk = {{"index", event.choice}, {"logprobs", numbers}, {"finish_reason", reason}};
-    if (!chat_) {
-      chunk["text"] = text;
-    } else {
-      chunk["delta"] = text.empty() ? Json::object() : Json{{"content", text}};
-    }
-    chunks.back()["choices"].push_back(std::move(chunk));
+    Json fields = {{"logprobs", numbers}, {"finish_reason", reason}};
+    const Json delta = text.empty() ? Json::object() : Json{{"content", text}};
+    fields[chat_ ? "delta" : "text"] = chat_ ? delta : Json(text);
+    chunks.push_back(Chunk(event.prompt, std::move(fields)));
   };
   if (!event.text.empty() || !logprobs.is_null()) add(event.text, logprobs, nullptr);
-  if (event.end) add("", nullptr, choice.finish_reason);
+  if (event.end) add("", nullptr, Reason(*event.end));
   return chunks;
 }
 
@@ -306,13 +297,9 @@ Json Completions::ToJson() const {
   Json json = Frame(/*chunk=*/false);
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Choice& choice = choices_[i];
-    Json entry = {{"index", i}, {"logprobs", choice.logprobs}, {"finish_reason", choice.finish_reason}};
-    if (chat_) {
-      entry["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    } else {
-      entry["text"] = choice.text;
-    }
-    json["choices"].push_back(std::move(entry));
+    json["choices"].push_back({{"index", i}, {"logprobs", choice.logprobs}, {"finish_reason", choice.finish_reason}});
+    const Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    json["choices"].back()[chat_ ? "message" : "text"] = chat_ ? message : Json(choice.text);
   }
   json["usage"] = Usage();
   return json;

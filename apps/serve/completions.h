@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/apps/serve/answer.h"
+#include "weft/apps/serve/engine.h"
 #include "weft/apps/serve/served_model.h"
 
 namespace weft {
@@ -25,20 +25,20 @@ struct Completion {
   int64_t prompt_tokens = 0;
 };
 
-// Parses a request. Text i of `n` has the seed `seed` + i; without a seed, 0, so equal requests get equal answers.
-// Returns an error that names the field (FieldError) if one is wrong, or unknown, or wants what this server lacks.
-// `max_tokens`: the greatest length of a text.
+// Parses a request. Text i of `n` has the seed `seed` + i. The default seed is 0, so equal requests get equal answers.
+// Returns a FieldError for a field that is wrong, unknown, or asks for something that this server does not support.
+// `max_tokens`: the maximum number of tokens of a generated text.
 absl::StatusOr<Completion> ParseCompletion(const nlohmann::ordered_json& request, const ServedModel& model, bool chat,
                                            int64_t max_tokens);
 
-// Collects the events of an Answer.
+// A Completions makes the JSON of an answer from the events of an Answer.
 class Completions {
  public:
   Completions(const Completion& completion, const ServedModel& model, std::string id, int64_t created);
 
-  // Adds an event. Returns the chunks of a stream that it gives.
+  // Adds an event. With `stream`, returns the chunks for it.
   std::vector<nlohmann::ordered_json> Add(const Answer::Event& event);
-  // Returns the first chunks of a stream of chat: the role of each message.
+  // Returns the first chunks of a streamed chat, which have the role of each message.
   std::vector<nlohmann::ordered_json> Begin() const;
   // Returns the counts of tokens as the last chunk of a stream.
   nlohmann::ordered_json UsageChunk() const;
@@ -54,8 +54,10 @@ class Completions {
 
   nlohmann::ordered_json Frame(bool chunk) const;
   nlohmann::ordered_json Usage() const;
-  nlohmann::ordered_json LogprobsOf(const Answer::Event& event, size_t offset) const;
-  void Append(const nlohmann::ordered_json& logprobs, nlohmann::ordered_json* all) const;
+  // Appends the event's log-probabilities to `all`, in the form of the answer. `offset`: of the token in the text.
+  void AddLogprobs(const Answer::Event& event, size_t offset, nlohmann::ordered_json* all) const;
+  // Returns a chunk of a stream with one choice, which has `fields` besides its index.
+  nlohmann::ordered_json Chunk(size_t choice, nlohmann::ordered_json fields) const;
 
   const ServedModel& model_;
   const bool chat_, stream_;

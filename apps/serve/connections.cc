@@ -1,4 +1,4 @@
-// A thread serves one connection at a time, and there are as many threads as connections.
+// Each thread serves one connection at a time. The server has ConnectionLimits::connections threads.
 #include "weft/apps/serve/connections.h"
 
 #include <poll.h>
@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kHeaderBytes = 64 << 10;  // of all headers of a request
+constexpr size_t kHeaderBytes = 64 << 10;  // that a request may have besides the bytes of the largest body
 
 // Waits until a socket can be read or written. Returns false at the deadline.
 bool Await(int socket, short events, absl::Time deadline) {
@@ -38,7 +38,7 @@ class RequestStream : public httplib::Stream {
   // httplib reads single bytes of headers, so bytes are taken from a buffer.
   ssize_t read(char* to, size_t size) override {
     if (next_ == end_) {
-      if (bytes_ > limits_.body + kHeaderBytes || !is_readable()) return -1;
+      if (bytes_ > static_cast<size_t>(limits_.body) + kHeaderBytes || !is_readable()) return -1;
       const ssize_t got = recv(socket_, buffer_, sizeof(buffer_), 0);
       if (got <= 0) return got;
       next_ = 0;
@@ -61,7 +61,7 @@ class RequestStream : public httplib::Stream {
   void get_local_ip_and_port(std::string& ip, int& port) const override { get_remote_ip_and_port(ip, port); }
   socket_t socket() const override { return socket_; }
 
-  // Reports whether the client has closed the connection, or has half of it closed.
+  // Reports whether the client has closed the connection, or its sending side.
   bool Left() const {
     char byte;
     pollfd waits = {socket_, POLLIN, 0};
@@ -85,14 +85,14 @@ thread_local RequestStream* this_request = nullptr;
 }  // namespace
 
 Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
-  new_task_queue = [this] { return new httplib::ThreadPool(limits_.connections); };
+  new_task_queue = [this] { return new httplib::ThreadPool(static_cast<size_t>(limits_.connections)); };
   set_socket_options([](socket_t socket) {  // without httplib's SO_REUSEPORT, by which two servers share a port
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  set_payload_max_length(limits.body);
+  set_payload_max_length(static_cast<size_t>(limits.body));
   set_tcp_nodelay(true);
-  // The body of a request that was refused may be unread, and would be taken for the next request.
+  // If a request is refused, its body may be unread. The next read would take the body for a request.
   set_post_routing_handler([](const httplib::Request& request, httplib::Response& response) {
     const bool unread =
         request.method != "POST" && (request.has_header("Content-Length") || request.has_header("Transfer-Encoding"));
@@ -108,7 +108,7 @@ int Connections::Bind(const std::string& host, int port) {
   } else if (!bind_to_port(host, port)) {
     port = -1;
   }
-  // httplib lets only 5 clients wait for a thread. The system resets others.
+  // httplib asks the system to let 5 clients wait until they are accepted, and the system resets further clients.
   return port >= 0 && ::listen(svr_sock_, static_cast<int>(limits_.connections)) == 0 ? port : -1;
 }
 
@@ -125,7 +125,7 @@ bool Connections::process_and_close_socket(socket_t socket) {
     }
     return false;
   };
-  // Ranges would copy a response many times, and compression takes longer than to send it.
+  // A request may ask for many copies of a response by ranges. Compression of a response takes longer than sending it.
   const auto simplify = [](httplib::Request& request) {
     request.ranges.clear();
     request.headers.erase("Accept-Encoding");
@@ -144,7 +144,7 @@ bool Connections::process_and_close_socket(socket_t socket) {
     if (!done || closed || stream.has_more() || stream.closes) break;
   }
   --open_;
-  // A socket that is closed with bytes unread takes back the answer, too, so some of them are read.
+  // If a socket with unread bytes is closed, the system drops the response, too. So this reads what the client sends.
   shutdown(socket, SHUT_WR);
   char rest[4096];
   const absl::Time deadline = absl::Now() + absl::Milliseconds(500);

@@ -1,5 +1,5 @@
-// A Connections is an HTTP server (cpp-httplib) that bounds what a client can take: the time and the bytes of a
-// request, and the number of connections.
+// A Connections is a server of cpp-httplib. It limits the number of connections, and the time and the bytes of a
+// request.
 #ifndef WEFT_APPS_SERVE_CONNECTIONS_H_
 #define WEFT_APPS_SERVE_CONNECTIONS_H_
 
@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/time/time.h"
@@ -14,11 +15,11 @@
 namespace weft {
 
 struct ConnectionLimits {
-  size_t connections = 256;                    // open at once; a further client waits
-  size_t body = 1 << 20;                       // bytes of a request's body
+  int64_t connections = 256;                   // open at once; a further client waits
+  int64_t body = 1 << 20;                      // bytes of a request's body
   absl::Duration request = absl::Seconds(10);  // from the first to the last byte of a request
   absl::Duration idle = absl::Seconds(10);     // between two requests of a client
-  absl::Duration write = absl::Seconds(20);    // in which a client must read something
+  absl::Duration write = absl::Seconds(20);    // until a client must have read a part of the response
   size_t requests = 1000;                      // of one connection
 };
 

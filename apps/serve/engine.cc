@@ -1,14 +1,34 @@
 #include "weft/apps/serve/engine.h"
 
-#include <utility>
-
-#include "absl/synchronization/notification.h"
-#include "weft/base/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace weft {
 
+void Answer::Add(Event event) {
+  const absl::MutexLock lock(&mutex_);
+  open_ -= event.end.has_value() ? 1 : 0;
+  events_.push_back(std::move(event));
+}
+
+void Answer::Fail(absl::Status status) {
+  const absl::MutexLock lock(&mutex_);
+  status_ = std::move(status);
+}
+
+absl::StatusOr<bool> Answer::Take(absl::Duration timeout, std::vector<Event>* events) {
+  const absl::MutexLock lock(&mutex_);
+  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !events_.empty() || open_ == 0 || !status_.ok();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&ready), timeout);
+  if (!status_.ok()) return status_;
+  for (Event& event : events_) events->push_back(std::move(event));
+  events_.clear();
+  return open_ > 0;
+}
+
 Engine::Engine(std::vector<ServedModel*> models, const Options& options)
-    : models_(std::move(models)), options_(options), thread_([this] { Loop(); }) {}
+    : models_(std::move(models)), max_waiting_(static_cast<size_t>(options.queue)), thread_([this] { Loop(); }) {}
 
 void Engine::Stop() {
   {
@@ -18,21 +38,22 @@ void Engine::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status Engine::Queue(size_t texts, std::function<void()> job) {
+absl::Status Engine::Queue(size_t count, std::function<void()> job) {
   const absl::MutexLock lock(&mutex_);
   if (stops_) return absl::UnavailableError("the server is shutting down");
-  if (texts > options_.queue)
-    return InvalidArgument("the request has ", texts, " texts, wanted at most ", options_.queue);
-  const size_t waiting = queued_ + counts_.waiting;
-  if (waiting + texts > options_.queue) {
-    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", waiting, " texts wait, and at most ",
-                                                     options_.queue, " may; try again later"));
+  if (count > max_waiting_) {
+    return InvalidArgument("the request has ", count, " texts, wanted at most ", max_waiting_);
   }
-  queued_ += texts;
-  jobs_.push_back([this, texts, job = std::move(job)] {
+  const size_t waiting = queued_ + counts_.waiting;
+  if (waiting + count > max_waiting_) {
+    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", waiting, " texts wait, and at most ",
+                                                     max_waiting_, " may; try again later"));
+  }
+  queued_ += count;
+  jobs_.push_back([this, count, job = std::move(job)] {
     job();
     const absl::MutexLock lock(&mutex_);
-    queued_ -= texts;
+    queued_ -= count;
   });
   return absl::OkStatus();
 }
@@ -47,65 +68,41 @@ absl::Status Engine::Continue(ServedModel* model, std::vector<ContinuationReques
   });
 }
 
-absl::Status Engine::Run(const std::function<void()>& job) {
-  absl::Notification done;
-  WEFT_RETURN_IF_ERROR(Queue(1, [&] {
-    job();
-    done.Notify();
-  }));
-  done.WaitForNotification();
-  return absl::OkStatus();
-}
-
-void Engine::Add(ServedModel* model, ContinuationRequest request, size_t choice,
-                 const std::shared_ptr<Answer>& answer) {
+void Engine::Add(ServedModel* model, ContinuationRequest request, size_t index, const std::shared_ptr<Answer>& answer) {
   const auto number = std::make_shared<size_t>(0);
   const size_t prompt = request.prompt.size();
-  request.sink = [this, choice, answer](const GeneratedToken& token) {
+  request.sink = [this, index, answer](const GeneratedToken& token) {
     ++counts_.tokens;
-    answer->Add({choice, token.text, token.token, token.logprobs});
+    Answer::Event event = {token};
+    event.prompt = index;
+    answer->Add(std::move(event));
     return !answer->cancelled();
   };
-  request.ended = [this, model, number, choice, answer](TextEnd end, std::string rest) {
-    answer->Add({.choice = choice, .text = std::move(rest), .end = end});
-    texts_.erase({model, *number});
+  request.ended = [this, model, number, index, answer](TextEnd end, std::string rest) {
+    answer->Add({{.prompt = index, .text = std::move(rest)}, end});
+    answers_.erase({model, *number});
   };
   const absl::StatusOr<size_t> added = model->generator->Add(std::move(request));
   if (!added.ok()) return answer->Fail(added.status());
   *number = *added;
   counts_.prompt_tokens += static_cast<int64_t>(prompt);
-  texts_[{model, *added}] = {model, answer};
-}
-
-void Engine::RemoveCancelled() {
-  for (auto text = texts_.begin(); text != texts_.end();) {
-    if (!text->second.answer->cancelled()) {
-      ++text;
-      continue;
-    }
-    text->first.first->generator->generator()->Remove(text->first.second);
-    text = texts_.erase(text);
-  }
+  answers_[{model, *added}] = answer;
 }
 
 bool Engine::StepAll() {
-  bool left = false;
+  bool more = false;
   size_t running = 0, waiting = 0, pages = 0, used = 0;
   for (ServedModel* const model : models_) {
     if (model->generator == nullptr) continue;
     Generator& generator = *model->generator->generator();
-    const absl::StatusOr<bool> more = generator.Step();
-    if (!more.ok()) {
-      for (auto text = texts_.begin(); text != texts_.end();) {
-        if (text->first.first == model) {
-          text->second.answer->Fail(more.status());
-          text = texts_.erase(text);
-        } else {
-          ++text;
-        }
-      }
+    const absl::StatusOr<bool> stepped = generator.Step();
+    if (!stepped.ok()) {
+      std::erase_if(answers_, [&](const auto& text) {
+        if (text.first.first == model) text.second->Fail(stepped.status());
+        return text.first.first == model;
+      });
     }
-    left = left || (more.ok() && *more);
+    more = more || (stepped.ok() && *stepped);
     running += generator.live();
     waiting += generator.waiting();
     pages += generator.pages();
@@ -115,25 +112,29 @@ bool Engine::StepAll() {
   counts_.waiting = waiting;
   counts_.pages = pages;
   counts_.used_pages = used;
-  return left;
+  return more;
 }
 
 void Engine::Loop() {
-  bool left = false;
+  bool more = false;
   while (true) {
     std::deque<std::function<void()>> jobs;
     {
       const absl::MutexLock lock(&mutex_);
-      const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return left || stops_ || !jobs_.empty(); };
+      const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return more || stops_ || !jobs_.empty(); };
       mutex_.Await(absl::Condition(&wakes));
       jobs.swap(jobs_);
       if (stops_ && jobs.empty()) break;
     }
     for (const std::function<void()>& job : jobs) job();
-    RemoveCancelled();
-    left = StepAll();
+    std::erase_if(answers_, [](const auto& text) {
+      const bool cancelled = text.second->cancelled();
+      if (cancelled) text.first.first->generator->generator()->Remove(text.first.second);
+      return cancelled;
+    });
+    more = StepAll();
   }
-  for (const auto& [number, text] : texts_) text.answer->Fail(absl::UnavailableError("the server is shutting down"));
+  for (const auto& [text, answer] : answers_) answer->Fail(absl::UnavailableError("the server is shutting down"));
 }
 
 }  // namespace weft

@@ -2,8 +2,8 @@
 // Between two tokens, it runs jobs, such as the embedding of a text.
 //
 //   Engine engine(models, {.queue = 256});
-//   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // tokens come through `answer`
-//   WEFT_RETURN_IF_ERROR(engine.Run([&] { embedding = model->encoder->Run(ids); }));
+//   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // `answer` gets the tokens
+//   WEFT_ASSIGN_OR_RETURN(const auto embedding, engine.Run([&] { return model->encoder->Run(ids); }));
 #ifndef WEFT_APPS_SERVE_ENGINE_H_
 #define WEFT_APPS_SERVE_ENGINE_H_
 
@@ -14,63 +14,104 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "weft/apps/serve/answer.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "weft/apps/serve/served_model.h"
+#include "weft/base/status.h"
+#include "weft/inference/generate/generate.h"
 
 namespace weft {
+
+// An Answer carries texts, token by token, from the engine's thread to the thread of a connection.
+class Answer {
+ public:
+  // A token, whose `prompt` is the index of its text; or the end of a text, with the rest of the text.
+  struct Event : GeneratedToken {
+    std::optional<TextEnd> end = std::nullopt;
+  };
+
+  explicit Answer(size_t texts) : open_(texts) {}
+
+  // The engine's thread calls these three functions. Fail ends all texts.
+  void Add(Event event);
+  void Fail(absl::Status status);
+  bool cancelled() const { return cancelled_; }
+
+  // The connection's thread calls these two functions. Take waits for events, at most `timeout`, and appends them to
+  // `events`. It returns false once all texts have ended and all events are taken, or the status of Fail. Cancel tells
+  // the engine that the client has left.
+  absl::StatusOr<bool> Take(absl::Duration timeout, std::vector<Event>* events);
+  void Cancel() { cancelled_ = true; }
+
+ private:
+  std::atomic<bool> cancelled_ = false;
+  absl::Mutex mutex_;
+  size_t open_ ABSL_GUARDED_BY(mutex_);  // number of texts that have not ended
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
 
 class Engine {
  public:
   struct Options {
-    size_t queue = 256;  // maximum number of texts and jobs that wait
+    int64_t queue = 256;  // maximum number of texts and jobs that wait
   };
-  // What the engine did and does, for reports.
+  // The numbers of tokens that were read and generated so far, of texts, and of pages of all caches.
   struct Counts {
-    std::atomic<int64_t> prompt_tokens = 0, tokens = 0;  // read and generated
-    std::atomic<size_t> running = 0, waiting = 0;        // texts
-    std::atomic<size_t> pages = 0, used_pages = 0;       // of all caches
+    std::atomic<int64_t> prompt_tokens = 0, tokens = 0;
+    std::atomic<size_t> running = 0, waiting = 0;
+    std::atomic<size_t> pages = 0, used_pages = 0;
   };
 
   Engine(std::vector<ServedModel*> models, const Options& options);
   ~Engine() { Stop(); }
   void Stop();  // ends all texts; later ones are refused with Unavailable
 
-  // Continues texts of a GPT, whose sinks it sets; their tokens become events of `answer`, in which a text's choice is
-  // its index in `texts`. Returns ResourceExhausted, and adds no text, if too many wait.
+  // Continues texts of a GPT. Sets their sinks, which turn tokens into events of `answer`. Returns ResourceExhausted,
+  // and adds no text, if too many texts and jobs wait.
   absl::Status Continue(ServedModel* model, std::vector<ContinuationRequest> texts, std::shared_ptr<Answer> answer);
-  // Runs `job` in the engine's thread and waits for its end. Returns ResourceExhausted, without running it, if too many
-  // jobs and texts wait.
-  absl::Status Run(const std::function<void()>& job);
+  // Runs `job` in the engine's thread, and returns its result, an absl::StatusOr. Returns ResourceExhausted, without
+  // running it, if too many texts and jobs wait.
+  template <class Job>
+  std::invoke_result_t<Job> Run(Job job) {
+    std::invoke_result_t<Job> result;
+    absl::Notification done;
+    WEFT_RETURN_IF_ERROR(Queue(1, [&] {
+      result = job();
+      done.Notify();
+    }));
+    done.WaitForNotification();
+    return result;
+  }
 
   const Counts& counts() const { return counts_; }
 
  private:
-  // A text that the engine has added to a generator.
-  struct Text {
-    ServedModel* model;
-    std::shared_ptr<Answer> answer;
-  };
-
-  absl::Status Queue(size_t texts, std::function<void()> job);
-  void Add(ServedModel* model, ContinuationRequest request, size_t choice, const std::shared_ptr<Answer>& answer);
-  void RemoveCancelled();
-  bool StepAll();  // returns whether texts are left
+  absl::Status Queue(size_t count, std::function<void()> job);  // of `count` texts, or of 1 job
+  void Add(ServedModel* model, ContinuationRequest request, size_t index, const std::shared_ptr<Answer>& answer);
+  bool StepAll();  // returns whether a generator has more texts
   void Loop();
 
   const std::vector<ServedModel*> models_;
-  const Options options_;
+  const size_t max_waiting_;
   Counts counts_;
   absl::Mutex mutex_;
   std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
-  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // texts and jobs of `jobs_`
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // number of texts and jobs in `jobs_`
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::pair<ServedModel*, size_t>, Text> texts_;  // by model and number; of the engine's thread
+  // The answers of texts in generators, by model and number of the text. The engine's thread alone uses them.
+  std::map<std::pair<ServedModel*, size_t>, std::shared_ptr<Answer>> answers_;
   std::thread thread_;
 };
 

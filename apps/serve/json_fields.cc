@@ -14,7 +14,7 @@ constexpr char kField[] = "weft/field";
 
 }  // namespace
 
-absl::Status FieldError(const std::string& field, const std::string& message) {
+absl::Status FieldError(const std::string& field, absl::string_view message) {
   absl::Status status = absl::InvalidArgumentError(absl::StrCat(field, ": ", message));
   status.SetPayload(kField, absl::Cord(field));
   return status;
@@ -45,14 +45,14 @@ absl::Status JsonFields::Text(const char* name, std::string* value) {
   });
 }
 
-absl::Status JsonFields::Texts(const char* name, size_t most, std::vector<std::string>* value) {
-  return Read(name, absl::StrCat("a string, or an array of 1 to ", most, " strings"), [&](const Json& field) {
+absl::Status JsonFields::Texts(const char* name, size_t max, std::vector<std::string>* value) {
+  return Read(name, absl::StrCat("a string, or an array of 1 to ", max, " strings"), [&](const Json& field) {
     const Json texts = field.is_array() ? field : Json::array({field});
     for (const Json& text : texts) {
       if (!text.is_string()) return false;
       value->push_back(text.get<std::string>());
     }
-    return !texts.empty() && texts.size() <= most;
+    return !texts.empty() && texts.size() <= max;
   });
 }
 

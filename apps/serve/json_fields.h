@@ -1,4 +1,4 @@
-// JsonFields reads the fields of a request's JSON object, and finds those that nobody read.
+// JsonFields reads the fields of a request's JSON object. CheckAllRead then finds the fields that were not read.
 //
 //   JsonFields fields(&request);
 //   WEFT_RETURN_IF_ERROR(fields.Number("temperature", 0, 2, &temperature));   // missing or null: unchanged
@@ -6,7 +6,9 @@
 #ifndef WEFT_APPS_SERVE_JSON_FIELDS_H_
 #define WEFT_APPS_SERVE_JSON_FIELDS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -14,12 +16,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "weft/base/status.h"
 
 namespace weft {
 
-// An InvalidArgument about one field. FieldOf returns the field's name, and "" for other errors.
-absl::Status FieldError(const std::string& field, const std::string& message);
+// Returns an InvalidArgument about one field. FieldOf returns the field's name, and "" for other errors.
+absl::Status FieldError(const std::string& field, absl::string_view message);
 std::string FieldOf(const absl::Status& status);
 
 class JsonFields {
@@ -29,17 +32,19 @@ class JsonFields {
   // `json`, an object, must outlive the result.
   explicit JsonFields(const Json* json) : json_(json) {}
 
-  // Each returns an error that names the field, what it has and what is wanted.
+  // Each function reads one field into `value`. A wrong field is a FieldError with the field's value and the wanted
+  // kind of value. A missing field, or null, leaves `value` as it is.
   absl::Status Text(const char* name, std::string* value);
-  absl::Status Texts(const char* name, size_t most, std::vector<std::string>* value);  // a text, or an array of texts
+  absl::Status Texts(const char* name, size_t max, std::vector<std::string>* value);  // a text, or an array of texts
   absl::Status Bool(const char* name, bool* value);
   absl::Status Whole(const char* name, int64_t low, int64_t high, int64_t* value);
   absl::Status Number(const char* name, double low, double high, double* value);
-  // `take` gets the field, and returns whether it is what is `wanted`.
+  // Calls `take` with the field. `take` returns false if the field is wrong. `wanted` is the error's text for the
+  // wanted kind of value.
   absl::Status Read(const char* name, const std::string& wanted, absl::FunctionRef<bool(const Json& field)> take);
   // Returns the field, or null if it is missing or null.
   const Json* Any(const char* name);
-  // Counts fields as read whose values change no answer.
+  // Counts fields as read. Their values change no answer.
   void Ignore(std::initializer_list<const char*> names) { read_.insert(names.begin(), names.end()); }
   // Returns an error for a field that has a value and was not read.
   absl::Status CheckAllRead() const;

@@ -6,15 +6,16 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
 namespace {
 
-absl::Status AddGpt(TextGeneratorOptions options, const OpenServedGpt& open, ServedModel* served) {
+absl::Status AddGpt(TextGeneratorOptions options, ServedModel* served) {
   options.slide = false;
-  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, open(served->path, &options));
+  WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(served->path, /*given=*/{}, /*beams=*/false, &options));
   served->kind = "gpt";
   served->context = gpt.model.config.context;
   served->tasks = {"completions", "attention"};
@@ -66,12 +67,12 @@ absl::StatusOr<std::vector<int32_t>> ServedModel::ChatTokens(const nlohmann::ord
 }
 
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
-                                                             TextGeneratorOptions options, const OpenServedGpt& open) {
+                                                             TextGeneratorOptions options) {
   auto served = std::make_unique<ServedModel>(ServedModel{.name = name, .path = path});
   const RuntimeOptions runtime = options.runtime;
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
   if (std::holds_alternative<PublishedGpt>(model)) {
-    WEFT_RETURN_IF_ERROR(AddGpt(std::move(options), open, served.get()));
+    WEFT_RETURN_IF_ERROR(AddGpt(std::move(options), served.get()));
   } else if (std::holds_alternative<PublishedBert>(model)) {
     WEFT_RETURN_IF_ERROR(AddBert(runtime, served.get()));
   } else if (std::holds_alternative<PublishedTransformer>(model)) {

@@ -3,7 +3,6 @@
 #define WEFT_APPS_SERVE_SERVED_MODEL_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -22,20 +21,21 @@ namespace weft {
 
 struct ServedModel {
   std::string name, path;
-  std::string kind;                // "gpt", "bert" or "transformer"
-  std::vector<std::string> tasks;  // what it can do: "completions", "chat", "embeddings", "classify" and so on
-  int64_t context = 0;             // maximum number of tokens that it reads
+  std::string kind;  // "gpt", "bert" or "transformer"
+  // The tasks of the model: some of "completions", "chat", "embeddings", "classify", "translate" and "attention".
+  std::vector<std::string> tasks;
+  int64_t context = 0;  // maximum number of tokens that it reads
 
-  // Of a GPT. The options of `generator` are the defaults of a request. Without `chat`, the model has no chat template.
+  // A GPT has a generator, whose options are the defaults of a request. `chat` is unset if it has no chat template.
   std::unique_ptr<TextGenerator> generator = nullptr;
   std::optional<ChatTemplate> chat = std::nullopt;
 
-  // Of a BERT. Without `head`, it has no classifier.
+  // A BERT has an encoder. `head` is null if it has no classifier.
   std::unique_ptr<BertEncoder> encoder = nullptr;
   std::unique_ptr<TextHead> head = nullptr;
 
-  // Of an encoder-decoder.
-  BeamSearchOptions search = {};  // the defaults of a request
+  // An encoder-decoder has a translator. `search` has the defaults of a request.
+  BeamSearchOptions search = {};
   std::unique_ptr<LineTranslator> translator = nullptr;
 
   bool Does(absl::string_view task) const;
@@ -46,12 +46,10 @@ struct ServedModel {
   absl::StatusOr<std::vector<int32_t>> ChatTokens(const nlohmann::ordered_json& messages) const;
 };
 
-// Opens a GPT, and sets the options that its files name.
-using OpenServedGpt = std::function<absl::StatusOr<OpenedGpt>(const std::string& path, TextGeneratorOptions* options)>;
-
-// Opens a model in any format that ReadModel reads. Returns InvalidArgument for a Vision Transformer.
+// Opens a model in any format that ReadModel reads. The options of a GPT that its files name take the place of
+// `options`. Returns InvalidArgument for a Vision Transformer, and if the model can't be opened.
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
-                                                             TextGeneratorOptions options, const OpenServedGpt& open);
+                                                             TextGeneratorOptions options);
 
 }  // namespace weft
 

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kJson[] = "application/json";
+constexpr size_t kMaxKeys = 2000;  // of a request; looking for a key takes a time in proportion to their number
 
 int HttpStatus(const absl::Status& status) {
   switch (status.code()) {
@@ -61,25 +61,8 @@ Json ErrorJson(int status, const absl::Status& error) {
 
 void SetError(int status, const absl::Status& error, httplib::Response* response) {
   response->status = status;
-  response->set_content(JsonLine(ErrorJson(status, error)), kJson);
+  response->set_content(JsonLine(ErrorJson(status, error)), kJsonType);
   if (status == 503) response->set_header("Retry-After", "1");
-}
-
-// Parses a request's body. Objects of many keys would take a time that is quadratic in their number.
-absl::StatusOr<Json> ParseBody(const std::string& body) {
-  constexpr size_t kMaxKeys = 2000;
-  WEFT_ASSIGN_OR_RETURN(const nlohmann::json sorted, ParseLargeJsonObject(body));
-  std::vector<const nlohmann::json*> values = {&sorted};
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i]->is_object() && values[i]->size() > kMaxKeys) {
-      return InvalidArgument("an object has ", values[i]->size(), " keys, wanted at most ", kMaxKeys);
-    }
-    if (!values[i]->is_structured()) continue;
-    for (const nlohmann::json& inner : *values[i]) {
-      if (inner.is_structured()) values.push_back(&inner);
-    }
-  }
-  return ParseJsonObject(body);
 }
 
 }  // namespace
@@ -93,13 +76,13 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
   std::vector<ServedModel*> all;
   for (const auto& model : models_) all.push_back(model.get());
   engine_ = std::make_unique<Engine>(std::move(all), options.engine);
-  Route("/v1/completions", "completions", &Server::Complete);
-  Route("/v1/chat/completions", "chat", &Server::Chat);
+  Route("/v1/completions", "completions", &Server::Generate<false>);
+  Route("/v1/chat/completions", "chat", &Server::Generate<true>);
   Route("/v1/embeddings", "embeddings", &Server::Embed);
   Route("/v1/classify", "classify", &Server::Classify);
   Route("/translate", "translate", &Server::Translate);
   Route("/attention", "attention", &Server::Attention);
-  // Requests without a body are answered here, without the regular expressions of httplib's routes.
+  // This handler answers requests without a body. It compares paths, where httplib's routes use regular expressions.
   http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
     if (!Allows(request)) {
       SetError(401, absl::UnauthenticatedError("wrong API key, wanted the header Authorization: Bearer KEY"),
@@ -113,30 +96,19 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
     }
     return httplib::Server::HandlerResponse::Handled;
   });
-  http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
+  http_.set_error_handler([](const httplib::Request&, httplib::Response& response) {
     if (!response.body.empty()) return;
-    const std::string message = response.status == 404
-                                    ? absl::StrCat(request.method, " ", request.path, ": no such route")
-                                : response.status == 413 ? std::string("the body is too large")
-                                                         : std::string("the request can't be read");
-    response.set_content(JsonLine(ErrorJson(response.status, absl::UnknownError(message))), kJson);
+    const char* const message = response.status == 413 ? "the body is too large" : "the request can't be read";
+    response.set_content(JsonLine(ErrorJson(response.status, absl::UnknownError(message))), kJsonType);
   });
   http_.set_exception_handler([](const httplib::Request&, httplib::Response& response, std::exception_ptr) {
     SetError(500, absl::InternalError("the request could not be answered"), &response);
   });
   http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
-    static const std::set<std::string> kPaths = {"/",
-                                                 "/health",
-                                                 "/metrics",
-                                                 "/v1/models",
-                                                 "/v1/completions",
-                                                 "/v1/chat/completions",
-                                                 "/v1/embeddings",
-                                                 "/v1/classify",
-                                                 "/translate",
-                                                 "/attention"};
+    static const std::set<std::string> kPages = {"/", "/health", "/metrics", "/v1/models"};
+    const bool known = routes_.contains(request.path) || kPages.contains(request.path);
     const absl::MutexLock lock(&mutex_);
-    ++requests_[{kPaths.contains(request.path) ? request.path : "other", response.status}];
+    ++requests_[{known ? request.path : "other", response.status}];
   });
 }
 
@@ -149,7 +121,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_pt
     }
   }
   auto server = std::unique_ptr<Server>(new Server(std::move(models), options));
-  const int port = server->http_.Bind(options.host, options.port);
+  const int port = server->http_.Bind(options.host, static_cast<int>(options.port));
   if (port < 0) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", options.host, ":", options.port, "; another program may do so already"));
@@ -162,27 +134,19 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_pt
   return server;
 }
 
-Server::~Server() {
-  Stop();
-  Wait();
-}
-
-void Server::Wait() {
-  if (listens_.joinable()) listens_.join();
-}
-
 void Server::Stop() {
   engine_->Stop();
   if (!listens_.joinable()) return;
   // The thread that listens may not have begun yet.
   while (!http_.is_running() && !ended_) absl::SleepFor(absl::Milliseconds(1));
   http_.stop();
+  listens_.join();
 }
 
 bool Server::Allows(const httplib::Request& request) const {
   if (options_.api_key.empty() || request.path == "/" || request.path == "/health") return true;
   const std::string given = request.get_header_value("Authorization"), wanted = "Bearer " + options_.api_key;
-  // The time does not tell how many characters are right.
+  // The loop compares all characters, so its duration does not tell how many of them are right.
   unsigned difference = given.size() == wanted.size() ? 0 : 1;
   for (size_t i = 0; i < wanted.size(); ++i) {
     difference |= static_cast<unsigned>((i < given.size() ? given[i] : '\0') ^ wanted[i]);
@@ -196,10 +160,10 @@ void Server::Route(const std::string& path, const char* task, Answerer answerer)
                                           const httplib::ContentReader& reader) {
     if (request.is_multipart_form_data()) return SetError(415, InvalidArgument("wanted a JSON object"), &response);
     std::string body;
-    // A body that is compressed counts as long as it is afterwards.
+    // The limit is for the body after decompression.
     bool large = false;
     const bool read = reader([&](const char* data, size_t size) {
-      large = body.size() + size > options_.limits.body;
+      large = body.size() + size > static_cast<size_t>(options_.limits.body);
       if (large) return false;
       body.append(data, size);
       return true;
@@ -210,12 +174,13 @@ void Server::Route(const std::string& path, const char* task, Answerer answerer)
                       InvalidArgument("the body can't be read, or has more than ", options_.limits.body, " bytes"),
                       &response);
     }
-    const absl::Status status = [&]() -> absl::Status {
-      WEFT_ASSIGN_OR_RETURN(const Json json, ParseBody(body));
+    const absl::StatusOr<Json> answer = [&]() -> absl::StatusOr<Json> {
+      WEFT_ASSIGN_OR_RETURN(const Json json, ParseJsonObject(body, kMaxKeys));
       WEFT_ASSIGN_OR_RETURN(ServedModel* const model, ModelOf(json, task));
       return (this->*answerer)(json, model, &response);
     }();
-    if (!status.ok()) SetError(HttpStatus(status), status, &response);
+    if (!answer.ok()) return SetError(HttpStatus(answer.status()), answer.status(), &response);
+    if (!answer->is_null()) response.set_content(JsonLine(*answer), kJsonType);
   });
 }
 
@@ -257,15 +222,15 @@ void Server::Get(const httplib::Request& request, httplib::Response* response) {
     response->set_header("X-Content-Type-Options", "nosniff");
     return send(kServePage, "text/html; charset=utf-8");
   }
-  if (path == "/health") return send(R"({"status":"ok"})", kJson);
+  if (path == "/health") return send(R"({"status":"ok"})", kJsonType);
   if (path == "/metrics") return send(Metrics(), "text/plain; version=0.0.4");
   Json all = Json::array();
   const bool one = absl::ConsumePrefix(&path, "/v1/models/");
   for (const auto& model : models_) {
-    if (one && model->name == path) return send(JsonLine(ModelJson(*model)), kJson);
+    if (one && model->name == path) return send(JsonLine(ModelJson(*model)), kJsonType);
     all.push_back(ModelJson(*model));
   }
-  if (path == "/v1/models") return send(JsonLine({{"object", "list"}, {"data", all}}), kJson);
+  if (path == "/v1/models") return send(JsonLine({{"object", "list"}, {"data", all}}), kJsonType);
   SetError(404, absl::NotFoundError(absl::StrCat("GET ", request.path.substr(0, 200), ": no such route or model")),
            response);
 }
@@ -286,7 +251,7 @@ std::string Server::Metrics() {
   if (rates_.empty() || rates_.back().first < now - absl::Milliseconds(100)) rates_.emplace_back(now, tokens);
   add("weft_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens.load());
   add("weft_tokens_total", "counter", "Generated tokens.", tokens);
-  add("weft_tokens_per_second", "gauge", "Generated tokens a second, of the last ten seconds in which this was read.",
+  add("weft_tokens_per_second", "gauge", "Generated tokens a second since the metrics were read about ten seconds ago.",
       rate);
   add("weft_texts_running", "gauge", "Texts in the batches.", counts.running.load());
   add("weft_queue_length", "gauge", "Texts that wait.", counts.waiting.load());

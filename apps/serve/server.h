@@ -1,15 +1,16 @@
 // A Server answers HTTP requests with models, in OpenAI's form where OpenAI has one.
 //
 //   WEFT_ASSIGN_OR_RETURN(const auto server, Server::Start(std::move(models), {.port = 8080}));
-//   server->Wait();   // until Stop, which a handler of signals may call in another thread
+//   ...             // threads of the server answer requests
+//   server->Stop();
 //
 // GET  /                       a page for a browser
-// GET  /health, /metrics       {"status":"ok"}; counts as Prometheus reads them
+// GET  /health, /metrics       {"status":"ok"}; counts in the text form of Prometheus
 // GET  /v1/models              the models
 // POST /v1/completions, /v1/chat/completions, /v1/embeddings    as OpenAI's
 // POST /v1/classify            {"model", "input"}: the labels of each text with their scores
 // POST /translate              {"model", "text", "beam"}: the translation of each line
-// POST /attention              {"model", "text", "target"}: attention weights, as of weft attention --json
+// POST /attention              {"model", "text", "target"}: attention weights, in the JSON of weft attention
 //
 // The same request gets the same tokens whatever other requests there are, and on any number of threads.
 #ifndef WEFT_APPS_SERVE_SERVER_H_
@@ -41,13 +42,14 @@ namespace weft {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;            // 0: any free port
+  int64_t port = 8080;        // 0: any free port
   std::string api_key;        // wanted as "Authorization: Bearer KEY"; empty: none
-  int64_t max_tokens = 4096;  // greatest length of a generated text
+  int64_t max_tokens = 4096;  // maximum number of tokens of a generated text
   Engine::Options engine = {};
   ConnectionLimits limits = {};
 };
 
+inline constexpr char kJsonType[] = "application/json";
 // The limits of the buckets that count the seconds from a request to its first token.
 inline constexpr double kFirstTokenSeconds[] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30};
 
@@ -56,29 +58,29 @@ class Server {
   // Listens. Returns InvalidArgument if two models have one name, and the system's error if the port can't be had.
   static absl::StatusOr<std::unique_ptr<Server>> Start(std::vector<std::unique_ptr<ServedModel>> models,
                                                        const ServerOptions& options);
-  ~Server();
+  ~Server() { Stop(); }
 
   int port() const { return port_; }
-  void Wait();  // until Stop
-  void Stop();  // ends all connections and texts
+  void Stop();  // ends all connections and texts, and waits until they have ended
 
  private:
   using Json = nlohmann::ordered_json;
-  // Answers a request, whose body is a JSON object. The model is one that does the route's task.
-  using Answerer = absl::Status (Server::*)(const Json& request, ServedModel* model, httplib::Response* response);
+  // An Answerer returns the answer to `request`, the JSON object of a request's body. If it returns null, it has set
+  // `response` itself. `model` does the route's task.
+  using Answerer = absl::StatusOr<Json> (Server::*)(const Json& request, ServedModel* model,
+                                                    httplib::Response* response);
 
   Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOptions& options);
   void Route(const std::string& path, const char* task, Answerer answerer);
   void Get(const httplib::Request& request, httplib::Response* response);
   bool Allows(const httplib::Request& request) const;
   absl::StatusOr<ServedModel*> ModelOf(const Json& request, const char* task) const;
-  absl::Status Complete(const Json& request, ServedModel* model, httplib::Response* response);
-  absl::Status Chat(const Json& request, ServedModel* model, httplib::Response* response);
-  absl::Status Generate(const Json& request, ServedModel* model, bool chat, httplib::Response* response);
-  absl::Status Embed(const Json& request, ServedModel* model, httplib::Response* response);
-  absl::Status Classify(const Json& request, ServedModel* model, httplib::Response* response);
-  absl::Status Translate(const Json& request, ServedModel* model, httplib::Response* response);
-  absl::Status Attention(const Json& request, ServedModel* model, httplib::Response* response);
+  template <bool kChat>
+  absl::StatusOr<Json> Generate(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::StatusOr<Json> Embed(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::StatusOr<Json> Classify(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::StatusOr<Json> Translate(const Json& request, ServedModel* model, httplib::Response* response);
+  absl::StatusOr<Json> Attention(const Json& request, ServedModel* model, httplib::Response* response);
   Json ModelJson(const ServedModel& model) const;
   std::string Metrics();
   void CountFirstToken(absl::Duration wait);

@@ -31,11 +31,10 @@ class ServerTest : public WeftProgramTest {
       WriteBert("bert");
       WriteTransformer("transformer");
     }
-    const auto open = [](const std::string& path, TextGeneratorOptions*) { return OpenGpt(path, ""); };
     const TextGeneratorOptions generator = {.runtime = {.batch = batch, .threads = threads}};
     std::vector<std::unique_ptr<ServedModel>> models;
     for (const char* name : {"gpt", "bert", "transformer"}) {
-      auto model = OpenServedModel(name, Path(name), generator, open);
+      auto model = OpenServedModel(name, Path(name), generator);
       ASSERT_TRUE(model.ok()) << model.status();
       models.push_back(*std::move(model));
     }
@@ -257,7 +256,8 @@ TEST_F(ServerTest, AFullQueueAnswers503) {
   EXPECT_EQ(done + refused, 40);
 }
 
-// A body that nobody read is not the next request, and ranges and encodings do not multiply answers.
+// A refused request leaves its body unread. The server must not take the body for the next request. It ignores ranges
+// and encodings, which could make a response many times as long.
 TEST_F(ServerTest, ARefusedRequestEndsItsConnection) {
   Serve({.api_key = "secret"});
   httplib::Client client = Client();

@@ -18,22 +18,6 @@
 namespace weft {
 namespace {
 
-absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
-  bias->clear();
-  if (text.empty()) return absl::OkStatus();
-  const auto json = ParseJson(text);
-  if (!json.is_object()) return InvalidArgument("got '", text, "', wanted a JSON object such as {\"50256\": -100}");
-  for (const auto& [key, value] : json.items()) {
-    int32_t token = 0;
-    if (!absl::SimpleAtoi(key, &token) || !value.is_number()) {
-      return InvalidArgument("'", key, "': ", value.dump(), " is not the number of a token and a number");
-    }
-    const nlohmann::json& number = value;
-    bias->emplace_back(token, number.get<float>());
-  }
-  return absl::OkStatus();
-}
-
 using Texts = std::vector<std::string>;
 
 std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
@@ -61,6 +45,22 @@ std::string StopText(const std::vector<std::string>& stops) {
 }
 
 }  // namespace
+
+absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
+  bias->clear();
+  if (text.empty()) return absl::OkStatus();
+  const auto json = ParseJson(text);
+  if (!json.is_object()) return InvalidArgument("got '", text, "', wanted a JSON object such as {\"50256\": -100}");
+  for (const auto& [key, value] : json.items()) {
+    int32_t token = 0;
+    if (!absl::SimpleAtoi(key, &token) || !value.is_number()) {
+      return InvalidArgument("'", key, "': ", value.dump(), " is not the number of a token and a number");
+    }
+    const nlohmann::json& number = value;
+    bias->emplace_back(token, number.get<float>());
+  }
+  return absl::OkStatus();
+}
 
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group) {
   const auto set = [ends](absl::string_view text) {

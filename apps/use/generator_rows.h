@@ -6,12 +6,16 @@
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "weft/apps/flags.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/inference/generate/text_generation.h"
@@ -22,6 +26,9 @@ namespace weft {
 
 // Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
+// Sets `bias` to the numbers of tokens and the numbers of a JSON object, such as {"50256": -100}. Returns
+// InvalidArgument if `text` is not such an object. An empty text has no tokens.
+absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias);
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
 // The options of `weft generate` before flags change them, and its rows, which include GeneratorRows.

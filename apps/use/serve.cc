@@ -20,10 +20,10 @@ namespace weft {
 namespace {
 
 struct ServeFlags {
+  std::string models;
   ServerOptions server;
   TextGeneratorOptions generator = {.runtime = {.batch = 32}};
-  int64_t port = 8080, queue = 256, connections = 256, max_body = 1 << 20, request_timeout = 10;
-  std::string model;
+  int64_t request_timeout = 10;
   GivenFlags given;
 };
 
@@ -31,9 +31,9 @@ Hyperparameters Table(ServeFlags* flags) {
   return {
       ModelRow("MODEL or NAME=MODEL: a run, or a model in any format that weft reads, and the name by which requests "
                "choose it; several are separated by commas. Without a NAME it is the last part of the path",
-               &flags->model),
+               &flags->models),
       {"host", "address to listen on; 0.0.0.0 serves other machines, too", &flags->server.host, {.group = "Server"}},
-      {"port", "port to listen on; 0: any free one", &flags->port, {.low = 0, .high = 65535, .group = "Server"}},
+      {"port", "port to listen on; 0: any free one", &flags->server.port, {.low = 0, .high = 65535, .group = "Server"}},
       {"api-key",
        "requests must have the header Authorization: Bearer KEY; without this flag, any request is answered",
        &flags->server.api_key,
@@ -44,15 +44,15 @@ Hyperparameters Table(ServeFlags* flags) {
        {.low = 1, .group = "Limits"}},
       {"max-body",
        "maximum size of a request's body",
-       &flags->max_body,
+       &flags->server.limits.body,
        {.low = 1024, .is_bytes = true, .group = "Limits"}},
       {"queue",
        "maximum number of texts that wait; a further request gets the status 503",
-       &flags->queue,
+       &flags->server.engine.queue,
        {.low = 1, .high = 1e6, .group = "Limits"}},
       {"connections",
        "maximum number of open connections; a further client waits",
-       &flags->connections,
+       &flags->server.limits.connections,
        {.low = 1, .high = 4096, .group = "Limits"}},
       {"request-timeout",
        "seconds in which a client must send a whole request",
@@ -74,22 +74,14 @@ std::pair<std::string, std::string> NameAndPath(const std::string& model) {
 
 absl::Status Serve(ServeFlags flags) {
   ServerOptions& options = flags.server;
-  options.port = static_cast<int>(flags.port);
-  options.engine.queue = static_cast<size_t>(flags.queue);
-  options.limits.connections = static_cast<size_t>(flags.connections);
-  options.limits.body = static_cast<size_t>(flags.max_body);
   options.limits.request = absl::Seconds(flags.request_timeout);
-  const auto open = [](const std::string& path, TextGeneratorOptions* generator) {
-    return OpenForCommand(path, /*given=*/{}, /*beams=*/false, generator);
-  };
   std::vector<std::unique_ptr<ServedModel>> models;
-  for (const absl::string_view model : absl::StrSplit(flags.model, ',', absl::SkipEmpty())) {
+  for (const absl::string_view model : absl::StrSplit(flags.models, ',', absl::SkipEmpty())) {
     const auto [name, path] = NameAndPath(std::string(model));
     PrintMemoryNote(path);
-    WEFT_ASSIGN_OR_RETURN(models.emplace_back(),
-                          UsageError(OpenServedModel(name, InputPath(path), flags.generator, open)));
+    WEFT_ASSIGN_OR_RETURN(models.emplace_back(), UsageError(OpenServedModel(name, InputPath(path), flags.generator)));
   }
-  // Signals are taken by this thread only, so that a running request can end.
+  // Only this thread takes these signals. It then ends the server, whose threads finish what they do.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -111,8 +103,7 @@ Command ServeCommand(CLI::App* weft, const std::string& name) {
       weft, name,
       {"Answers HTTP requests with models until it is interrupted. Programs that speak OpenAI's protocol can complete "
        "texts, chat and embed, and a browser gets a page. The same request gets the same tokens whatever other "
-       "requests "
-       "there are, and on any number of threads; without a seed, its seed is 0.",
+       "requests there are, and on any number of threads. The default seed is 0.",
        "answers HTTP requests, in OpenAI's protocol and from a browser",
        {{"Serves a run's model on port 8080 of this machine.", "weft serve --model=runs/gpt-1"},
         {"Serves two models under names of their own.",

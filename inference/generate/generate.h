@@ -164,8 +164,8 @@ struct GeneratedToken {
 // Receives each token as soon as it is drawn. Returns whether the text continues.
 using TokenSink = absl::FunctionRef<bool(const GeneratedToken&)>;
 
-// Why a text ended: at a stop token, at its greatest length, because it filled the context, or because its sink wanted
-// no more.
+// Why a text ended: a stop token was drawn, the text has its maximum length, it fills the context, or its sink returned
+// false.
 enum class TextEnd : uint8_t { kStop, kLength, kContext, kSink };
 
 // A text to continue.

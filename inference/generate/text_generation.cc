@@ -33,6 +33,13 @@ absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft,
   return absl::OkStatus();
 }
 
+// Gives `sink` a token, with the text that later tokens can't change any more. Returns whether the text continues.
+template <class Sink>
+absl::StatusOr<bool> Give(GeneratedToken generated, const Sink& sink, TextStream* stream) {
+  WEFT_ASSIGN_OR_RETURN(generated.text, stream->Add(generated.token));
+  return sink(generated) && !stream->stopped();
+}
+
 }  // namespace
 
 TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
@@ -97,15 +104,10 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
     prompt.erase(prompt.begin(), prompt.end() - kept);
   }
   absl::Status status;
-  const auto take = [&](GeneratedToken generated) {
-    TextStream& stream = streams[generated.prompt];
-    absl::StatusOr<std::string> text = stream.Add(generated.token);
-    if (!text.ok()) {
-      status = text.status();
-      return false;
-    }
-    generated.text = *std::move(text);
-    return sink(generated) && !stream.stopped();
+  const auto take = [&](const GeneratedToken& generated) {
+    const absl::StatusOr<bool> more = Give(generated, sink, &streams[generated.prompt]);
+    status.Update(more.status());
+    return more.ok() && *more;
   };
   WEFT_RETURN_IF_ERROR(generator_->Generate(fitting, options_.generate, take).status());
   for (size_t i = 0; i < streams.size(); ++i) sink({.prompt = i, .text = streams[i].Finish()});
@@ -114,11 +116,9 @@ absl::Status TextGenerator::Continue(absl::Span<const std::vector<int32_t>> prom
 
 absl::StatusOr<size_t> TextGenerator::Add(ContinuationRequest request) {
   const auto stream = std::make_shared<TextStream>(*gpt_.tokenizer, request.prompt, std::move(request.stop));
-  const auto take = [stream, sink = std::move(request.sink)](GeneratedToken generated) {
-    absl::StatusOr<std::string> text = stream->Add(generated.token);
-    if (!text.ok()) return false;  // of a token without a text; GenerateOptions::vocabulary leaves them out
-    generated.text = *std::move(text);
-    return sink(generated) && !stream->stopped();
+  // Each token has a text, since GenerateOptions::vocabulary leaves out those without one.
+  const auto take = [stream, sink = std::move(request.sink)](const GeneratedToken& generated) {
+    return Give(generated, sink, stream.get()).value_or(false);
   };
   const auto end = [stream, ended = std::move(request.ended)](TextEnd reason) {
     ended(stream->stopped() ? TextEnd::kStop : reason, stream->Finish());

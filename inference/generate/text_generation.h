@@ -61,7 +61,7 @@ struct ContinuationRequest {
   std::vector<int32_t> prompt;    // tokens from Encode
   GenerateOptions generate = {};  // TextGenerator::options().generate with changes; no drafts
   std::vector<std::string> stop;  // the continuation ends before the first of these texts
-  // Gets each token as Continue's sink does. At the end, `ended` gets the rest of the text.
+  // `sink` gets each token, as that of Continue. At the end, `ended` gets the reason and the rest of the text.
   std::function<bool(const GeneratedToken&)> sink;
   std::function<void(TextEnd, std::string)> ended;
 };

@@ -43,8 +43,8 @@ absl::StatusOr<Ids> Encode(const AttentionQuery& query, const std::string& text,
   return query.ids ? ParseIds(text) : tokenizer->Encode(text);
 }
 
-// Returns the indices of the special tokens among `ids` that are no words of the text, as unknown and mask tokens are.
-// Without a tokenizer there are none.
+// Returns the indices of the special tokens among `ids`, except unknown and mask tokens, which stand for words of the
+// text. Without a tokenizer there are none.
 std::vector<size_t> SpecialOf(const Ids& ids, const Tokenizer* tokenizer) {
   std::vector<size_t> special;
   for (size_t i = 0; i < ids.size() && tokenizer != nullptr; ++i) {

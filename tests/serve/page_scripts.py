@@ -1,4 +1,4 @@
-"""What page_test.py asks of a page, as expressions of JavaScript."""
+"""Expressions of JavaScript that page_test.py evaluates in a page."""
 
 CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0']"
 

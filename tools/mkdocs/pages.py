@@ -100,7 +100,7 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_context(context, page, config, nav):
-    """Shows a page in its language: the words of the theme, the section of the tour that comes first, and neighbours."""
+    """Sets the theme's language to that of the page, puts its section of the tour first, and drops foreign neighbours."""
     language = language_of(page)
     config["theme"]["language"] = language
     for side in ("previous_page", "next_page"):
