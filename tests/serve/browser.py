@@ -156,13 +156,18 @@ class Page:
         self.call("Input.insertText", text=text)
 
     def click(self, selector: str) -> None:
-        """Clicks into the middle of an element with the mouse."""
-        x, y = self.run(f"""(() => {{
+        """Clicks into the middle of an element with the mouse, once the element has stopped moving."""
+        middle = f"""(() => {{
             const at = document.querySelector({json.dumps(selector)});
             at.scrollIntoView({{block: 'nearest'}});
             const box = at.getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
-        }})()""")
+        }})()"""
+        before, now = None, self.run(middle)
+        while before != now:
+            time.sleep(0.02)
+            before, now = now, self.run(middle)
+        x, y = now
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)

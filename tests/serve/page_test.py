@@ -59,7 +59,12 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(problems), self.expected_problems, problems)
         self.assertEqual([other for other in self.page.requests() if not other.startswith((url, "data:"))], [])
 
+    def wait_ready(self) -> None:
+        """Waits until the page knows the models. Before that, what a click aims at may still move."""
+        self.page.wait("document.title.endsWith(' – Weft')")
+
     def show(self, view: str) -> None:
+        self.wait_ready()
         self.page.click(f"nav a[href='#{view}']")
         self.page.wait(f"!$('{view}-view').hidden")
 
@@ -68,7 +73,7 @@ class PageTest(unittest.TestCase):
         self.page.type(text)
 
     def ask(self, text: str = QUESTION) -> None:
-        self.page.wait("document.title === 'Chat – Weft'")
+        self.wait_ready()
         self.type("message", text)
         self.page.press("Enter")
 
@@ -361,7 +366,7 @@ class ServerTest(PageTest):
 
     def test_each_view(self):
         page = self.open_url(OPTIONS["server"]) if "server" in OPTIONS else self.open()
-        page.wait("document.title !== 'Weft'")
+        self.wait_ready()
         views = [view for view in VIEWS if page.run(f"!document.querySelector('nav a[href=\"#{view}\"]').hidden")]
         self.assertTrue(views)
         if "chat" in views:
