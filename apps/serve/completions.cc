@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "weft/apps/serve/json_fields.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/inference/runtime/runtime.h"
+#include "weft/options/hyperparameters.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -20,6 +23,7 @@ using Tokens = std::vector<int32_t>;
 
 constexpr int64_t kMaxTexts = 256, kMaxLogprobs = 20;
 constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
+constexpr int64_t kMaxNumbers = 1 << 18;  // of tokens and log-probabilities in an answer, which may take 100 MB
 
 absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
   Tokens tokens;
@@ -99,29 +103,22 @@ absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model
   return tokens;
 }
 
-absl::Status ReadLogitBias(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
-  const Json* const field = fields->Any("logit_bias");
-  if (field == nullptr) return absl::OkStatus();
-  std::vector<std::pair<int32_t, float>> bias;
-  absl::Status status = SetLogitBias(JsonLine(*field), &bias);
-  sampling->logit_bias.insert(sampling->logit_bias.end(), bias.begin(), bias.end());
-  status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
-  return status.ok() ? status : FieldError("logit_bias", status.message());
-}
-
 absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
-  constexpr double kLarge = 1e4;
-  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  const auto excluded = std::exchange(sampling->logit_bias, {});  // the model never generates these tokens
+  for (const Hyperparameter& row : SamplingRows(sampling)) {
+    const Json* const field = fields->Any(row.key().c_str());
+    if (field == nullptr) continue;
+    absl::Status status = SetFromJson({{row.key(), field->is_object() ? Json(JsonLine(*field)) : *field}}, {row});
+    status.Update(Validate(*sampling));
+    status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
+    const std::string key = absl::StrCat("key '", row.key(), "': ");
+    if (!status.ok()) return FieldError(row.key(), absl::StripPrefix(status.message(), key));
+  }
+  sampling->logit_bias.insert(sampling->logit_bias.begin(), excluded.begin(), excluded.end());
   auto seed = static_cast<int64_t>(sampling->seed);
-  WEFT_RETURN_IF_ERROR(fields->Number("temperature", 0, 100, &sampling->temperature));
-  WEFT_RETURN_IF_ERROR(fields->Number("top_p", 0, 1, &sampling->top_p));
-  WEFT_RETURN_IF_ERROR(fields->Whole("top_k", 0, kMax, &sampling->top_k));
-  WEFT_RETURN_IF_ERROR(fields->Number("min_p", 0, 1, &sampling->min_p));
-  WEFT_RETURN_IF_ERROR(fields->Number("typical_p", 0, 1, &sampling->typical_p));
-  WEFT_RETURN_IF_ERROR(fields->Number("repetition_penalty", 1e-4, kLarge, &sampling->repetition_penalty));
-  WEFT_RETURN_IF_ERROR(fields->Whole("seed", std::numeric_limits<int64_t>::min(), kMax, &seed));
+  constexpr auto kAny = std::numeric_limits<int64_t>();
+  WEFT_RETURN_IF_ERROR(fields->Whole("seed", kAny.min(), kAny.max(), &seed));
   sampling->seed = static_cast<uint64_t>(seed);
-  WEFT_RETURN_IF_ERROR(ReadLogitBias(fields, model, sampling));
   for (const char* const penalty : {"presence_penalty", "frequency_penalty"}) {
     double value = 0;
     WEFT_RETURN_IF_ERROR(fields->Number(penalty, -2, 2, &value));
@@ -178,11 +175,18 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   }
   int64_t n = 1;
   WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, kMaxTexts / static_cast<int64_t>(prompts.size()), &n));
+  const auto texts = static_cast<double>(n) * static_cast<double>(prompts.size());
+  if (texts * static_cast<double>(generate.length * (2 + generate.logprobs)) > kMaxNumbers) {
+    return FieldError("max_tokens", absl::StrCat("got ", generate.length, ", which times ", texts, " texts and ",
+                                                 2 + generate.logprobs, " numbers a token is more than ", kMaxNumbers));
+  }
   WEFT_RETURN_IF_ERROR(fields.Bool("stream", &completion.stream));
   if (const Json* const options = fields.Any("stream_options"); options != nullptr) {
     if (!options->is_object()) return FieldError("stream_options", "wanted an object");
     JsonFields inner(options);
     WEFT_RETURN_IF_ERROR(inner.Bool("include_usage", &completion.usage));
+    inner.Ignore({"include_obfuscation"});
+    if (!inner.CheckAllRead().ok()) return FieldError("stream_options", "wanted include_usage only");
   }
   if (const Json* const format = fields.Any("response_format");
       format != nullptr && *format != Json{{"type", "text"}}) {
@@ -268,7 +272,7 @@ std::vector<Json> Completions::Add(const Answer::Event& event) {
   Choice& choice = choices_[event.prompt];
   Json logprobs;
   AddLogprobs(event, choice.offset, stream_ ? &logprobs : &choice.logprobs);
-  choice.offset += event.text.size();
+  choice.offset += CountCharacters(event.text);
   tokens_ += event.token >= 0 ? 1 : 0;
   if (!stream_) {
     choice.text += event.text;

@@ -49,7 +49,7 @@ class Completions {
   struct Choice {
     std::string text, finish_reason;
     nlohmann::ordered_json logprobs;  // null, or in the form of the answer
-    size_t offset = 0;                // bytes of the text so far
+    size_t offset = 0;                // characters of the text so far
   };
 
   nlohmann::ordered_json Frame(bool chunk) const;

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <functional>
+#include <semaphore>
+#include <utility>
 
 #include "absl/time/clock.h"
 
@@ -34,7 +37,7 @@ class RequestStream : public httplib::Stream {
       : socket_(socket), limits_(limits), deadline_(absl::Now() + limits.request) {}
 
   bool is_readable() const override { return Await(socket_, POLLIN, deadline_); }
-  bool is_writable() const override { return !Left() && Await(socket_, POLLOUT, absl::Now() + limits_.write); }
+  bool is_writable() const override { return !Left() && AwaitReader(); }
   // httplib reads single bytes of headers, so bytes are taken from a buffer.
   ssize_t read(char* to, size_t size) override {
     if (next_ == end_) {
@@ -51,8 +54,8 @@ class RequestStream : public httplib::Stream {
     return static_cast<ssize_t>(count);
   }
   ssize_t write(const char* from, size_t size) override {
-    if (!Await(socket_, POLLOUT, absl::Now() + limits_.write)) return -1;
-    return send(socket_, from, size, MSG_NOSIGNAL);
+    if (!AwaitReader()) return -1;
+    return send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
   void get_remote_ip_and_port(std::string& ip, int& port) const override {
     ip.clear();
@@ -73,25 +76,52 @@ class RequestStream : public httplib::Stream {
   bool closes = false;  // whether the connection ends after the response
 
  private:
+  // Waits until the client can receive more.
+  bool AwaitReader() const {
+    const absl::Time begin = absl::Now();
+    const bool ready = Await(socket_, POLLOUT, begin + limits_.write - waited_);
+    waited_ += absl::Now() - begin;
+    return ready;
+  }
+
   const socket_t socket_;
   const ConnectionLimits& limits_;
   const absl::Time deadline_;
+  mutable absl::Duration waited_;  // for the client to receive what was sent
   char buffer_[4096];
   size_t next_ = 0, end_ = 0, bytes_ = 0;
 };
 
 thread_local RequestStream* this_request = nullptr;
 
+// While all threads are busy, the thread that accepts connections waits, and so do further clients, in the system.
+class BoundedPool : public httplib::ThreadPool {
+ public:
+  explicit BoundedPool(int64_t threads) : ThreadPool(static_cast<size_t>(threads)), free_(threads) {}
+  void enqueue(std::function<void()> job) override {
+    free_.acquire();
+    ThreadPool::enqueue([this, job = std::move(job)] {
+      job();
+      free_.release();
+    });
+  }
+
+ private:
+  std::counting_semaphore<> free_;
+};
+
 }  // namespace
 
 Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
-  new_task_queue = [this] { return new httplib::ThreadPool(static_cast<size_t>(limits_.connections)); };
+  new_task_queue = [this] { return new BoundedPool(limits_.connections); };
   set_socket_options([](socket_t socket) {  // without httplib's SO_REUSEPORT, by which two servers share a port
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
   set_payload_max_length(static_cast<size_t>(limits.body));
   set_tcp_nodelay(true);
+  set_keep_alive_timeout(absl::ToInt64Seconds(limits.idle));
+  set_keep_alive_max_count(limits.requests);
   // If a request is refused, its body may be unread. The next read would take the body for a request.
   set_post_routing_handler([](const httplib::Request& request, httplib::Response& response) {
     const bool unread =

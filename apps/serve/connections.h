@@ -19,7 +19,7 @@ struct ConnectionLimits {
   int64_t body = 1 << 20;                      // bytes of a request's body
   absl::Duration request = absl::Seconds(10);  // from the first to the last byte of a request
   absl::Duration idle = absl::Seconds(10);     // between two requests of a client
-  absl::Duration write = absl::Seconds(20);    // until a client must have read a part of the response
+  absl::Duration write = absl::Seconds(60);    // that the server waits in all until a client has read a response
   size_t requests = 1000;                      // of one connection
 };
 

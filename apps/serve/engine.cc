@@ -38,7 +38,7 @@ void Engine::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status Engine::Queue(size_t count, std::function<void()> job) {
+absl::Status Engine::Queue(size_t count, bool is_long, std::function<void()> run) {
   const absl::MutexLock lock(&mutex_);
   if (stops_) return absl::UnavailableError("the server is shutting down");
   if (count > max_waiting_) {
@@ -50,11 +50,7 @@ absl::Status Engine::Queue(size_t count, std::function<void()> job) {
                                                      max_waiting_, " may; try again later"));
   }
   queued_ += count;
-  jobs_.push_back([this, count, job = std::move(job)] {
-    job();
-    const absl::MutexLock lock(&mutex_);
-    queued_ -= count;
-  });
+  jobs_.push_back({count, is_long, std::move(run)});
   return absl::OkStatus();
 }
 
@@ -62,9 +58,8 @@ absl::Status Engine::Continue(ServedModel* model, std::vector<ContinuationReques
                               std::shared_ptr<Answer> answer) {
   const size_t count = texts.size();
   const auto shared = std::make_shared<std::vector<ContinuationRequest>>(std::move(texts));
-  return Queue(count, [this, model, shared, answer] {
+  return Queue(count, /*is_long=*/false, [this, model, shared, answer] {
     for (size_t i = 0; i < shared->size(); ++i) Add(model, std::move((*shared)[i]), i, answer);
-    counts_.waiting = counts_.waiting + shared->size();
   });
 }
 
@@ -118,21 +113,32 @@ bool Engine::StepAll() {
 void Engine::Loop() {
   bool more = false;
   while (true) {
-    std::deque<std::function<void()>> jobs;
+    std::vector<Job> jobs;
+    size_t texts = 0;  // that the jobs add to generators
     {
       const absl::MutexLock lock(&mutex_);
       const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return more || stops_ || !jobs_.empty(); };
       mutex_.Await(absl::Condition(&wakes));
-      jobs.swap(jobs_);
+      for (bool is_long = false; !is_long && !jobs_.empty(); jobs_.pop_front()) {
+        jobs.push_back(std::move(jobs_.front()));
+        is_long = jobs.back().is_long;
+        if (is_long) {
+          queued_ -= jobs.back().count;
+        } else {
+          texts += jobs.back().count;
+        }
+      }
       if (stops_ && jobs.empty()) break;
     }
-    for (const std::function<void()>& job : jobs) job();
+    for (const Job& job : jobs) job.run();
     std::erase_if(answers_, [](const auto& text) {
       const bool cancelled = text.second->cancelled();
       if (cancelled) text.first.first->generator->generator()->Remove(text.first.second);
       return cancelled;
     });
     more = StepAll();
+    const absl::MutexLock lock(&mutex_);
+    queued_ -= texts;  // StepAll has counted those that wait in the generators
   }
   for (const auto& [text, answer] : answers_) answer->Fail(absl::UnavailableError("the server is shutting down"));
 }

@@ -1,5 +1,5 @@
 // An Engine runs all models of a server in one thread. Texts of one GPT are continued together, in continuous batches.
-// Between two tokens, it runs jobs, such as the embedding of a text.
+// Between two tokens, it runs at most one job, such as the embedding of a text.
 //
 //   Engine engine(models, {.queue = 256});
 //   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // `answer` gets the tokens
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -87,8 +88,12 @@ class Engine {
   std::invoke_result_t<Job> Run(Job job) {
     std::invoke_result_t<Job> result;
     absl::Notification done;
-    WEFT_RETURN_IF_ERROR(Queue(1, [&] {
-      result = job();
+    WEFT_RETURN_IF_ERROR(Queue(1, /*is_long=*/true, [&] {
+      try {
+        result = job();
+      } catch (const std::exception& error) {  // out of memory
+        result = absl::InternalError(error.what());
+      }
       done.Notify();
     }));
     done.WaitForNotification();
@@ -98,7 +103,13 @@ class Engine {
   const Counts& counts() const { return counts_; }
 
  private:
-  absl::Status Queue(size_t count, std::function<void()> job);  // of `count` texts, or of 1 job
+  struct Job {
+    size_t count;  // number of texts, or 1
+    bool is_long;  // whether a step of the generators follows before the next job
+    std::function<void()> run;
+  };
+
+  absl::Status Queue(size_t count, bool is_long, std::function<void()> run);
   void Add(ServedModel* model, ContinuationRequest request, size_t index, const std::shared_ptr<Answer>& answer);
   bool StepAll();  // returns whether a generator has more texts
   void Loop();
@@ -107,7 +118,7 @@ class Engine {
   const size_t max_waiting_;
   Counts counts_;
   absl::Mutex mutex_;
-  std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Job> jobs_ ABSL_GUARDED_BY(mutex_);
   size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // number of texts and jobs in `jobs_`
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;
   // The answers of texts in generators, by model and number of the text. The engine's thread alone uses them.

@@ -79,8 +79,10 @@ function onSubmit(view, act) {
   };
 }
 
-// Shows tokens a second and memory below the page, every two seconds while the page is visible.
-async function watch() {
+// Shows tokens a second and memory below the page, every two seconds while the page is visible. `before` has the time
+// and the number of tokens at which it last did so.
+async function watch(before) {
+  let now = before;
   const footer = document.querySelector('footer');
   try {
     if (document.hidden) return;
@@ -89,13 +91,15 @@ async function watch() {
       sums[name] = (sums[name] || 0) + Number(value);
     }
     const sum = (name, digits = 0) => (sums[name] || 0).toFixed(digits);
-    footer.textContent = `${sum('weft_tokens_per_second', 1)} tokens/s · ` +
+    now = {seconds: performance.now() / 1000, tokens: sums.weft_tokens_total};
+    const rate = before ? (now.tokens - before.tokens) / (now.seconds - before.seconds) : 0;
+    footer.textContent = `${rate.toFixed(1)} tokens/s · ` +
         `${(sums.process_resident_memory_bytes / 2 ** 20).toFixed(0)} MiB of memory · ` +
         `${sum('weft_pages_used')} of ${sum('weft_pages')} pages · ` +
         `${sum('weft_texts_running')}\u00a0running · ${sum('weft_queue_length')}\u00a0waiting`;
   } catch (error) {
     footer.textContent = error.message;
   } finally {
-    setTimeout(watch, 2000);
+    setTimeout(watch, 2000, now);
   }
 }

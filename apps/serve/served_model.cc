@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<int32_t>> ServedModel::ChatTokens(const nlohmann::ord
   const Tokenizer& tokenizer = *generator->gpt().tokenizer;
   nlohmann::ordered_json marked = messages;
   for (nlohmann::ordered_json& message : marked) {
-    message["content"] = MarkSpecialTokens(message["content"].get<std::string>(), tokenizer);
+    for (nlohmann::ordered_json& text : message) text = MarkSpecialTokens(text.get<std::string>(), tokenizer);
   }
   WEFT_ASSIGN_OR_RETURN(const std::string text, chat->Render(marked, /*answers=*/true));
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeMarked(text, tokenizer));

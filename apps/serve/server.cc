@@ -33,6 +33,8 @@ int HttpStatus(const absl::Status& status) {
       return 400;
     case absl::StatusCode::kUnauthenticated:
       return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
     case absl::StatusCode::kNotFound:
       return 404;
     case absl::StatusCode::kResourceExhausted:
@@ -57,6 +59,23 @@ Json ErrorJson(int status, const absl::Status& error) {
             {"type", ErrorType(status)},
             {"param", field.empty() ? Json() : Json(field)},
             {"code", code}}}};
+}
+
+// Reports whether `name` is this machine's own name or address. "[::1]:80" is one, too.
+bool IsLocal(absl::string_view name) {
+  if (const size_t colon = name.rfind(':'); absl::StrContains(name, "]:") || name.find(':') == colon) {
+    name = name.substr(0, colon);
+  }
+  const bool is_number = name.find_first_not_of("0123456789.") == name.npos;
+  return name == "localhost" || name == "::1" || name == "[::1]" || (is_number && absl::StartsWith(name, "127."));
+}
+
+// Reports whether a page of another site sent the request to a server that listens at `address`. The browser names the
+// page's site in Origin. If the site's own name leads to this machine, Host has that name.
+bool IsFromOtherSite(const httplib::Request& request, const std::string& address) {
+  const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
+  if (!origin.empty() && !absl::EndsWith(origin, absl::StrCat("://", host))) return true;
+  return IsLocal(address) && !host.empty() && !IsLocal(host);
 }
 
 void SetError(int status, const absl::Status& error, httplib::Response* response) {
@@ -84,9 +103,8 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
   Route("/attention", "attention", &Server::Attention);
   // This handler answers requests without a body. It compares paths, where httplib's routes use regular expressions.
   http_.set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
-    if (!Allows(request)) {
-      SetError(401, absl::UnauthenticatedError("wrong API key, wanted the header Authorization: Bearer KEY"),
-               &response);
+    if (const absl::Status allowed = Allows(request); !allowed.ok()) {
+      SetError(HttpStatus(allowed), allowed, &response);
     } else if (request.method == "GET" || request.method == "HEAD") {
       Get(request, &response);
     } else if (request.method == "POST" && routes_.contains(request.path)) {
@@ -143,15 +161,24 @@ void Server::Stop() {
   listens_.join();
 }
 
-bool Server::Allows(const httplib::Request& request) const {
-  if (options_.api_key.empty() || request.path == "/" || request.path == "/health") return true;
-  const std::string given = request.get_header_value("Authorization"), wanted = "Bearer " + options_.api_key;
+absl::Status Server::Allows(const httplib::Request& request) const {
+  if (options_.api_key.empty()) {
+    if (!IsFromOtherSite(request, options_.host)) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        "the request comes from a page of another site, or has another name of this machine in Host; a server with "
+        "--api-key answers it");
+  }
+  if (request.path == "/" || request.path == "/health") return absl::OkStatus();
+  // httplib replaces %41 by A in headers.
+  const std::string given = request.get_header_value("Authorization");
+  const std::string wanted = httplib::detail::decode_url("Bearer " + options_.api_key, false);
   // The loop compares all characters, so its duration does not tell how many of them are right.
   unsigned difference = given.size() == wanted.size() ? 0 : 1;
   for (size_t i = 0; i < wanted.size(); ++i) {
     difference |= static_cast<unsigned>((i < given.size() ? given[i] : '\0') ^ wanted[i]);
   }
-  return difference == 0;
+  if (difference == 0) return absl::OkStatus();
+  return absl::UnauthenticatedError("wrong API key, wanted the header Authorization: Bearer KEY");
 }
 
 void Server::Route(const std::string& path, const char* task, Answerer answerer) {
@@ -242,17 +269,8 @@ std::string Server::Metrics() {
     absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");
   };
   const absl::MutexLock lock(&mutex_);
-  const absl::Time now = absl::Now();
-  const int64_t tokens = counts.tokens;
-  constexpr absl::Duration kSpan = absl::Seconds(10);
-  while (rates_.size() > 1 && rates_[1].first < now - kSpan) rates_.erase(rates_.begin());
-  const double seconds = rates_.empty() ? 0 : absl::ToDoubleSeconds(now - rates_.front().first);
-  const double rate = seconds > 0 ? static_cast<double>(tokens - rates_.front().second) / seconds : 0;
-  if (rates_.empty() || rates_.back().first < now - absl::Milliseconds(100)) rates_.emplace_back(now, tokens);
   add("weft_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens.load());
-  add("weft_tokens_total", "counter", "Generated tokens.", tokens);
-  add("weft_tokens_per_second", "gauge", "Generated tokens a second since the metrics were read about ten seconds ago.",
-      rate);
+  add("weft_tokens_total", "counter", "Generated tokens.", counts.tokens.load());
   add("weft_texts_running", "gauge", "Texts in the batches.", counts.running.load());
   add("weft_queue_length", "gauge", "Texts that wait.", counts.waiting.load());
   add("weft_pages_used", "gauge", "Pages of the caches that texts hold.", counts.used_pages.load());

@@ -42,8 +42,10 @@ namespace weft {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int64_t port = 8080;        // 0: any free port
-  std::string api_key;        // wanted as "Authorization: Bearer KEY"; empty: none
+  int64_t port = 8080;  // 0: any free port
+  // Requests must have the header "Authorization: Bearer KEY". If it is empty, they need none, but pages of other sites
+  // get no answer, nor do requests with another name of this machine than localhost if it listens on loopback.
+  std::string api_key;
   int64_t max_tokens = 4096;  // maximum number of tokens of a generated text
   Engine::Options engine = {};
   ConnectionLimits limits = {};
@@ -61,7 +63,8 @@ class Server {
   ~Server() { Stop(); }
 
   int port() const { return port_; }
-  void Stop();  // ends all connections and texts, and waits until they have ended
+  bool ended() const { return ended_; }  // whether it no longer listens, because of an error or Stop
+  void Stop();                           // ends all connections and texts, and waits until they have ended
 
  private:
   using Json = nlohmann::ordered_json;
@@ -73,7 +76,7 @@ class Server {
   Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOptions& options);
   void Route(const std::string& path, const char* task, Answerer answerer);
   void Get(const httplib::Request& request, httplib::Response* response);
-  bool Allows(const httplib::Request& request) const;
+  absl::Status Allows(const httplib::Request& request) const;
   absl::StatusOr<ServedModel*> ModelOf(const Json& request, const char* task) const;
   template <bool kChat>
   absl::StatusOr<Json> Generate(const Json& request, ServedModel* model, httplib::Response* response);
@@ -98,7 +101,6 @@ class Server {
   std::thread listens_;
   absl::Mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);  // by path and status
-  std::vector<std::pair<absl::Time, int64_t>> rates_ ABSL_GUARDED_BY(mutex_);        // times and tokens until then
   std::vector<int64_t> first_tokens_ ABSL_GUARDED_BY(mutex_);  // by kFirstTokenSeconds, and one more for longer times
   double first_token_sum_ ABSL_GUARDED_BY(mutex_) = 0;         // in seconds
 };

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
@@ -45,6 +46,14 @@ class ServerTest : public WeftProgramTest {
   }
 
   httplib::Client Client() const { return httplib::Client("127.0.0.1", server_->port()); }
+  int Connect() const {
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0), buffer = 4096;
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+    sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(server_->port()))};
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    return socket;
+  }
   // Posts JSON, and returns the status and the answer.
   std::pair<int, Json> Post(const std::string& path, const Json& body) const { return PostText(path, body.dump()); }
   std::pair<int, Json> PostText(const std::string& path, const std::string& body) const {
@@ -156,7 +165,7 @@ TEST_F(ServerTest, ARequestHasTheSameAnswerInAnyCompanyAndOnAnyNumberOfThreads) 
   const auto body = [](size_t i) {
     return Json({{"prompt", std::string("the end of all ").substr(i % 9)}, {"seed", i}, {"max_tokens", 5 + i % 30}});
   };
-  constexpr size_t kRequests = 30;
+  constexpr size_t kRequests = 100, kOthers = 50;
   std::vector<std::string> alone;
   Serve({}, /*threads=*/1, /*batch=*/1);
   for (size_t i = 0; i < kRequests; ++i) alone.push_back(Complete(body(i)));
@@ -166,6 +175,9 @@ TEST_F(ServerTest, ARequestHasTheSameAnswerInAnyCompanyAndOnAnyNumberOfThreads) 
     std::vector<std::thread> clients;
     for (size_t i = 0; i < kRequests; ++i) {
       clients.emplace_back([&, i] { together[i] = Complete(body(i)); });
+    }
+    for (size_t i = 0; i < kOthers; ++i) {
+      clients.emplace_back([&, i] { Complete({{"prompt", "other"}, {"seed", i}, {"n", 1 + i % 3}, {"stop", "e"}}); });
     }
     for (std::thread& client : clients) client.join();
     EXPECT_EQ(together, alone) << threads;
@@ -199,7 +211,10 @@ TEST_F(ServerTest, ErrorsNameTheField) {
       {{"top_p", 2}},
       {{"stop", {1, 2}}},
       {{"logit_bias", {{"x", 1}}}},
+      {{"logit_bias", {{"1000", 1}}}},
+      {{"seed", 0.5}},
       {{"presence_penalty", 1}},
+      {{"stream_options", {{"usage", true}}}},
       {{"suffix", "x"}},
       {{"prompt", {1, 2, 1000}}},
   };
@@ -224,6 +239,8 @@ TEST_F(ServerTest, ErrorsNameTheField) {
   for (const char* text : {"", "{", "[]", "{\"prompt\": \"\\ud800\"}", "{\"a\": 1, \"a\": 2}"}) {
     EXPECT_EQ(PostText("/v1/completions", text).first, 400) << text;
   }
+  EXPECT_EQ(message("/v1/completions", {{"prompt", ""}, {"temperature", "hot"}}),
+            "temperature: \"hot\" is not of the right type");
   EXPECT_EQ(PostText("/v1/completions", std::string(2 << 20, ' ')).first, 413);
   EXPECT_EQ(Client().Post("/nowhere", "{}", "application/json")->status, 404);
 }
@@ -235,6 +252,31 @@ TEST_F(ServerTest, AKeyIsWanted) {
   EXPECT_EQ(Client().Get("/health")->status, 200);
   EXPECT_EQ(Client().Get("/v1/models", {{"Authorization", "Bearer secre"}})->status, 401);
   EXPECT_EQ(Client().Get("/v1/models", {{"Authorization", "Bearer secret"}})->status, 200);
+}
+
+TEST_F(ServerTest, PagesOfOtherSitesGetNoAnswer) {
+  const auto status = [&](const httplib::Headers& headers) { return Client().Get("/v1/models", headers)->status; };
+  Serve();
+  for (const char* host : {"localhost", "localhost:80", "127.0.0.1:8080", "[::1]:80"}) {
+    EXPECT_EQ(status({{"Host", host}}), 200) << host;
+    EXPECT_EQ(status({{"Host", host}, {"Origin", absl::StrCat("http://", host)}}), 200) << host;
+    EXPECT_EQ(status({{"Host", host}, {"Origin", "http://evil.example"}}), 403) << host;
+    EXPECT_EQ(status({{"Host", host}, {"Origin", "null"}}), 403) << host;
+  }
+  for (const char* host : {"evil.example", "127.evil.example:80", "localhost.evil.example", "[::1].evil.example"}) {
+    EXPECT_EQ(status({{"Host", host}}), 403) << host;
+  }
+  Serve({.api_key = "a%41"});
+  EXPECT_EQ(status({{"Host", "a.example"}, {"Origin", "http://b.example"}, {"Authorization", "Bearer a%41"}}), 200);
+}
+
+TEST_F(ServerTest, BoundsTheNumbersOfAnAnswer) {
+  Serve({.max_tokens = 1 << 20});
+  const auto [status, answer] =
+      Post("/v1/completions", {{"prompt", "the "}, {"n", 256}, {"max_tokens", 60}, {"logprobs", 20}});
+  EXPECT_EQ(status, 400);
+  EXPECT_EQ(answer["error"]["message"],
+            "max_tokens: got 60, which times 256 texts and 22 numbers a token is more than 262144");
 }
 
 TEST_F(ServerTest, AFullQueueAnswers503) {
@@ -254,6 +296,27 @@ TEST_F(ServerTest, AFullQueueAnswers503) {
   EXPECT_GT(done, 0);
   EXPECT_GT(refused, 0);
   EXPECT_EQ(done + refused, 40);
+}
+
+// A client that does not read its response keeps a connection for a bounded time. Further clients wait meanwhile.
+TEST_F(ServerTest, ASlowReaderIsCutOff) {
+  Serve({.limits = {.connections = 1, .write = absl::Milliseconds(300)}});
+  const std::string body = Json({{"prompt", "the "}, {"n", 200}, {"max_tokens", 60}, {"logprobs", 19}}).dump();
+  const std::string request =
+      absl::StrCat("POST /v1/completions HTTP/1.1\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+  httplib::Client client = Client();
+  client.set_read_timeout(60);
+  const size_t whole = client.Post("/v1/completions", body, "application/json")->body.size();
+  const int socket = Connect();
+  ASSERT_EQ(send(socket, request.data(), request.size(), MSG_NOSIGNAL), request.size());
+  const auto other = client.Get("/health");  // waits until the slow reader is cut off
+  ASSERT_TRUE(other) << to_string(other.error());
+  size_t got = 0;
+  char part[4096];
+  for (ssize_t count; (count = recv(socket, part, sizeof(part), 0)) > 0;) got += static_cast<size_t>(count);
+  EXPECT_GT(got, 0);
+  EXPECT_LT(got, whole);
+  close(socket);
 }
 
 // A refused request leaves its body unread. The server must not take the body for the next request. It ignores ranges
@@ -302,10 +365,7 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsPages) {
 
 TEST_F(ServerTest, ASlowSenderIsCutOff) {
   Serve({.limits = {.request = absl::Milliseconds(300)}});
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(static_cast<uint16_t>(server_->port()))};
-  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  ASSERT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const int socket = Connect();
   const absl::Time begin = absl::Now();
   ssize_t sent = 1;
   while (sent == 1 && absl::Now() < begin + absl::Seconds(5)) {

@@ -44,8 +44,7 @@ std::string StopText(const std::vector<std::string>& stops) {
   return stops.empty() ? "" : stops.size() == 1 ? stops[0] : nlohmann::json(stops).dump();
 }
 
-}  // namespace
-
+// Sets `bias` to the numbers of tokens and the numbers of a JSON object. An empty text has no tokens.
 absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias) {
   bias->clear();
   if (text.empty()) return absl::OkStatus();
@@ -62,6 +61,8 @@ absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t,
   return absl::OkStatus();
 }
 
+}  // namespace
+
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group) {
   const auto set = [ends](absl::string_view text) {
     *ends = Texts(absl::StrSplit(text, ',', absl::SkipEmpty()));
@@ -74,10 +75,45 @@ Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const
           {.may_be_empty = true, .group = group, .type = "TOKENS"}};
 }
 
+Hyperparameters SamplingRows(SamplingOptions* sampling) {
+  return {
+      {"temperature",
+       "divides the logits: below 1 the text is more predictable, above 1 more varied; 0 picks the most likely token",
+       &sampling->temperature,
+       {.low = 0, .group = "Sampling"}},
+      {"top-k",
+       "sample among the k most likely tokens; 0: all tokens",
+       &sampling->top_k,
+       {.low = 0, .group = "Sampling"}},
+      {"top-p",
+       "sample among the fewest tokens whose probabilities sum to at least this; 1: all tokens",
+       &sampling->top_p,
+       {.low = 0, .high = 1, .group = "Sampling"}},
+      {"min-p",
+       "drop tokens whose probability is less than this fraction of the most likely token's; 0: none",
+       &sampling->min_p,
+       {.low = 0, .high = 1, .group = "Sampling"}},
+      {"typical-p",
+       "sample among the tokens whose log-probability is closest to its mean, as few as have at least this total "
+       "probability; 1: all tokens",
+       &sampling->typical_p,
+       {.low = 0, .high = 1, .group = "Sampling"}},
+      {"repetition-penalty",
+       "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
+       "penalty",
+       &sampling->repetition_penalty,
+       {.group = "Sampling"}},
+      {"logit-bias",
+       "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
+       Hyperparameter::Text{[sampling] { return LogitBiasText(sampling->logit_bias); },
+                            [sampling](absl::string_view text) { return SetLogitBias(text, &sampling->logit_bias); }},
+       {.may_be_empty = true, .group = "Sampling", .type = "JSON"}},
+  };
+}
+
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
   TextGeneratorOptions& options = *generator;
-  SamplingOptions& sampling = options.generate.sampling;
-  return {
+  Hyperparameters table = {
       {"tokenizer",
        "tokenizer to use instead of the model's, as for weft tokenize",
        &options.tokenizer,
@@ -90,38 +126,13 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
        &options.slide,
        {.group = "Text"}},
       {"length", "maximum number of tokens to add to each text", &options.generate.length, {.low = 0, .group = "Text"}},
-      {"temperature",
-       "divides the logits: below 1 the text is more predictable, above 1 more varied; 0 picks the most likely token",
-       &sampling.temperature,
-       {.low = 0, .group = "Sampling"}},
-      {"top-k",
-       "sample among the k most likely tokens; 0: all tokens",
-       &sampling.top_k,
-       {.low = 0, .group = "Sampling"}},
-      {"top-p",
-       "sample among the fewest tokens whose probabilities sum to at least this; 1: all tokens",
-       &sampling.top_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"min-p",
-       "drop tokens whose probability is less than this fraction of the most likely token's; 0: none",
-       &sampling.min_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"typical-p",
-       "sample among the tokens whose log-probability is closest to its mean, as few as have at least this total "
-       "probability; 1: all tokens",
-       &sampling.typical_p,
-       {.low = 0, .high = 1, .group = "Sampling"}},
-      {"repetition-penalty",
-       "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
-       "penalty",
-       &sampling.repetition_penalty,
+  };
+  Append(SamplingRows(&options.generate.sampling), &table);
+  const Hyperparameters others = {
+      {"seed",
+       "seed of the random numbers; equal seeds give equal texts",
+       &options.generate.sampling.seed,
        {.group = "Sampling"}},
-      {"logit-bias",
-       "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
-       Hyperparameter::Text{[&sampling] { return LogitBiasText(sampling.logit_bias); },
-                            [&sampling](absl::string_view text) { return SetLogitBias(text, &sampling.logit_bias); }},
-       {.may_be_empty = true, .group = "Sampling", .type = "JSON"}},
-      {"seed", "seed of the random numbers; equal seeds give equal texts", &sampling.seed, {.group = "Sampling"}},
       {"draft-model",
        "a smaller GPT with the same tokens, which guesses the next tokens; it changes no text, and is faster if it is "
        "often right",
@@ -135,6 +146,8 @@ Hyperparameters GeneratorRows(TextGeneratorOptions* generator) {
       WeightsRow(&options.runtime.weights),
       ThreadsRow(&options.runtime.threads),
   };
+  Append(others, &table);
+  return table;
 }
 
 Hyperparameters GenerateRows(TextGeneratorOptions* generator) {

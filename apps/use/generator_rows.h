@@ -26,9 +26,8 @@ namespace weft {
 
 // Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
-// Sets `bias` to the numbers of tokens and the numbers of a JSON object, such as {"50256": -100}. Returns
-// InvalidArgument if `text` is not such an object. An empty text has no tokens.
-absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t, float>>* bias);
+// Returns rows for all options of sampling but the seed. Requests to a server have them by their keys.
+Hyperparameters SamplingRows(SamplingOptions* sampling);
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);
 // The options of `weft generate` before flags change them, and its rows, which include GeneratorRows.

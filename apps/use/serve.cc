@@ -1,9 +1,11 @@
 // `weft serve` answers HTTP requests with models.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,7 +37,8 @@ Hyperparameters Table(ServeFlags* flags) {
       {"host", "address to listen on; 0.0.0.0 serves other machines, too", &flags->server.host, {.group = "Server"}},
       {"port", "port to listen on; 0: any free one", &flags->server.port, {.low = 0, .high = 65535, .group = "Server"}},
       {"api-key",
-       "requests must have the header Authorization: Bearer KEY; without this flag, any request is answered",
+       "requests must have the header Authorization: Bearer KEY. Default: the variable WEFT_API_KEY. Without either, "
+       "any request is answered, except those of other sites' pages",
        &flags->server.api_key,
        {.group = "Server", .type = "KEY"}},
       {"max-tokens",
@@ -67,7 +70,8 @@ Hyperparameters Table(ServeFlags* flags) {
 // Returns {name, path} of "NAME=MODEL" or "MODEL".
 std::pair<std::string, std::string> NameAndPath(const std::string& model) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(model, absl::MaxSplits('=', 1));
-  if (!parts.second.empty()) return parts;
+  std::error_code missing;
+  if (!parts.second.empty() && !std::filesystem::exists(InputPath(model), missing)) return parts;
   const std::filesystem::path path = std::filesystem::path(InputPath(model)).lexically_normal();
   return {(path.has_filename() ? path.filename() : path.parent_path().filename()).string(), model};
 }
@@ -75,6 +79,9 @@ std::pair<std::string, std::string> NameAndPath(const std::string& model) {
 absl::Status Serve(ServeFlags flags) {
   ServerOptions& options = flags.server;
   options.limits.request = absl::Seconds(flags.request_timeout);
+  if (const char* const key = std::getenv("WEFT_API_KEY"); key != nullptr && options.api_key.empty()) {
+    options.api_key = key;
+  }
   std::vector<std::unique_ptr<ServedModel>> models;
   for (const absl::string_view model : absl::StrSplit(flags.models, ',', absl::SkipEmpty())) {
     const auto [name, path] = NameAndPath(std::string(model));
@@ -89,8 +96,10 @@ absl::Status Serve(ServeFlags flags) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   WEFT_ASSIGN_OR_RETURN(const auto server, UsageError(Server::Start(std::move(models), options)));
   std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", options.host.c_str(), server->port());
-  int signal = 0;
-  sigwait(&signals, &signal);
+  constexpr timespec kSecond = {.tv_sec = 1};
+  while (sigtimedwait(&signals, nullptr, &kSecond) < 0) {
+    if (server->ended()) return absl::UnavailableError("the system takes no more connections");
+  }
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the program at once
   server->Stop();
   return absl::OkStatus();

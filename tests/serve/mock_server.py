@@ -84,7 +84,8 @@ class Handler(BaseHTTPRequestHandler):
         elif self._refused():
             pass
         elif self.path == "/metrics":
-            self._send(200, b"# TYPE weft_tokens_per_second gauge\nweft_tokens_per_second 41.7\n"
+            tokens = int(40 * time.monotonic())  # 40 a second
+            self._send(200, b"# TYPE weft_tokens_total counter\nweft_tokens_total %d\n" % tokens +
                             b"process_resident_memory_bytes 412876800\nweft_pages_used{model=\"a\"} 11\n"
                             b"weft_pages_used{model=\"b\"} 7\nweft_pages 256\nweft_queue_length 0\n"
                             b"weft_texts_running 1\n", "text/plain; version=0.0.4")
