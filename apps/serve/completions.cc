@@ -23,7 +23,8 @@ using Tokens = std::vector<int32_t>;
 
 constexpr int64_t kMaxTexts = 256, kMaxLogprobs = 20;
 constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
-constexpr int64_t kMaxNumbers = 1 << 18;  // of tokens and log-probabilities in an answer, which may take 100 MB
+// Maximum number of tokens and log-probabilities in an answer: about 100 MB of JSON.
+constexpr int64_t kMaxAnswerNumbers = 1 << 18;
 
 absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
   Tokens tokens;
@@ -106,13 +107,14 @@ absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model
 absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
   const auto excluded = std::exchange(sampling->logit_bias, {});  // the model never generates these tokens
   for (const Hyperparameter& row : SamplingRows(sampling)) {
+    const char* const wanted = row.is_text() ? "an object with a number for each token" : "a number";
+    const auto take = [&](const Json& field) { return row.is_text() ? field.is_object() : field.is_number(); };
+    WEFT_RETURN_IF_ERROR(fields->Read(row.key().c_str(), wanted, take));
     const Json* const field = fields->Any(row.key().c_str());
     if (field == nullptr) continue;
-    absl::Status status = SetFromJson({{row.key(), field->is_object() ? Json(JsonLine(*field)) : *field}}, {row});
-    status.Update(Validate(*sampling));
+    absl::Status status = SetFromText(JsonLine(*field), row);
     status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
-    const std::string key = absl::StrCat("key '", row.key(), "': ");
-    if (!status.ok()) return FieldError(row.key(), absl::StripPrefix(status.message(), key));
+    if (!status.ok()) return FieldError(row.key(), absl::StripPrefix(status.message(), row.flag + ": "));
   }
   sampling->logit_bias.insert(sampling->logit_bias.begin(), excluded.begin(), excluded.end());
   auto seed = static_cast<int64_t>(sampling->seed);
@@ -175,10 +177,11 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   }
   int64_t n = 1;
   WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, kMaxTexts / static_cast<int64_t>(prompts.size()), &n));
-  const auto texts = static_cast<double>(n) * static_cast<double>(prompts.size());
-  if (texts * static_cast<double>(generate.length * (2 + generate.logprobs)) > kMaxNumbers) {
-    return FieldError("max_tokens", absl::StrCat("got ", generate.length, ", which times ", texts, " texts and ",
-                                                 2 + generate.logprobs, " numbers a token is more than ", kMaxNumbers));
+  const int64_t texts = n * static_cast<int64_t>(prompts.size()), length = std::min(generate.length, model.context);
+  if (texts * length * (2 + generate.logprobs) > kMaxAnswerNumbers) {
+    return FieldError("max_tokens",
+                      absl::StrCat(texts, " texts of up to ", length, " tokens with ", 1 + generate.logprobs,
+                                   " log-probabilities each are more than ", kMaxAnswerNumbers, " numbers"));
   }
   WEFT_RETURN_IF_ERROR(fields.Bool("stream", &completion.stream));
   if (const Json* const options = fields.Any("stream_options"); options != nullptr) {

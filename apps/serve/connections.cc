@@ -12,6 +12,7 @@
 #include <semaphore>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
 
 namespace weft {
@@ -19,24 +20,25 @@ namespace {
 
 constexpr size_t kHeaderBytes = 64 << 10;  // that a request may have besides the bytes of the largest body
 
-// Waits until a socket can be read or written. Returns false at the deadline.
-bool Await(int socket, short events, absl::Time deadline) {
+// Waits until a socket can be read or written. Returns false at the deadline, and soon after `stopped` returns true.
+bool Await(int socket, short events, absl::Time deadline, absl::FunctionRef<bool()> stopped) {
   while (true) {
-    const int64_t left = std::max<int64_t>(0, absl::ToInt64Milliseconds(deadline - absl::Now()));
+    const bool last = stopped() || absl::Now() >= deadline;
+    const int64_t left = last ? 0 : absl::ToInt64Milliseconds(deadline - absl::Now());
     pollfd waits = {socket, events, 0};
-    const int ready = poll(&waits, 1, static_cast<int>(left));
+    const int ready = poll(&waits, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 100)));
     if (ready > 0) return true;
-    if (ready == 0 || errno != EINTR) return false;
+    if (last || (ready < 0 && errno != EINTR)) return false;
   }
 }
 
 // One request of a connection, and its response.
 class RequestStream : public httplib::Stream {
  public:
-  RequestStream(socket_t socket, const ConnectionLimits& limits)
-      : socket_(socket), limits_(limits), deadline_(absl::Now() + limits.request) {}
+  RequestStream(socket_t socket, const ConnectionLimits& limits, absl::FunctionRef<bool()> stopped)
+      : socket_(socket), limits_(limits), stopped_(stopped), deadline_(absl::Now() + limits.request) {}
 
-  bool is_readable() const override { return Await(socket_, POLLIN, deadline_); }
+  bool is_readable() const override { return Await(socket_, POLLIN, deadline_, stopped_); }
   bool is_writable() const override { return !Left() && AwaitReader(); }
   // httplib reads single bytes of headers, so bytes are taken from a buffer.
   ssize_t read(char* to, size_t size) override {
@@ -79,25 +81,27 @@ class RequestStream : public httplib::Stream {
   // Waits until the client can receive more.
   bool AwaitReader() const {
     const absl::Time begin = absl::Now();
-    const bool ready = Await(socket_, POLLOUT, begin + limits_.write - waited_);
+    const bool ready = Await(socket_, POLLOUT, begin + limits_.write - waited_, stopped_);
     waited_ += absl::Now() - begin;
     return ready;
   }
 
   const socket_t socket_;
   const ConnectionLimits& limits_;
+  const absl::FunctionRef<bool()> stopped_;
   const absl::Time deadline_;
-  mutable absl::Duration waited_;  // for the client to receive what was sent
+  mutable absl::Duration waited_;  // total wait for the client to receive
   char buffer_[4096];
   size_t next_ = 0, end_ = 0, bytes_ = 0;
 };
 
 thread_local RequestStream* this_request = nullptr;
 
-// While all threads are busy, the thread that accepts connections waits, and so do further clients, in the system.
+// While all threads are busy, the thread that accepts connections waits, and further clients wait in the kernel.
 class BoundedPool : public httplib::ThreadPool {
  public:
-  explicit BoundedPool(int64_t threads) : ThreadPool(static_cast<size_t>(threads)), free_(threads) {}
+  BoundedPool(int64_t threads, std::atomic<bool>* closed)
+      : ThreadPool(static_cast<size_t>(threads)), free_(threads), closed_(closed) {}
   void enqueue(std::function<void()> job) override {
     free_.acquire();
     ThreadPool::enqueue([this, job = std::move(job)] {
@@ -105,21 +109,27 @@ class BoundedPool : public httplib::ThreadPool {
       free_.release();
     });
   }
+  void shutdown() override {  // when no more connections are accepted, and before the last one has ended
+    *closed_ = true;
+    ThreadPool::shutdown();
+  }
 
  private:
   std::counting_semaphore<> free_;
+  std::atomic<bool>* const closed_;
 };
 
 }  // namespace
 
 Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
-  new_task_queue = [this] { return new BoundedPool(limits_.connections); };
+  new_task_queue = [this] { return new BoundedPool(limits_.connections, &closed_); };
   set_socket_options([](socket_t socket) {  // without httplib's SO_REUSEPORT, by which two servers share a port
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
   set_payload_max_length(static_cast<size_t>(limits.body));
   set_tcp_nodelay(true);
+  // What responses say of these limits.
   set_keep_alive_timeout(absl::ToInt64Seconds(limits.idle));
   set_keep_alive_max_count(limits.requests);
   // If a request is refused, its body may be unread. The next read would take the body for a request.
@@ -147,21 +157,15 @@ bool Connections::ClientLeft() { return this_request != nullptr && this_request-
 bool Connections::process_and_close_socket(socket_t socket) {
   ++open_;
   // httplib's is_running() is true until all connections have ended.
-  const auto stopped = [this] { return svr_sock_ == INVALID_SOCKET; };
-  const auto await_request = [&] {
-    const absl::Time deadline = absl::Now() + limits_.idle;
-    while (!stopped() && absl::Now() < deadline) {
-      if (Await(socket, POLLIN, absl::Now() + absl::Milliseconds(100))) return true;
-    }
-    return false;
-  };
+  const auto stopped = [this] { return closed_ || svr_sock_ == INVALID_SOCKET; };
+  const auto await_request = [&] { return Await(socket, POLLIN, absl::Now() + limits_.idle, stopped); };
   // A request may ask for many copies of a response by ranges. Compression of a response takes longer than sending it.
   const auto simplify = [](httplib::Request& request) {
     request.ranges.clear();
     request.headers.erase("Accept-Encoding");
   };
-  for (size_t left = limits_.requests; left > 0 && await_request(); --left) {
-    RequestStream stream(socket, limits_);
+  for (size_t left = limits_.requests; left > 0 && !stopped() && await_request(); --left) {
+    RequestStream stream(socket, limits_, stopped);
     if (stream.Left()) break;
     this_request = &stream;
     bool closed = false, done = false;
@@ -178,7 +182,8 @@ bool Connections::process_and_close_socket(socket_t socket) {
   shutdown(socket, SHUT_WR);
   char rest[4096];
   const absl::Time deadline = absl::Now() + absl::Milliseconds(500);
-  while (absl::Now() < deadline && Await(socket, POLLIN, deadline) && recv(socket, rest, sizeof(rest), 0) > 0) {
+  while (absl::Now() < deadline && Await(socket, POLLIN, deadline, stopped) &&
+         recv(socket, rest, sizeof(rest), 0) > 0) {
   }
   close(socket);
   return true;

@@ -19,7 +19,7 @@ struct ConnectionLimits {
   int64_t body = 1 << 20;                      // bytes of a request's body
   absl::Duration request = absl::Seconds(10);  // from the first to the last byte of a request
   absl::Duration idle = absl::Seconds(10);     // between two requests of a client
-  absl::Duration write = absl::Seconds(60);    // that the server waits in all until a client has read a response
+  absl::Duration write = absl::Seconds(60);    // total time that the server waits for a client to read one response
   size_t requests = 1000;                      // of one connection
 };
 
@@ -33,12 +33,14 @@ class Connections : public httplib::Server {
   // Reports whether the client of this thread's connection has left.
   static bool ClientLeft();
   size_t open() const { return open_; }
+  bool closed() const { return closed_; }  // whether no more connections are accepted, by stop() or for an error
 
  private:
   bool process_and_close_socket(socket_t socket) override;
 
   const ConnectionLimits limits_;
   std::atomic<size_t> open_ = 0;
+  std::atomic<bool> closed_ = false;
 };
 
 }  // namespace weft

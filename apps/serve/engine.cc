@@ -38,9 +38,9 @@ void Engine::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status Engine::Queue(size_t count, bool is_long, std::function<void()> run) {
+absl::Status Engine::Queue(size_t count, Functions* functions, std::function<void()> run) {
   const absl::MutexLock lock(&mutex_);
-  if (stops_) return absl::UnavailableError("the server is shutting down");
+  if (stops_) return absl::UnavailableError(kStopping);
   if (count > max_waiting_) {
     return InvalidArgument("the request has ", count, " texts, wanted at most ", max_waiting_);
   }
@@ -50,7 +50,7 @@ absl::Status Engine::Queue(size_t count, bool is_long, std::function<void()> run
                                                      max_waiting_, " may; try again later"));
   }
   queued_ += count;
-  jobs_.push_back({count, is_long, std::move(run)});
+  functions->push_back(std::move(run));
   return absl::OkStatus();
 }
 
@@ -58,7 +58,8 @@ absl::Status Engine::Continue(ServedModel* model, std::vector<ContinuationReques
                               std::shared_ptr<Answer> answer) {
   const size_t count = texts.size();
   const auto shared = std::make_shared<std::vector<ContinuationRequest>>(std::move(texts));
-  return Queue(count, /*is_long=*/false, [this, model, shared, answer] {
+  return Queue(count, &adds_, [this, model, shared, answer] {
+    added_ += shared->size();
     for (size_t i = 0; i < shared->size(); ++i) Add(model, std::move((*shared)[i]), i, answer);
   });
 }
@@ -104,43 +105,41 @@ bool Engine::StepAll() {
     used += generator.used_pages();
   }
   counts_.running = running;
-  counts_.waiting = waiting;
   counts_.pages = pages;
   counts_.used_pages = used;
+  const absl::MutexLock lock(&mutex_);
+  counts_.waiting = waiting;
+  queued_ -= std::exchange(added_, 0);
   return more;
 }
 
 void Engine::Loop() {
   bool more = false;
   while (true) {
-    std::vector<Job> jobs;
-    size_t texts = 0;  // that the jobs add to generators
+    Functions functions;
     {
       const absl::MutexLock lock(&mutex_);
-      const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return more || stops_ || !jobs_.empty(); };
+      const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return more || stops_ || !adds_.empty() || !jobs_.empty();
+      };
       mutex_.Await(absl::Condition(&wakes));
-      for (bool is_long = false; !is_long && !jobs_.empty(); jobs_.pop_front()) {
-        jobs.push_back(std::move(jobs_.front()));
-        is_long = jobs.back().is_long;
-        if (is_long) {
-          queued_ -= jobs.back().count;
-        } else {
-          texts += jobs.back().count;
-        }
+      functions.swap(adds_);
+      if (!jobs_.empty()) {
+        functions.push_back(std::move(jobs_.front()));
+        jobs_.pop_front();
+        --queued_;
       }
-      if (stops_ && jobs.empty()) break;
+      if (stops_ && functions.empty()) break;
     }
-    for (const Job& job : jobs) job.run();
+    for (const std::function<void()>& function : functions) function();
     std::erase_if(answers_, [](const auto& text) {
       const bool cancelled = text.second->cancelled();
       if (cancelled) text.first.first->generator->generator()->Remove(text.first.second);
       return cancelled;
     });
     more = StepAll();
-    const absl::MutexLock lock(&mutex_);
-    queued_ -= texts;  // StepAll has counted those that wait in the generators
   }
-  for (const auto& [text, answer] : answers_) answer->Fail(absl::UnavailableError("the server is shutting down"));
+  for (const auto& [text, answer] : answers_) answer->Fail(absl::UnavailableError(kStopping));
 }
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // An Engine runs all models of a server in one thread. Texts of one GPT are continued together, in continuous batches.
-// Between two tokens, it runs at most one job, such as the embedding of a text.
+// Between two steps of the batches, it runs at most one job, such as the embedding of a text.
 //
 //   Engine engine(models, {.queue = 256});
 //   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // `answer` gets the tokens
@@ -88,11 +88,11 @@ class Engine {
   std::invoke_result_t<Job> Run(Job job) {
     std::invoke_result_t<Job> result;
     absl::Notification done;
-    WEFT_RETURN_IF_ERROR(Queue(1, /*is_long=*/true, [&] {
+    WEFT_RETURN_IF_ERROR(Queue(1, &jobs_, [&] {
       try {
-        result = job();
-      } catch (const std::exception& error) {  // out of memory
-        result = absl::InternalError(error.what());
+        result = stops_ ? absl::UnavailableError(kStopping) : job();
+      } catch (const std::exception&) {
+        result = absl::InternalError("the server has too little memory for the request");
       }
       done.Notify();
     }));
@@ -103,13 +103,10 @@ class Engine {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Job {
-    size_t count;  // number of texts, or 1
-    bool is_long;  // whether a step of the generators follows before the next job
-    std::function<void()> run;
-  };
+  static constexpr char kStopping[] = "the server is shutting down";
+  using Functions = std::deque<std::function<void()>>;
 
-  absl::Status Queue(size_t count, bool is_long, std::function<void()> run);
+  absl::Status Queue(size_t count, Functions* functions, std::function<void()> run);  // for `count` texts, or 1 job
   void Add(ServedModel* model, ContinuationRequest request, size_t index, const std::shared_ptr<Answer>& answer);
   bool StepAll();  // returns whether a generator has more texts
   void Loop();
@@ -118,9 +115,10 @@ class Engine {
   const size_t max_waiting_;
   Counts counts_;
   absl::Mutex mutex_;
-  std::deque<Job> jobs_ ABSL_GUARDED_BY(mutex_);
-  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // number of texts and jobs in `jobs_`
-  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
+  Functions adds_, jobs_ ABSL_GUARDED_BY(mutex_);  // what adds texts to generators, and the jobs
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;      // number of jobs, and of texts that no generator has counted
+  std::atomic<bool> stops_ = false;
+  size_t added_ = 0;  // number of texts that generators got since the last step; of the engine's thread
   // The answers of texts in generators, by model and number of the text. The engine's thread alone uses them.
   std::map<std::pair<ServedModel*, size_t>, std::shared_ptr<Answer>> answers_;
   std::thread thread_;

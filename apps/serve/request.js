@@ -80,9 +80,9 @@ function onSubmit(view, act) {
 }
 
 // Shows tokens a second and memory below the page, every two seconds while the page is visible. `before` has the time
-// and the number of tokens at which it last did so.
+// and the number of tokens of the previous update.
 async function watch(before) {
-  let now = before;
+  let now;
   const footer = document.querySelector('footer');
   try {
     if (document.hidden) return;
@@ -92,8 +92,8 @@ async function watch(before) {
     }
     const sum = (name, digits = 0) => (sums[name] || 0).toFixed(digits);
     now = {seconds: performance.now() / 1000, tokens: sums.weft_tokens_total};
-    const rate = before ? (now.tokens - before.tokens) / (now.seconds - before.seconds) : 0;
-    footer.textContent = `${rate.toFixed(1)} tokens/s · ` +
+    const rate = before && (now.tokens - before.tokens) / (now.seconds - before.seconds);
+    footer.textContent = (rate >= 0 ? `${rate.toFixed(1)} tokens/s · ` : '') +
         `${(sums.process_resident_memory_bytes / 2 ** 20).toFixed(0)} MiB of memory · ` +
         `${sum('weft_pages_used')} of ${sum('weft_pages')} pages · ` +
         `${sum('weft_texts_running')}\u00a0running · ${sum('weft_queue_length')}\u00a0waiting`;

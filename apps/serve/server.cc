@@ -1,11 +1,14 @@
 #include "weft/apps/serve/server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,6 +19,7 @@
 #include "weft/base/arena.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/lab/page.h"
 
 namespace weft {
 namespace {
@@ -61,21 +65,17 @@ Json ErrorJson(int status, const absl::Status& error) {
             {"code", code}}}};
 }
 
-// Reports whether `name` is this machine's own name or address. "[::1]:80" is one, too.
-bool IsLocal(absl::string_view name) {
-  if (const size_t colon = name.rfind(':'); absl::StrContains(name, "]:") || name.find(':') == colon) {
-    name = name.substr(0, colon);
-  }
-  const bool is_number = name.find_first_not_of("0123456789.") == name.npos;
-  return name == "localhost" || name == "::1" || name == "[::1]" || (is_number && absl::StartsWith(name, "127."));
-}
-
-// Reports whether a page of another site sent the request to a server that listens at `address`. The browser names the
-// page's site in Origin. If the site's own name leads to this machine, Host has that name.
-bool IsFromOtherSite(const httplib::Request& request, const std::string& address) {
-  const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
-  if (!origin.empty() && !absl::EndsWith(origin, absl::StrCat("://", host))) return true;
-  return IsLocal(address) && !host.empty() && !IsLocal(host);
+// Reports whether `host`, of the header Host, is an address or a name of this machine. Other names may have been led
+// here by DNS rebinding.
+bool IsOwnHost(absl::string_view host) {
+  const absl::string_view name = host.substr(0, host.find_last_not_of("0123456789") + 1);  // up to the port
+  const absl::string_view bare = absl::EndsWith(name, ":") ? absl::StripSuffix(name, ":") : host;
+  char own[256] = "";
+  gethostname(own, sizeof(own) - 1);
+  const bool is_address =
+      bare.find_first_not_of("0123456789.") == bare.npos || (absl::StartsWith(bare, "[") && absl::EndsWith(bare, "]"));
+  return is_address || absl::EqualsIgnoreCase(bare, "localhost") || absl::EndsWithIgnoreCase(bare, ".localhost") ||
+         absl::EqualsIgnoreCase(bare, own);
 }
 
 void SetError(int status, const absl::Status& error, httplib::Response* response) {
@@ -132,6 +132,12 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_ptr<ServedModel>> models,
                                                       const ServerOptions& options) {
+  // httplib replaces %41 by A in headers, and drops white space around a value.
+  for (const char letter : options.api_key) {
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(letter)) || letter == '%') {
+      return InvalidArgument("api-key: it has a character that is not a visible one of ASCII, or a %");
+    }
+  }
   std::set<std::string> names;
   for (const auto& model : models) {
     if (!names.insert(model->name).second) {
@@ -145,10 +151,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_pt
         absl::StrCat("cannot listen on ", options.host, ":", options.port, "; another program may do so already"));
   }
   server->port_ = port;
-  server->listens_ = std::thread([server = server.get()] {
-    server->http_.listen_after_bind();
-    server->ended_ = true;
-  });
+  server->listens_ = std::thread([server = server.get()] { server->http_.listen_after_bind(); });
   return server;
 }
 
@@ -156,22 +159,23 @@ void Server::Stop() {
   engine_->Stop();
   if (!listens_.joinable()) return;
   // The thread that listens may not have begun yet.
-  while (!http_.is_running() && !ended_) absl::SleepFor(absl::Milliseconds(1));
-  http_.stop();
+  while (!http_.is_running() && !http_.closed()) absl::SleepFor(absl::Milliseconds(1));
+  if (!http_.closed()) http_.stop();
   listens_.join();
 }
 
 absl::Status Server::Allows(const httplib::Request& request) const {
+  const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
   if (options_.api_key.empty()) {
-    if (!IsFromOtherSite(request, options_.host)) return absl::OkStatus();
-    return absl::PermissionDeniedError(
-        "the request comes from a page of another site, or has another name of this machine in Host; a server with "
-        "--api-key answers it");
+    const bool own_page = origin.empty() || absl::EndsWithIgnoreCase(origin, absl::StrCat("://", host));
+    if (own_page && IsOwnHost(host)) return absl::OkStatus();
+    return absl::PermissionDeniedError(absl::StrCat("got Origin '", Shortened(origin, 100), "' and Host '",
+                                                    Shortened(host, 100),
+                                                    "', wanted a page of this server, and an address or own name of "
+                                                    "its machine; with --api-key, others work, too"));
   }
   if (request.path == "/" || request.path == "/health") return absl::OkStatus();
-  // httplib replaces %41 by A in headers.
-  const std::string given = request.get_header_value("Authorization");
-  const std::string wanted = httplib::detail::decode_url("Bearer " + options_.api_key, false);
+  const std::string given = request.get_header_value("Authorization"), wanted = "Bearer " + options_.api_key;
   // The loop compares all characters, so its duration does not tell how many of them are right.
   unsigned difference = given.size() == wanted.size() ? 0 : 1;
   for (size_t i = 0; i < wanted.size(); ++i) {

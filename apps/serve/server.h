@@ -43,8 +43,8 @@ namespace weft {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   int64_t port = 8080;  // 0: any free port
-  // Requests must have the header "Authorization: Bearer KEY". If it is empty, they need none, but pages of other sites
-  // get no answer, nor do requests with another name of this machine than localhost if it listens on loopback.
+  // Key of the header "Authorization: Bearer KEY". If it is empty, the server needs no key. It then refuses requests
+  // whose Origin is another site, or whose Host is neither an address nor a name of its machine.
   std::string api_key;
   int64_t max_tokens = 4096;  // maximum number of tokens of a generated text
   Engine::Options engine = {};
@@ -63,8 +63,8 @@ class Server {
   ~Server() { Stop(); }
 
   int port() const { return port_; }
-  bool ended() const { return ended_; }  // whether it no longer listens, because of an error or Stop
-  void Stop();                           // ends all connections and texts, and waits until they have ended
+  bool ended() const { return http_.closed(); }  // whether it accepts no more connections
+  void Stop();                                   // ends all connections and texts, and waits until they have ended
 
  private:
   using Json = nlohmann::ordered_json;
@@ -96,8 +96,7 @@ class Server {
   absl::Mutex attention_mutex_;   // one request for attention at a time, beside the engine
   Connections http_;
   int port_ = 0;
-  std::atomic<int64_t> ids_ = 0;     // number of answers so far
-  std::atomic<bool> ended_ = false;  // whether the thread that listens has ended
+  std::atomic<int64_t> ids_ = 0;  // number of answers so far
   std::thread listens_;
   absl::Mutex mutex_;
   std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);  // by path and status

@@ -102,7 +102,7 @@ Hyperparameters SamplingRows(SamplingOptions* sampling) {
        "makes tokens of the text less likely to come again: divides positive logits, multiplies negative ones; 1: no "
        "penalty",
        &sampling->repetition_penalty,
-       {.group = "Sampling"}},
+       {.low = 1e-4, .high = 1e4, .group = "Sampling"}},
       {"logit-bias",
        "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
        Hyperparameter::Text{[sampling] { return LogitBiasText(sampling->logit_bias); },

@@ -26,7 +26,7 @@ namespace weft {
 
 // Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
-// Returns rows for all options of sampling but the seed. Requests to a server have them by their keys.
+// Returns rows for all sampling options except the seed. A server reads them from requests by Hyperparameter::key.
 Hyperparameters SamplingRows(SamplingOptions* sampling);
 // Returns rows for the options of a TextGenerator that these commands share.
 Hyperparameters GeneratorRows(TextGeneratorOptions* generator);

@@ -37,8 +37,10 @@ Hyperparameters Table(ServeFlags* flags) {
       {"host", "address to listen on; 0.0.0.0 serves other machines, too", &flags->server.host, {.group = "Server"}},
       {"port", "port to listen on; 0: any free one", &flags->server.port, {.low = 0, .high = 65535, .group = "Server"}},
       {"api-key",
-       "requests must have the header Authorization: Bearer KEY. Default: the variable WEFT_API_KEY. Without either, "
-       "any request is answered, except those of other sites' pages",
+       "requests must have the header Authorization: Bearer KEY. Default: the environment variable WEFT_API_KEY. "
+       "Without a key, requests need none, but those of other sites' pages, or with a Host that is no address or name "
+       "of "
+       "this machine, are refused",
        &flags->server.api_key,
        {.group = "Server", .type = "KEY"}},
       {"max-tokens",
@@ -67,7 +69,7 @@ Hyperparameters Table(ServeFlags* flags) {
   };
 }
 
-// Returns {name, path} of "NAME=MODEL" or "MODEL".
+// Returns {name, path} of "NAME=MODEL" or "MODEL". If there is a file called so, the whole text is its path.
 std::pair<std::string, std::string> NameAndPath(const std::string& model) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(model, absl::MaxSplits('=', 1));
   std::error_code missing;
@@ -80,6 +82,7 @@ absl::Status Serve(ServeFlags flags) {
   ServerOptions& options = flags.server;
   options.limits.request = absl::Seconds(flags.request_timeout);
   if (const char* const key = std::getenv("WEFT_API_KEY"); key != nullptr && options.api_key.empty()) {
+    if (*key == '\0') return InvalidArgument("WEFT_API_KEY is empty; unset it to need no key");
     options.api_key = key;
   }
   std::vector<std::unique_ptr<ServedModel>> models;
@@ -98,7 +101,7 @@ absl::Status Serve(ServeFlags flags) {
   std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", options.host.c_str(), server->port());
   constexpr timespec kSecond = {.tv_sec = 1};
   while (sigtimedwait(&signals, nullptr, &kSecond) < 0) {
-    if (server->ended()) return absl::UnavailableError("the system takes no more connections");
+    if (server->ended()) return absl::UnavailableError("the server can no longer accept connections");
   }
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);  // a second one ends the program at once
   server->Stop();

@@ -163,8 +163,8 @@ class Page:
             const box = at.getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
         }})()"""
-        before, now = None, self.run(middle)
-        while before != now:
+        before, now, deadline = None, self.run(middle), time.monotonic() + 20
+        while before != now and time.monotonic() < deadline:
             time.sleep(0.02)
             before, now = now, self.run(middle)
         x, y = now
