@@ -155,8 +155,8 @@ absl::StatusOr<std::string> ReadKingJamesBible() {
   const int status = pclose(pipe);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || text.empty()) {
     return absl::NotFoundError(
-        "the default text, the King James Bible, is not installed: run tools/setup (Debian package bible-kjv), or name "
-        "a file as data");
+        "the default text, the King James Bible, is not installed: install Debian's package bible-kjv, as tools/setup "
+        "does, or name a file as data");
   }
   WEFT_RETURN_IF_ERROR(Annotate(CheckUtf8(text), "the output of bible"));
   return text;
