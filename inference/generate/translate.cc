@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
