@@ -11,6 +11,7 @@
 
 #include "weft/base/cores.h"
 #include "weft/bench/command_line.h"
+#include "weft/bench/peak_bf16.h"
 #include "weft/bench/products.h"
 #include "weft/bench/row.h"
 #include "weft/lab/machine/peak.h"
