@@ -1,7 +1,6 @@
 // Files are read whole. A line of standard input is waited for only after the answers to earlier lines are flushed.
 #include "weft/apps/streams.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <system_error>
 

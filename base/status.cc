@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 
 namespace weft {
 

@@ -10,7 +10,9 @@
 #include <string>
 
 #include "weft/base/cores.h"
+#include "weft/base/status.h"
 #include "weft/bench/command_line.h"
+#include "weft/bench/peak_bf16.h"
 #include "weft/bench/products.h"
 #include "weft/bench/row.h"
 #include "weft/lab/machine/peak.h"
@@ -109,7 +111,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures the machine's peak speeds, and a lower bound of the time of a model's step.", "ceiling");
   SetUp(&app);
   app.add_option("--model", options.model, "also measure the lower bound of a step of this model")
-      ->check(CLI::IsMember(BenchModelNames()));
+      ->check(CLI::IsMember(RowNames(BenchModels())));
   app.add_option("--batch", options.batch, "texts in a step; 0: the model's own number")->check(CLI::Range(0, 1 << 16));
   app.add_option("--length", options.length, "tokens of a text; 0: the model's own number")
       ->check(CLI::Range(0, 1 << 20));

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/lab/machine/rounds.h"
+#include "weft/bench/rounds.h"
 
 namespace CLI {
 class App;
@@ -32,7 +32,7 @@ void AddNames(CLI::App* app, const std::string& name, const std::string& descrip
 
 // Adds the flag --probe, which sets `wanted`.
 void AddProbe(CLI::App* app, bool* wanted);
-// Returns the rounds of a measurement, which ends after `count` valid rounds (lab/machine/rounds.h). If `probe` is
+// Returns the rounds of a measurement, which ends after `count` valid rounds (bench/rounds.h). If `probe` is
 // true, a SpeedProbe of `threads` threads measures the machine between rounds and decides which rounds are valid.
 // Otherwise all are.
 Rounds MakeRounds(int count, bool probe, int threads);

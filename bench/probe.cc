@@ -1,5 +1,5 @@
 // Measures the machine's present speed each time that a line arrives on standard input, and tells whether another round
-// of a measurement is needed (lab/machine/rounds.h). The comparisons in this folder keep it running. It answers with a
+// of a measurement is needed (bench/rounds.h). The comparisons in this folder keep it running. It answers with a
 // JSON object, and ends after the last round, whose answer says which rounds count:
 //
 //   $ yes | bazel-bin/bench/probe --threads=2 --rounds=1

@@ -244,7 +244,7 @@ int Main(int argc, char** argv) {
   const auto size = [&](const char* flag, int64_t* value, const char* what, int64_t max) {
     app.add_option(flag, *value, std::string(what) + "; 0: the model's own number")->check(CLI::Range(int64_t{0}, max));
   };
-  app.add_option("--model", options.model, "the model")->check(CLI::IsMember(BenchModelNames()));
+  app.add_option("--model", options.model, "the model")->check(CLI::IsMember(RowNames(BenchModels())));
   size("--batch", &options.batch, "texts in a step", 1 << 16);
   size("--length", &options.length, "tokens of a text", 1 << 20);
   size("--layers", &options.layers, "number of blocks", 1000);

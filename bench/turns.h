@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "weft/lab/machine/rounds.h"
+#include "weft/bench/rounds.h"
 
 namespace weft {
 

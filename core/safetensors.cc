@@ -1,12 +1,10 @@
 // Reading trusts nothing, because a file may come from anywhere: each field of the header is checked before its use.
 #include "weft/core/safetensors.h"
 
-#include <algorithm>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"

@@ -1,7 +1,6 @@
 #include "weft/distributed/piece_name.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
-#include "weft/base/json.h"
 
 namespace weft {
 namespace {

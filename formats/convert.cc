@@ -9,7 +9,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <system_error>
 
 #include "absl/algorithm/container.h"
@@ -23,7 +22,6 @@
 #include "weft/formats/run_folder.h"
 #include "weft/formats/token_texts.h"
 #include "weft/formats/weight_files.h"
-#include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {

@@ -150,19 +150,22 @@ absl::StatusOr<Idx> ParseIdx(const std::string& path, absl::string_view file, si
   return InvalidArgument(path, ": its header asks for ", count, " bytes, but it has ", idx.bytes.size());
 }
 
-absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, const std::string& labels) {
-  if (labels.empty()) {
-    return InvalidArgument(path, ": an IDX file of pictures needs one of labels, too");
-  }
-  WEFT_ASSIGN_OR_RETURN(const std::string label_file, ReadMaybeGzip(labels));
+absl::StatusOr<Images> ReadIdxPictures(const std::string& path, absl::string_view file) {
   WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
-  WEFT_ASSIGN_OR_RETURN(const Idx numbers, ParseIdx(labels, label_file, 1));
-  if (pictures.sizes[0] != numbers.sizes[0]) {
-    return InvalidArgument(path, " has ", pictures.sizes[0], " pictures, but ", labels, " has ", numbers.sizes[0],
-                           " labels");
-  }
   Images images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
   for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
+  return images;
+}
+
+absl::StatusOr<Images> ReadIdx(const std::string& path, absl::string_view file, const std::string& labels) {
+  if (labels.empty()) return InvalidArgument(path, ": an IDX file of pictures needs one of labels, too");
+  WEFT_ASSIGN_OR_RETURN(const std::string label_file, ReadMaybeGzip(labels));
+  WEFT_ASSIGN_OR_RETURN(Images images, ReadIdxPictures(path, file));
+  WEFT_ASSIGN_OR_RETURN(const Idx numbers, ParseIdx(labels, label_file, 1));
+  if (images.size() != numbers.sizes[0]) {
+    return InvalidArgument(path, " has ", images.size(), " pictures, but ", labels, " has ", numbers.sizes[0],
+                           " labels");
+  }
   for (const char c : numbers.bytes) images.labels.push_back(static_cast<uint8_t>(c));
   return images;
 }
@@ -280,11 +283,7 @@ absl::StatusOr<Images> ReadUnlabelledImages(const std::string& path, int64_t hei
     WEFT_RETURN_IF_ERROR(AddPicture(path, file, processor, &images));
     return images;
   }
-  if (!IsIdx(file)) return ReadCsv(path, file, height, width);
-  WEFT_ASSIGN_OR_RETURN(const Idx pictures, ParseIdx(path, file, 3));
-  images = {.path = path, .height = pictures.sizes[1], .width = pictures.sizes[2]};
-  for (const char c : pictures.bytes) images.pixels.push_back(static_cast<uint8_t>(c));
-  return images;
+  return IsIdx(file) ? ReadIdxPictures(path, file) : ReadCsv(path, file, height, width);
 }
 
 Images HoldOut(Images* images, int64_t n) {

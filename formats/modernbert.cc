@@ -2,7 +2,6 @@
 // near tokens only, and turn positions by a base of their own.
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "weft/formats/bert_type.h"
 #include "weft/formats/decoders/decoder.h"
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
@@ -12,8 +11,6 @@
 #include "absl/strings/str_split.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
-#include "weft/base/status.h"
-#include "weft/core/safetensors.h"
 #include "weft/formats/config_json.h"
 #include "weft/models/layers.h"
 #include "weft/models/lora.h"

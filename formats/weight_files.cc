@@ -3,21 +3,18 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/pattern.h"
 #include "weft/base/regular_file.h"
 #include "weft/base/status.h"
-#include "weft/core/safetensors.h"
 #include "weft/formats/all_containers.h"
 
 namespace weft {

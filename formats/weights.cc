@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstring>
 #include <future>
-#include <optional>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"

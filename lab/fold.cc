@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "absl/types/span.h"
 #include "weft/base/json.h"
 #include "weft/graph/compile/print.h"
 

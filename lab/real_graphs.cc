@@ -82,12 +82,6 @@ double CountWeights(const Tape& tape, absl::string_view prefix) {
 
 absl::Span<const BenchModel> BenchModels() { return kModels; }
 
-std::vector<std::string> BenchModelNames() {
-  std::vector<std::string> names;
-  for (const BenchModel& model : kModels) names.push_back(model.name);
-  return names;
-}
-
 const BenchModel* FindBenchModel(absl::string_view name) {
   for (const BenchModel& model : kModels) {
     if (name == model.name) return &model;

@@ -57,7 +57,6 @@ struct BenchModel {
 // product computes queries, keys and values. All but bert are causal. minilm-forward has six post-norm layers of
 // MiniLM's sizes with GELU's erf form, and no head.
 absl::Span<const BenchModel> BenchModels();
-std::vector<std::string> BenchModelNames();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
 
 struct BenchStep {

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/models/layers.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,6 @@
 // Each layer has the scope of its name in Hugging Face's BertModel, so checkpoints load by name.
 #include "weft/models/bert.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/models/block.h"

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
-#include "weft/models/block.h"
 #include "weft/models/validate.h"
 
 namespace weft {

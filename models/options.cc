@@ -1,8 +1,6 @@
 // Families share most rows. The functions below make these rows for the fields of any configuration.
 #include "weft/models/options.h"
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"

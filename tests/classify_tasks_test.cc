@@ -84,9 +84,9 @@ TEST_F(ClassifyTasksTest, EveryTaskResumesToTheSameBytes) {
     EXPECT_TRUE(Fails(Weft({"train", "classify", "--resume", "--out=" + task, "--task=sequence"}), 2,
                       "a resumed run can't change task: it has '" + task + "'"));
     const Json last = LastMetrics(task);
-    for (const std::string figure : task == "tokens"       ? Arguments{"val_precision", "val_recall", "val_f1"}
-                                    : task == "regression" ? Arguments{"val_pearson", "val_spearman"}
-                                                           : Arguments{"val_accuracy"}) {
+    for (const std::string& figure : task == "tokens"       ? Arguments{"val_precision", "val_recall", "val_f1"}
+                                     : task == "regression" ? Arguments{"val_pearson", "val_spearman"}
+                                                            : Arguments{"val_accuracy"}) {
       EXPECT_GT(last.value(figure, -1.0), 0.95) << figure;
       EXPECT_TRUE(last.contains("ema_" + figure)) << figure;
     }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -113,10 +114,8 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
 absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger) {
   std::error_code error;
   const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);
-  Calibration calibration;
-  if (there) {
-    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.out));
-  }
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Calibration> old, ReadCalibration(there ? flags.out : ""));
+  Calibration calibration = old.value_or(Calibration());
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
   if (!flags.network) {
     WEFT_ASSIGN_OR_RETURN(std::vector<int> threads, ParseCounts("threads", flags.threads, kMaxThreads));

@@ -345,10 +345,7 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(std::vector<int> workers, ParseCounts("workers", flags.workers, kMaxWorkers));
   const bool ranks = !flags.ranks.ranks.empty();
   if (ranks && flags.given.count("workers") == 0) workers = {Cores()};
-  std::optional<Calibration> calibration;
-  if (!flags.costs.empty()) {
-    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
-  }
+  WEFT_ASSIGN_OR_RETURN(const std::optional<Calibration> calibration, ReadCalibration(flags.costs));
   const bool measures = !calibration || !calibration->has_costs();
   WEFT_RETURN_IF_ERROR(ranks ? CheckRankFlags(flags, measures, workers) : CheckFlags(flags, workers));
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));

@@ -70,7 +70,8 @@ Hyperparameters StepTable(StepFlags* flags, const std::string& out_help) {
   return table;
 }
 
-absl::StatusOr<Calibration> ReadCalibration(const std::string& path) {
+absl::StatusOr<std::optional<Calibration>> ReadCalibration(const std::string& path) {
+  if (path.empty()) return std::nullopt;
   WEFT_ASSIGN_OR_RETURN(const std::string text, UsageError(ReadFile(InputPath(path))));
   return Calibration::FromJson(text, path);
 }
@@ -96,10 +97,7 @@ absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {
   if (!flags.costs.empty() && policy->measured) {
     return InvalidArgument("--costs sets priorities, but --policy=", flags.policy, " takes measured ones");
   }
-  std::optional<Calibration> calibration;
-  if (!flags.costs.empty()) {
-    WEFT_ASSIGN_OR_RETURN(calibration, ReadCalibration(flags.costs));
-  }
+  WEFT_ASSIGN_OR_RETURN(std::optional<Calibration> calibration, ReadCalibration(flags.costs));
   WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
   WEFT_ASSIGN_OR_RETURN(TimedStep step, UsageError(TimedStep::Create({.graph = choice,
                                                                       .policy = policy,

@@ -49,8 +49,9 @@ absl::StatusOr<StepRun> RunStep(const StepFlags& flags);
 // Parses whole numbers from 1 to `limit`, separated by commas. Returns them in ascending order, without duplicates.
 // `flag`: name of the flag, for error messages.
 absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit);
-// Reads a file that `weft calibrate` wrote. Returns a usage error if the file can't be read or is not a calibration.
-absl::StatusOr<Calibration> ReadCalibration(const std::string& path);
+// Reads a file that `weft calibrate` wrote, or nothing if `path` is empty. Returns a usage error if the file can't be
+// read or is not a calibration.
+absl::StatusOr<std::optional<Calibration>> ReadCalibration(const std::string& path);
 
 }  // namespace weft
 

@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
 #include "weft/formats/weights.h"

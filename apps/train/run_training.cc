@@ -6,10 +6,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,11 +16,9 @@
 #include "absl/strings/str_join.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/streams.h"
-#include "weft/apps/train/read_job.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/distributed/connect_messenger.h"
-#include "weft/distributed/messenger.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/ranks.h"
 #include "weft/lab/estimate/available_memory.h"

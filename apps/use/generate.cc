@@ -1,7 +1,6 @@
 // `weft generate` continues texts with a GPT.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

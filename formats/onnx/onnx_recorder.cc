@@ -2,7 +2,6 @@
 // of its own, which then runs.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "absl/algorithm/container.h"

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
-#include "weft/formats/weights.h"
 #include "weft/text/data/buckets.h"
 
 namespace weft {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"

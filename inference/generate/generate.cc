@@ -10,7 +10,6 @@
 #include <limits>
 #include <set>
 #include <tuple>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -181,39 +180,44 @@ absl::Status Translator::TranslateAll(std::vector<std::unique_ptr<Sentence>> sen
   PagePool searches(static_cast<size_t>(caches.search_pages()), /*page_size=*/1);
   Sentences encoded, live;
   size_t next = 0;  // the first sentence that is not encoded
-  const auto admit = [&]() -> absl::StatusOr<std::unique_ptr<Sentence>> {
-    PageTable own;
-    if (encoded.empty() && next == sentences.size()) return nullptr;
-    if (!searches.Take(static_cast<size_t>(caches.hypotheses * caches.capacity), &own)) return nullptr;
-    if (encoded.empty()) {
-      const size_t fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
-      const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
-      const size_t limit = std::min(sentences.size() - next, std::max<size_t>(1, std::min(fit, batch)));
-      const size_t pages = static_cast<size_t>(caches.memory.pages);
-      size_t count = 0;
-      while (count < limit && memories.Take(pages, &sentences[next + count]->memory)) ++count;
-      WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
-      for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
+  while (true) {
+    while (!encoded.empty() || next < sentences.size()) {
+      PageTable own;
+      if (!searches.Take(static_cast<size_t>(caches.hypotheses * caches.capacity), &own)) break;
+      if (encoded.empty()) {
+        const size_t fit = static_cast<size_t>(kMaxTranslatorRows) / sentences[next]->source->size();
+        const size_t batch = static_cast<size_t>(std::min(options_.batch, kMaxEncoded));
+        const size_t limit = std::min(sentences.size() - next, std::max<size_t>(1, std::min(fit, batch)));
+        const size_t pages = static_cast<size_t>(caches.memory.pages);
+        size_t count = 0;
+        while (count < limit && memories.Take(pages, &sentences[next + count]->memory)) ++count;
+        WEFT_RETURN_IF_ERROR(Encode(absl::MakeConstSpan(sentences).subspan(next, count), caches));
+        for (; encoded.size() < count; ++next) encoded.push_back(std::move(sentences[next]));
+      }
+      live.push_back(std::move(encoded.front()));
+      encoded.pop_front();
+      live.back()->own = std::move(own);
     }
-    std::unique_ptr<Sentence> sentence = std::move(encoded.front());
-    encoded.pop_front();
-    sentence->own = std::move(own);
-    return sentence;
-  };
-  const auto leaves = [&](const std::unique_ptr<Sentence>& sentence) -> absl::StatusOr<bool> {
-    if (!sentence->search.done()) return false;
-    std::vector<Hypothesis>& best = (*translations)[sentence->index];
-    best = sentence->search.Best();
-    if (best.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("translate: source ", sentence->index, ": the model's probabilities are not numbers"));
+    if (live.empty()) return absl::OkStatus();
+    WEFT_RETURN_IF_ERROR(Extend(live, caches, options));
+    // A sentence that ends makes room for the next one at once.
+    for (auto sentence = live.begin(); sentence != live.end();) {
+      Sentence& done = **sentence;
+      if (!done.search.done()) {
+        ++sentence;
+        continue;
+      }
+      std::vector<Hypothesis>& best = (*translations)[done.index];
+      best = done.search.Best();
+      if (best.empty()) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("translate: source ", done.index, ": the model's probabilities are not numbers"));
+      }
+      memories.Release(&done.memory);
+      searches.Release(&done.own);
+      sentence = live.erase(sentence);
     }
-    memories.Release(&sentence->memory);
-    searches.Release(&sentence->own);
-    return true;
-  };
-  return RunContinuously(
-      &live, admit, [&] { return Extend(live, caches, options); }, leaves);
+  }
 }
 
 // Encodes sentences. The first sentence must be the longest.

@@ -5,17 +5,14 @@
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <system_error>
 #include <tuple>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/generation.h"
 #include "weft/formats/model_formats.h"
 #include "weft/formats/run_folder.h"
 #include "weft/formats/token_texts.h"

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 
 namespace weft {

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,27 +94,6 @@ class GraphCache {
  private:
   std::map<Sizes, std::unique_ptr<Graph>> graphs_;
 };
-
-// Runs texts in continuous batches until none is left: a text that leaves makes room for the next at once.
-// `admit` returns the next text, or null if there is none or no room for it: absl::StatusOr<std::unique_ptr<Text>>().
-// `step` executes graphs for all texts in `live`: absl::Status(). `leaves` reports whether a text leaves, and may move
-// it: absl::StatusOr<bool>(std::unique_ptr<Text>&).
-template <class Text, class Admit, class Step, class Leaves>
-absl::Status RunContinuously(std::deque<std::unique_ptr<Text>>* live, Admit admit, Step step, Leaves leaves) {
-  while (true) {
-    while (true) {
-      WEFT_ASSIGN_OR_RETURN(std::unique_ptr<Text> text, admit());
-      if (text == nullptr) break;
-      live->push_back(std::move(text));
-    }
-    if (live->empty()) return absl::OkStatus();
-    WEFT_RETURN_IF_ERROR(step());
-    for (auto text = live->begin(); text != live->end();) {
-      WEFT_ASSIGN_OR_RETURN(const bool left, leaves(*text));
-      text = left ? live->erase(text) : text + 1;
-    }
-  }
-}
 
 }  // namespace weft
 

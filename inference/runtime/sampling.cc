@@ -2,7 +2,6 @@
 // weights. It sorts the candidates only if an option needs their order.
 #include "weft/inference/runtime/sampling.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

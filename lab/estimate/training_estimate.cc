@@ -18,7 +18,6 @@
 #include "weft/graph/run/runner.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/machine/measure.h"
-#include "weft/train/loop/options.h"
 #include "weft/train/loop/trainer.h"
 
 namespace weft {

@@ -2,7 +2,6 @@
 #include "weft/lab/machine/sharing.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

@@ -7,9 +7,7 @@
 // no source gets y = 0 and lse = -inf.
 #include "weft/ops/attention/attention.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"

@@ -14,7 +14,6 @@
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/rows/rows.h"
-#include "weft/ops/ops.h"
 
 namespace weft {
 namespace {

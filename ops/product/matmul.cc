@@ -5,7 +5,6 @@
 // computes f32 and bf16, and plain loops compute f64.
 #include "weft/ops/product/matmul.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 

@@ -3,7 +3,6 @@
 #include "weft/text/data/corpus.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/numeric/int128.h"
 #include "weft/base/status.h"

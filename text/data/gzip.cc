@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <limits>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "weft/base/status.h"
 #include "weft/core/program.h"

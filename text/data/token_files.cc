@@ -6,7 +6,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "weft/base/checksum.h"

@@ -3,7 +3,6 @@
 #include "weft/text/data/tokenize_files.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"

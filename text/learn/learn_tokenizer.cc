@@ -18,7 +18,6 @@
 #include "weft/text/learn/count_words.h"
 #include "weft/text/learn/learn_sentencepiece.h"
 #include "weft/text/learn/learn_vocabulary.h"
-#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/tokenizers/tokenizer_json.h"

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
-#include "weft/base/status.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

@@ -1,7 +1,6 @@
 // The meanings of the keys and of their values are those of llama.cpp (src/llama-vocab.cpp).
 #include "weft/text/tokenizers/gguf_tokenizer.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <utility>

@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"

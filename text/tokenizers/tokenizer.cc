@@ -4,7 +4,6 @@
 #include "weft/text/tokenizers/tokenizer.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"

@@ -5,19 +5,14 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
-#include "weft/text/tokenizers/bpe.h"
 #include "weft/text/tokenizers/character_tokenizer.h"
 #include "weft/text/tokenizers/json_members.h"
 #include "weft/text/tokenizers/pipeline.h"
-#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/tokenizers/unigram.h"
 
 namespace weft {

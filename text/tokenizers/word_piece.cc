@@ -7,7 +7,6 @@
 
 #include "absl/strings/strip.h"
 #include "weft/base/status.h"
-#include "weft/text/tokenizers/pipeline_steps.h"
 #include "weft/text/utf8.h"
 
 namespace weft {

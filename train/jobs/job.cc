@@ -4,14 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/formats/weights.h"
 #include "weft/options/option_names.h"
 
 namespace weft {

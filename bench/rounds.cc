@@ -1,5 +1,5 @@
 // A round's share is the lowest fraction of full speed that a figure reaches, before or after the round.
-#include "weft/lab/machine/rounds.h"
+#include "weft/bench/rounds.h"
 
 #include <algorithm>
 #include <utility>

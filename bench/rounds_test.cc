@@ -1,4 +1,4 @@
-#include "weft/lab/machine/rounds.h"
+#include "weft/bench/rounds.h"
 
 #include <vector>
 

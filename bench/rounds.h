@@ -10,14 +10,14 @@
 // at least a fifth of the probes reach and, of three probes or more, at least two: a single probe may meet a short
 // burst of a higher clock. A round counts if all figures before and after it are at least 95% of full speed. Rounds go
 // on until enough count, or until four times as many have passed. Then those with the best probes are taken.
-#ifndef WEFT_LAB_MACHINE_ROUNDS_H_
-#define WEFT_LAB_MACHINE_ROUNDS_H_
+#ifndef WEFT_BENCH_ROUNDS_H_
+#define WEFT_BENCH_ROUNDS_H_
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "weft/lab/machine/peak.h"
+#include "weft/bench/speed_probe.h"
 
 namespace weft {
 
@@ -45,4 +45,4 @@ class Rounds {
 
 }  // namespace weft
 
-#endif  // WEFT_LAB_MACHINE_ROUNDS_H_
+#endif  // WEFT_BENCH_ROUNDS_H_
