@@ -32,6 +32,7 @@ int HttpStatus(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return 200;
+    case absl::StatusCode::kCancelled:  // the client has closed its side, but may still read
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnimplemented:
       return 400;

@@ -4,6 +4,8 @@
     bazel test -c opt //tests/serve:hostile_test
     bazel build -c opt //apps:weft
     tests/serve/hostile_test.py --requests=2000 --leavers=600    # more requests; seconds of streams that are left
+    bazel build --config=asan //apps:weft
+    ASAN_OPTIONS=quarantine_size_mb=8 tests/serve/hostile_test.py --slower=4
 
 The server must answer or close within its timeouts, and its memory must not grow without bound. In the end it must
 answer as at first, hold no page, and end without an error. A sanitizer's report makes the program end with an error.

@@ -59,8 +59,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(problems), self.expected_problems, problems)
         self.assertEqual([other for other in self.page.requests() if not other.startswith((url, "data:"))], [])
 
-    def wait_ready(self) -> None:
-        """Waits until the page knows the models. Before that, what a click aims at may still move."""
+    def wait_ready(self) -> None:  # until the page knows the models; before, what a click aims at may still move
         self.page.wait("document.title.endsWith(' – Weft')")
 
     def show(self, view: str) -> None:
@@ -106,8 +105,8 @@ class ChatTest(PageTest):
                          [True, False, None])
         self.assertEqual(page.run("$('message').value"), "And then?")
         self.assertIn("first token after", page.run("$('log').textContent"))
-        footer = "document.querySelector('footer').textContent"
-        page.wait(f"/^(39|40|41)\\.\\d tokens.s · 394 MiB of memory · 18 /.test({footer})")
+        page.wait("/^(39|40|41)\\.\\d tokens.s · 394 MiB of memory · 18 /.test("
+                  "document.querySelector('footer').textContent)")
 
     def test_sends_settings_and_earlier_messages(self):
         page = self.open()
