@@ -60,12 +60,10 @@ def any_json(draw: random.Random, depth: int = 0):
 
 
 def fields(draw: random.Random, path: str) -> bytes:
-    """A request whose fields have values of any kind, some of which are valid."""
-    body = {name: any_json(draw) for name in draw.sample(FIELDS, draw.randrange(4))}
-    for name, value in (("model", "gpt"), ("max_tokens", 3), ("prompt", "the "),
-                        ("messages", [{"role": "user", "content": "the"}])):
-        if draw.random() < 0.5:
-            body[name] = value
+    """A valid request with further fields, which have values of any kind."""
+    path = draw.choice((path, "/v1/completions", "/attention"))
+    body = {"text": "the end"} if path == "/attention" else {"model": "gpt", "prompt": "the ", "max_tokens": 3}
+    body.update({name: any_json(draw) for name in draw.sample(FIELDS, draw.randrange(4))})
     return post(path, json.dumps(body))
 
 
