@@ -19,7 +19,10 @@ REFERENCE = re.compile(r"""<a [^>]*href=["']?([^"' >:#]*)#([^"' >]+)""")
 # The folders of translations, with the theme's names of their languages.
 LANGUAGES = {"tour/zh-Hans/": "zh", "tour/zh-Hant/": "zh-Hant", "tour/vi/": "vi"}
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
-BREAK = re.compile(f"(?<={CHINESE})\n *(?={CHINESE})")  # would become a space inside of a Chinese sentence
+# Breaks of lines that would become a space inside of a Chinese sentence: between two signs, even if a link or emphasis
+# ends or begins there, and between a mark that has its own space and other text. Group 1 is kept.
+BREAK = re.compile(rf"(?<={CHINESE})(\]\([^)\s]+\)|”|\*+)?\n *(?=[[*“]*{CHINESE})"
+                   r"|(?<=[，。：；、？！（）「」])\n *(?!\d+\. )(?=[\w(`“\"[])|(?<=[\u4e00-\u9fff])\n *(?=“)")
 log = logging.getLogger("mkdocs.weft")
 anchors = {}     # of the site's pages, by path
 references = []  # a page of the repository, the path of the page to which it links, and the anchor there
@@ -95,7 +98,7 @@ def on_page_markdown(markdown, page, config, files):
         if part.startswith("```"):
             parts[i] = re.sub(r"\A```(\w+) .*", r"```\1", part)
         else:
-            parts[i] = LINK.sub(lambda match: rewrite(match, path), BREAK.sub("", part))
+            parts[i] = LINK.sub(lambda match: rewrite(match, path), BREAK.sub(r"\1", part))
     return "".join(parts)
 
 
