@@ -19,7 +19,12 @@ REFERENCE = re.compile(r"""<a [^>]*href=["']?([^"' >:#]*)#([^"' >]+)""")
 # The folders of translations, with the theme's names of their languages.
 LANGUAGES = {"tour/zh-Hans/": "zh", "tour/zh-Hant/": "zh-Hant", "tour/vi/": "vi"}
 CHINESE = "[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
-BREAK = re.compile(f"(?<={CHINESE})\n *(?={CHINESE})")  # would become a space inside of a Chinese sentence
+# Breaks of lines that would become a space inside of a Chinese sentence: between two signs, even if a link or emphasis
+# ends or begins there, and between a mark that has its own space and other text. Group 1 is kept.
+BREAK = re.compile(rf"(?<={CHINESE})(\]\([^)\s]+\)|”|\*+)?\n *(?=[[*“]*{CHINESE})"
+                   r"|(?<=[，。：；、？！（）「」])\n *(?!\d+\. )(?=[\w(`“\"[])|(?<=[\u4e00-\u9fff])\n *(?=“)")
+CELL = re.compile(r"<(t[dh])\b.*?</\1>", re.DOTALL)
+CODE = re.compile(r"<code>([^\s<]+)</code>")  # without spaces
 log = logging.getLogger("mkdocs.weft")
 anchors = {}     # of the site's pages, by path
 references = []  # a page of the repository, the path of the page to which it links, and the anchor there
@@ -95,7 +100,7 @@ def on_page_markdown(markdown, page, config, files):
         if part.startswith("```"):
             parts[i] = re.sub(r"\A```(\w+) .*", r"```\1", part)
         else:
-            parts[i] = LINK.sub(lambda match: rewrite(match, path), BREAK.sub("", part))
+            parts[i] = LINK.sub(lambda match: rewrite(match, path), BREAK.sub(r"\1", part))
     return "".join(parts)
 
 
@@ -114,13 +119,21 @@ def on_page_context(context, page, config, nav):
     return context
 
 
+def break_code(match):
+    """Returns code of a table: on one line if it is short, else with places for breaks after the parts of a path."""
+    code = match.group(1)
+    if len(code) <= 24:
+        return f'<code class="whole">{code}</code>'
+    return "<code>" + re.sub(r"(?<=\w[/:=])(?=\w)", "<wbr>", code) + "</code>"
+
+
 def on_page_content(html, page, config, files):
-    """Collects the anchors of a page, and its links to anchors."""
+    """Collects the anchors of a page, and its links to anchors. Says where code of tables may break."""
     anchors[page.file.dest_path] = set(ANCHOR.findall(html))
     for address, anchor in REFERENCE.findall(html):
         there = os.path.join(os.path.dirname(page.file.dest_path), address) if address else page.file.dest_path
         references.append((page.file.src_path, os.path.normpath(there), urllib.parse.unquote(anchor)))
-    return html
+    return CELL.sub(lambda cell: CODE.sub(break_code, cell.group()), html)
 
 
 def on_post_build(config):
