@@ -3,6 +3,7 @@ import html
 import math
 
 PANEL, HEIGHT, MARGIN = 260, 220, 50  # pixels
+ROW = 3  # panels beside each other: their text stays readable in a column of text
 COLOURS = ("#1f6feb", "#d1242f", "#8c959f", "#1a7f37", "#8250df", "#bf8700", "#0a7ea4", "#e16f24", "#6e7781", "#953800")
 
 
@@ -47,9 +48,14 @@ def panel(title, lines, left, kilo):
 
 
 def picture(panels, kilo=1024):
-    """Returns a picture of `panels`: the title and the lines of each."""
-    drawn = "\n".join(panel(title, lines, i * (PANEL + 20), kilo) for i, (title, lines) in enumerate(panels))
+    """Returns a picture of `panels`, three in a row: the title and the lines of each."""
+    width, height = PANEL + 20, HEIGHT + 60
+    rows = []
+    for top in range(0, len(panels), ROW):
+        row = [panel(*each, i * width, kilo) for i, each in enumerate(panels[top:top + ROW])]
+        rows.append("\n".join([f'<g transform="translate(0 {top // ROW * height})">', *row, "</g>"]))
     style = ("text{font:11px sans-serif;text-anchor:middle;fill:#444;paint-order:stroke;stroke:white;stroke-width:3}"
              ".title{font-size:13px;font-weight:bold}.frame{fill:none;stroke:#ccc}")
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(panels) * (PANEL + 20)}" height="{HEIGHT + 60}">\n'
-            f'<style>{style}</style>\n<rect width="100%" height="100%" fill="white"/>\n{drawn}\n</svg>\n')
+    size = f'width="{width * min(len(panels), ROW)}" height="{height * len(rows)}"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<style>{style}</style>\n'
+            '<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(rows) + "\n</svg>\n")
