@@ -258,7 +258,7 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"generate", "--model=MODEL is missing"},
       {"generate --model=nowhere", "cannot find nowhere: No such file"},
       {"generate --model=nowhere --top-p=1.5", "--top-p: 1.5 is not in 0 .. 1"},
-      {"generate --model=nowhere --repetition-penalty=0", "--repetition-penalty: 0 is not a number above 0"},
+      {"generate --model=nowhere --repetition-penalty=0", "--repetition-penalty: 0 is not in 0.0001 .. 10000"},
       {"generate --model=nowhere --stop=[1]",
        "--stop: got the JSON array [1], wanted one of texts; the text itself is"},
       {"generate --model=nowhere --prompt=a text.txt", "--prompt and the file text.txt exclude each other"},
