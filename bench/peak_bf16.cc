@@ -16,15 +16,11 @@ namespace weft {
 #if defined(__x86_64__)
 namespace {
 
-constexpr int kSums = 12;  // independent sums: more than the latency of a multiply-add times those started per cycle
-constexpr int64_t kRounds = 1'000'000;
-
 const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler cannot fold the arithmetic
-void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
 
-// Makes `rounds` rounds. A round adds to each of kSums independent sums.
+// Makes `rounds` rounds. A round adds to each of kRoundSums independent sums.
 __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) {
-  __m512 sums[kSums];
+  __m512 sums[kRoundSums];
   for (__m512& sum : sums) sum = _mm512_set1_ps(one);
   const __m512bh a = _mm512_cvtne2ps_pbh(_mm512_set1_ps(one), _mm512_set1_ps(one));
   const __m512bh b = _mm512_cvtne2ps_pbh(_mm512_set1_ps(tiny), _mm512_set1_ps(tiny));
@@ -33,14 +29,14 @@ __attribute__((target("avx512f,avx512bf16"))) double BF16Rounds(int64_t rounds) 
     for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, a, b);
   }
   for (const __m512& sum : sums) Keep(sum[0]);
-  return 2.0 * 32 * kSums * static_cast<double>(rounds);
+  return 2.0 * 32 * kRoundSums * static_cast<double>(rounds);
 }
 
-// Multiplies bf16 matrices in the L1 cache with AMX. A round has as many operations as a round of BF16Rounds.
+// Multiplies bf16 matrices with AMX. The matrices stay in the L1 cache. Makes about as many operations as BF16Rounds.
 double AmxRounds(int64_t rounds) {
   constexpr int64_t kTerms = 6, kRows = 32, kCols = 64;
   constexpr int64_t kOperations = 4 * kRows * kCols * 16 * kTerms;  // of a product; a term is 16 pairs of numbers
-  constexpr double kOfRound = 2.0 * 32 * kSums;
+  constexpr double kOfRound = 2.0 * 32 * kRoundSums;
   alignas(64) float a[kRows * 16 * kTerms] = {}, b[16 * kTerms * kCols] = {}, c[kRows * kCols];
   const AmxTiles tiles;
   const int64_t products = std::max<int64_t>(1, static_cast<int64_t>(kOfRound) * rounds / kOperations);
@@ -59,7 +55,7 @@ double AmxRounds(int64_t rounds) {
 double PeakBF16([[maybe_unused]] Team* team, [[maybe_unused]] double seconds) {
 #if defined(__x86_64__)
   if (HasBF16Products()) {
-    return BestRate(seconds, [&] { return RunRounds(team, HasAmx() ? AmxRounds : BF16Rounds, kRounds); });
+    return BestRate(seconds, [&] { return RunRounds(team, HasAmx() ? AmxRounds : BF16Rounds); });
   }
 #endif
   return 0;

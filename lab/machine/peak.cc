@@ -16,50 +16,45 @@
 namespace weft {
 namespace {
 
-constexpr int kSums = 12;  // independent sums: more than the latency of a multiply-add times those started per cycle
-constexpr int64_t kRounds = 1'000'000;
+const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler can't fold arithmetic or sums
 
-const volatile float one = 1, tiny = 1e-30f;  // volatile, so that the compiler cannot fold the arithmetic
-float Start() { return one; }                 // initial value of each sum; the compiler can't merge the sums
-void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
-
-// Each of these functions makes `rounds` rounds. A round adds to each of kSums independent sums, numbers or vectors, by
-// a multiply-add. Returns the number of operations: two for each multiply-add of numbers.
+// Each of these functions makes `rounds` rounds. A round adds to each of kRoundSums independent sums, numbers or
+// vectors, by a multiply-add. Returns the number of operations: two for each multiply-add of numbers.
 double PlainRounds(int64_t rounds) {
-  float sums[kSums];
+  float sums[kRoundSums];
   const float a = one, b = tiny;
-  for (float& sum : sums) sum = Start();
+  for (float& sum : sums) sum = one;
   for (int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
     for (float& sum : sums) sum = sum * a + b;
   }
   for (float sum : sums) Keep(sum);
-  return 2.0 * kSums * static_cast<double>(rounds);
+  return 2.0 * kRoundSums * static_cast<double>(rounds);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2,fma"))) double Avx2Rounds(int64_t rounds) {
-  __m256 sums[kSums];
-  for (__m256& sum : sums) sum = _mm256_set1_ps(Start());
+  __m256 sums[kRoundSums];
+  for (__m256& sum : sums) sum = _mm256_set1_ps(one);
   const __m256 a = _mm256_set1_ps(one), b = _mm256_set1_ps(tiny);
   for (int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
     for (__m256& sum : sums) sum = _mm256_fmadd_ps(sum, a, b);
   }
   for (const __m256& sum : sums) Keep(sum[0]);
-  return 2.0 * 8 * kSums * static_cast<double>(rounds);
+  return 2.0 * 8 * kRoundSums * static_cast<double>(rounds);
 }
 
 __attribute__((target("avx512f"))) double Avx512Rounds(int64_t rounds) {
-  __m512 sums[kSums];
-  for (__m512& sum : sums) sum = _mm512_set1_ps(Start());
+  __m512 sums[kRoundSums];
+  for (__m512& sum : sums) sum = _mm512_set1_ps(one);
   const __m512 a = _mm512_set1_ps(one), b = _mm512_set1_ps(tiny);
   for (int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(sum, a, b);
   }
   for (const __m512& sum : sums) Keep(sum[0]);
-  return 2.0 * 16 * kSums * static_cast<double>(rounds);
+  return 2.0 * 16 * kRoundSums * static_cast<double>(rounds);
 }
 #endif
 
@@ -104,6 +99,8 @@ void Copy(const Words* x, Words* y, size_t n) {
 
 }  // namespace
 
+void Keep(float result) { [[maybe_unused]] volatile float kept = result; }
+
 RoundsFunction F32Rounds() {
 #if defined(__x86_64__)
   const InstructionSet limit = InstructionSetLimit();
@@ -140,7 +137,7 @@ double BestRate(double seconds, const std::function<TimedWork()>& work) {
 }
 
 double PeakF32(Team* team, double seconds) {
-  return BestRate(seconds, [&] { return RunRounds(team, F32Rounds(), kRounds); });
+  return BestRate(seconds, [&] { return RunRounds(team, F32Rounds()); });
 }
 
 Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {

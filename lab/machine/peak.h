@@ -17,12 +17,16 @@ struct TimedWork {
 // Calls `work` again and again for `seconds`. Returns the amount per second of the fastest call.
 double BestRate(double seconds, const std::function<TimedWork()>& work);
 
+// A round adds to each of this many independent sums. They are more than the latency of a multiply-add times the number
+// of multiply-adds that a core starts per cycle.
+inline constexpr int kRoundSums = 12;
+void Keep(float result);  // uses `result`, so that the compiler computes it
 // A function that makes rounds of independent multiply-adds, and returns the number of operations: two for each.
 using RoundsFunction = double (*)(int64_t rounds);
 // Returns the widest version for f32 that may run.
 RoundsFunction F32Rounds();
 // Lets each thread make `count` rounds.
-TimedWork RunRounds(Team* team, RoundsFunction rounds, int64_t count);
+TimedWork RunRounds(Team* team, RoundsFunction rounds, int64_t count = 1'000'000);
 // Reads an array, which is divided among the threads, once. It has at least 512 bytes for each thread.
 TimedWork ReadArray(Team* team, const std::byte* array, size_t bytes);
 
