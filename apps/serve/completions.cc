@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/serve/json_fields.h"
@@ -107,13 +108,15 @@ absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model
 absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {
   const auto excluded = std::exchange(sampling->logit_bias, {});  // the model never generates these tokens
   for (const Hyperparameter& row : SamplingRows(sampling)) {
+    absl::Status status;
+    const auto take = [&](const Json& field) {
+      if (row.is_text() ? !field.is_object() : !field.is_number()) return false;
+      status = SetFromText(JsonLine(field), row);
+      return true;
+    };
     const char* const wanted = row.is_text() ? "an object with a number for each token" : "a number";
-    const auto take = [&](const Json& field) { return row.is_text() ? field.is_object() : field.is_number(); };
     WEFT_RETURN_IF_ERROR(fields->Read(row.key().c_str(), wanted, take));
-    const Json* const field = fields->Any(row.key().c_str());
-    if (field == nullptr) continue;
-    absl::Status status = SetFromText(JsonLine(*field), row);
-    status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
+    if (row.is_text()) status.Update(ValidateLogitBias(*sampling, model.generator->gpt().model.config.vocabulary));
     if (!status.ok()) return FieldError(row.key(), absl::StripPrefix(status.message(), row.flag + ": "));
   }
   sampling->logit_bias.insert(sampling->logit_bias.begin(), excluded.begin(), excluded.end());
@@ -171,9 +174,8 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   generate.logprobs = completion.logprobs;
   std::vector<std::string> stop;
   WEFT_RETURN_IF_ERROR(fields.Texts("stop", kMaxStops, &stop));
-  for (const std::string& text : stop) {
-    if (text.size() > kMaxStopBytes)
-      return FieldError("stop", absl::StrCat("a text has more than ", kMaxStopBytes, " bytes"));
+  if (absl::c_any_of(stop, [](const std::string& text) { return text.size() > kMaxStopBytes; })) {
+    return FieldError("stop", absl::StrCat("a text has more than ", kMaxStopBytes, " bytes"));
   }
   int64_t n = 1;
   WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, kMaxTexts / static_cast<int64_t>(prompts.size()), &n));

@@ -23,12 +23,11 @@ constexpr size_t kHeaderBytes = 64 << 10;  // that a request may have besides th
 // Waits until a socket can be read or written. Returns false at the deadline, and soon after `stopped` returns true.
 bool Await(int socket, short events, absl::Time deadline, absl::FunctionRef<bool()> stopped) {
   while (true) {
-    const bool last = stopped() || absl::Now() >= deadline;
-    const int64_t left = last ? 0 : absl::ToInt64Milliseconds(deadline - absl::Now());
+    const int64_t left = stopped() ? 0 : absl::ToInt64Milliseconds(deadline - absl::Now());
     pollfd waits = {socket, events, 0};
     const int ready = poll(&waits, 1, static_cast<int>(std::clamp<int64_t>(left, 0, 100)));
     if (ready > 0) return true;
-    if (last || (ready < 0 && errno != EINTR)) return false;
+    if (left <= 0 || (ready < 0 && errno != EINTR)) return false;
   }
 }
 

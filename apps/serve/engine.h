@@ -115,8 +115,8 @@ class Engine {
   const size_t max_waiting_;
   Counts counts_;
   absl::Mutex mutex_;
-  Functions adds_, jobs_ ABSL_GUARDED_BY(mutex_);  // what adds texts to generators, and the jobs
-  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;      // number of jobs, and of texts that no generator has counted
+  Functions adds_ ABSL_GUARDED_BY(mutex_), jobs_ ABSL_GUARDED_BY(mutex_);  // `adds_` add texts to generators
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // number of jobs, and of texts that no generator has counted
   std::atomic<bool> stops_ = false;
   size_t added_ = 0;  // number of texts that generators got since the last step; of the engine's thread
   // The answers of texts in generators, by model and number of the text. The engine's thread alone uses them.

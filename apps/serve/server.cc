@@ -6,8 +6,8 @@
 #include <exception>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -134,10 +134,8 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_ptr<ServedModel>> models,
                                                       const ServerOptions& options) {
   // httplib replaces %41 by A in headers, and drops white space around a value.
-  for (const char letter : options.api_key) {
-    if (!absl::ascii_isgraph(static_cast<unsigned char>(letter)) || letter == '%') {
-      return InvalidArgument("api-key: it has a character that is not a visible one of ASCII, or a %");
-    }
+  if (!absl::c_all_of(options.api_key, absl::ascii_isgraph) || absl::StrContains(options.api_key, '%')) {
+    return InvalidArgument("api-key: it has a character that is not a visible one of ASCII, or a %");
   }
   std::set<std::string> names;
   for (const auto& model : models) {
@@ -166,8 +164,8 @@ void Server::Stop() {
 }
 
 absl::Status Server::Allows(const httplib::Request& request) const {
-  const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
   if (options_.api_key.empty()) {
+    const std::string host = request.get_header_value("Host"), origin = request.get_header_value("Origin");
     const bool own_page = origin.empty() || absl::EndsWithIgnoreCase(origin, absl::StrCat("://", host));
     if (own_page && IsOwnHost(host)) return absl::OkStatus();
     return absl::PermissionDeniedError(absl::StrCat("got Origin '", Shortened(origin, 100), "' and Host '",

@@ -91,7 +91,7 @@ absl::Status Serve(ServeFlags flags) {
     PrintMemoryNote(path);
     WEFT_ASSIGN_OR_RETURN(models.emplace_back(), UsageError(OpenServedModel(name, InputPath(path), flags.generator)));
   }
-  // Only this thread takes these signals. It then ends the server, whose threads finish what they do.
+  // The server's threads inherit the blocked signals, so only this thread receives them. It then stops the server.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);

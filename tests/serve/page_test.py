@@ -59,7 +59,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(problems), self.expected_problems, problems)
         self.assertEqual([other for other in self.page.requests() if not other.startswith((url, "data:"))], [])
 
-    def wait_ready(self) -> None:  # until the page knows the models; before, what a click aims at may still move
+    def wait_ready(self) -> None:  # The page moves its elements when the list of models arrives.
         self.page.wait("document.title.endsWith(' – Weft')")
 
     def show(self, view: str) -> None:
