@@ -1,7 +1,6 @@
 #include "weft/apps/serve/completions.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -120,9 +119,9 @@ absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, Sampling
     if (!status.ok()) return FieldError(row.key(), absl::StripPrefix(status.message(), row.flag + ": "));
   }
   sampling->logit_bias.insert(sampling->logit_bias.begin(), excluded.begin(), excluded.end());
+  if (sampling->temperature > 100) return FieldError("temperature", "wanted a number from 0 to 100");
   auto seed = static_cast<int64_t>(sampling->seed);
-  constexpr auto kAny = std::numeric_limits<int64_t>();
-  WEFT_RETURN_IF_ERROR(fields->Whole("seed", kAny.min(), kAny.max(), &seed));
+  WEFT_RETURN_IF_ERROR(fields->Whole("seed", INT64_MIN, INT64_MAX, &seed));
   sampling->seed = static_cast<uint64_t>(seed);
   for (const char* const penalty : {"presence_penalty", "frequency_penalty"}) {
     double value = 0;

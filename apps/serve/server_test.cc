@@ -55,10 +55,8 @@ class ServerTest : public WeftProgramTest {
     return socket;
   }
   // A request whose answer has several MB, more than the kernel holds for a client that does not read.
-  static std::string LongBody() {
-    return Json({{"prompt", "the "}, {"n", 200}, {"max_tokens", 60}, {"logprobs", 18}}).dump();
-  }
-  static void SendLong(int socket) {
+  std::string LongBody() { return Json({{"prompt", "a"}, {"n", 200}, {"max_tokens", 60}, {"logprobs", 18}}).dump(); }
+  void SendLong(int socket) {
     const std::string body = LongBody(), head = "POST /v1/completions HTTP/1.1\r\nContent-Length: ";
     const std::string request = absl::StrCat(head, body.size(), "\r\n\r\n", body);
     EXPECT_EQ(send(socket, request.data(), request.size(), MSG_NOSIGNAL), request.size());
@@ -214,6 +212,7 @@ TEST_F(ServerTest, ErrorsNameTheField) {
   const Json wrong[] = {
       {{"prompt", 1}},
       {{"temperature", "hot"}},
+      {{"temperature", 101}},
       {{"max_tokens", 31}},
       {{"max_tokens", 0}},
       {{"n", 1000}},
