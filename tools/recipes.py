@@ -1,0 +1,116 @@
+"""The trainings of docs/results.md: a row for each file of recipes/, and how its model is measured."""
+
+import statistics
+from dataclasses import dataclass
+from typing import Callable
+
+# Data sets that tools/task_data derives: the folder in MADE, and the arguments before the folder.
+MADE = {task: [task] for task in ("copy", "reverse", "sort", "add5", "add10")}
+MADE["phonemes"] = ["phonemes", "CMUDICT"]
+MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
+
+
+@dataclass
+class Recipe:
+    command: str  # of weft train
+    title: str
+    goal: str
+    measure: Callable  # (work, run, lines of metrics.jsonl) -> {figure: number}
+    seeds: int = 3
+
+
+def last(key: str, figure: str, factor: float = 1) -> Callable:
+    """Returns a measure: the value of the last evaluation on the validation data."""
+    return lambda work, run, lines: {figure: factor * next(line[key] for line in reversed(lines) if key in line)}
+
+
+def bleu(source: str, target: str) -> Callable:
+    """Returns a measure: lowercased BLEU and chrF of Multi30k's test_2016_flickr, translated with a beam of 5."""
+    def measure(work, run, lines) -> dict:
+        test = "DATA/multi30k/test_2016_flickr"
+        figures = work.json(work.weft, "evaluate", f"--model={run}", "--beam=5", "--lowercase", "--json",
+                            f"--source={test}.{source}.gz", f"--references={test}.{target}.gz")
+        return {"BLEU": figures["bleu"], "chrF": figures["chrf"]}
+    return measure
+
+
+def translate(work, run: str, task: str) -> list:
+    """Returns pairs of the model's greedy output for a line of the task's test data and the line that was wanted."""
+    folder = work.folder / "MADE" / task
+    output = work.run(work.weft, "translate", f"--model={run}", "--beam=1", stdin=folder / "test.source").split("\n")
+    wanted = (folder / "test.target").read_text(encoding="utf-8").split("\n")
+    return list(zip(output, wanted, strict=True))[:-1]
+
+
+def exact(task: str) -> Callable:
+    """Returns a measure: the share of fresh examples without a fault."""
+    def measure(work, run, lines) -> dict:
+        pairs = translate(work, run, task)
+        return {"exact %": 100 * sum(output == wanted for output, wanted in pairs) / len(pairs)}
+    return measure
+
+
+def distance(a: str, b: str) -> int:
+    """Returns the least number of characters to insert, delete or replace that make `a` equal to `b`."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        above, row = row, [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+    return row[-1]
+
+
+def phonemes(work, run: str, lines) -> dict:
+    """Returns the error rates of phonemes and of words, each against the closest of the word's pronunciations."""
+    faults = length = wrong = 0
+    pairs = translate(work, run, "phonemes")
+    for output, wanted in pairs:
+        _, fault, size = min((distance(output, one) / len(one), distance(output, one), len(one))
+                             for one in wanted.split("\t"))
+        faults, length, wrong = faults + fault, length + size, wrong + (fault > 0)
+    return {"phoneme error %": 100 * faults / length, "word error %": 100 * wrong / len(pairs)}
+
+
+ACCURACY = last("val_accuracy", "accuracy %", 100)
+RECIPES = {
+    "digits": Recipe("vit", "digits, Vision Transformer", "98.5% in two minutes", ACCURACY),
+    "shakespeare-cpu": Recipe("gpt", "Tiny Shakespeare, nanoGPT's CPU configuration, 2,000 steps", "at most 1.86",
+                              last("val_loss", "validation loss")),
+    "copy": Recipe("translate", "copying up to 20 digits", "100% in three minutes", exact("copy")),
+    "reverse": Recipe("translate", "reversing up to 20 digits", "100% in three minutes", exact("reverse")),
+    "sort": Recipe("translate", "sorting up to 20 digits", "100% in three minutes", exact("sort")),
+    "add5": Recipe("translate", "adding numbers of 5 digits", "100% in three minutes", exact("add5")),
+    "add10": Recipe("translate", "adding numbers of 10 digits", "100% in three minutes", exact("add10")),
+    "phonemes": Recipe("translate", "graphemes to phonemes, CMUdict", "phonemes 5.3%, words 22.5%", phonemes, 2),
+    "sst2-minilm": Recipe("classify", "MiniLM on SST-2", "90%", ACCURACY),
+    "sst2": Recipe("classify", "SST-2 from random weights", "75%", ACCURACY),
+    "sst2-adapters": Recipe("classify", "adapters of MiniLM on SST-2, 1.4% of the weights", "within 1 point of all weights",
+                            ACCURACY, 1),
+    "wikitext2-bert": Recipe("bert", "BERT on WikiText-2, 400 steps", "below the unigram entropy, 6.5425",
+                             last("val_loss", "validation loss"), 1),
+    "banking": Recipe("classify", "MiniLM on banking77", "92%", ACCURACY),
+    "de-en": Recipe("translate", "Multi30k, German to English", "41 BLEU in 20 minutes", bleu("de", "en"), 2),
+    "en-de": Recipe("translate", "Multi30k, English to German", "39 BLEU in 20 minutes", bleu("en", "de"), 2),
+}
+
+
+def spread(numbers: list, digits: int) -> str:
+    """Returns the mean and, of several numbers, the standard deviation."""
+    mean = f"{statistics.mean(numbers):.{digits}f}"
+    return mean if len(numbers) == 1 else f"{mean} ± {statistics.stdev(numbers):.{digits}f}"
+
+
+def table(rows: list) -> str:
+    """Returns the table of the page in Markdown: a row for each recipe that has results."""
+    text = ("| recipe | training | goal | result | seeds | minutes | memory | weights of seed 1 |\n"
+            "| --- | --- | --- | --- | ---: | ---: | ---: | --- |\n")
+    for name, recipe in RECIPES.items():
+        own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
+        if not own:
+            continue
+        figures = ", ".join(f"{spread([row['figures'][key] for row in own], 4 if 'loss' in key else 2)} {key}"
+                            for key in own[0]["figures"])
+        text += (f"| [{name}](../recipes/{name}.json) | {recipe.title} | {recipe.goal} | {figures} | {len(own)} "
+                 f"| {spread([row['seconds'] / 60 for row in own], 1)} | {max(row['memory'] for row in own) >> 20} MiB "
+                 f"| `{own[0]['sha256'][:12]}` |\n")
+    return text
