@@ -119,6 +119,7 @@ Config Plain(Config config) {
   config.attention = usual.attention;
   config.positions = usual.positions;
   config.initializer = usual.initializer;
+  config.zero_output = usual.zero_output;
   config.activation_dropout = usual.activation_dropout;
   usual.norm.epsilon = config.norm.epsilon;
   config.norm = usual.norm;

@@ -168,6 +168,7 @@ TEST(ConfigJsonTest, SaysWhatALayoutCannot) {
   EXPECT_THAT(ErrorOf(ToJson(GptConfig{.names = GptConfig::Names::kLlama})),
               HasSubstr("llama cannot say that gated is false"));
   EXPECT_THAT(ErrorOf(ToNanoGptJson(GptConfig{})), HasSubstr("nanoGPT cannot say that the activation is another than"));
+  EXPECT_EQ(ErrorOf(ToJson(GptConfig{.initializer = HeGaussian(), .zero_output = true})), "");  // trained weights
   EXPECT_THAT(ErrorOf(ToNanoGptJson(GptConfig{.activation = Activation::kGelu, .tied_head = false})),
               HasSubstr("tied_head is false"));
   EXPECT_THAT(ErrorOf(ToCTranslate2Json(TransformerConfig{})), HasSubstr("Transformer cannot say that pre_norm is"));

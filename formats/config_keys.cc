@@ -12,6 +12,7 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"relu", Activation::kRelu},          {"silu", Activation::kSilu},
     {"gelu_python", Activation::kGelu},   {"gelu_pytorch_tanh", Activation::kGeluTanh},
     {"gelu_fast", Activation::kGeluTanh}, {"swish", Activation::kSilu},
+    {"relu2", Activation::kReluSquared},
 };
 
 constexpr const char* kGenerationKeyList[] = {

@@ -153,8 +153,10 @@ absl::Status Write(const PublishedTransformer& given, const std::string& folder,
   model.config.positions = Resolve(model.config.positions, model.config.attention, Positions::kSinusoidal);
   WEFT_RETURN_IF_ERROR(Validate(model.config));
   const std::string unusual = UnusualOption(model.config);
-  WEFT_RETURN_IF_ERROR(CheckExpressible("CTranslate2's Transformer", {{!unusual.empty(), unusual.c_str()},
-                                                                      {model.config.dtype != kF32, "dtype is f64"}}));
+  WEFT_RETURN_IF_ERROR(CheckExpressible(
+      "CTranslate2's Transformer", {{!unusual.empty(), unusual.c_str()},
+                                    {model.config.dtype != kF32, "dtype is f64"},
+                                    {model.config.activation == Activation::kReluSquared, "activation is relu2"}}));
   Weights weights = model.weights;
   WEFT_RETURN_IF_ERROR(Annotate(weights.Revert(InnerNames()), "the model"));
   WEFT_RETURN_IF_ERROR(weights.Revert(OuterNames()));

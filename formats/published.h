@@ -106,6 +106,7 @@ absl::Status CheckReadBack(absl::string_view model_type, const Config& config, c
       *bias = bias->value_or(config.bias);
     }
     config.initializer.reset();
+    config.zero_output = false;
     return config;
   };
   Config wanted = plain(config), got = plain(*read);

@@ -324,19 +324,19 @@ TEST(WriteWeightsTest, LabelsAndClassesMustAgree) {
 }
 
 TEST(WriteWeightsTest, TransformerAndCTranslate2) {
-  TransformerConfig config = {.source_vocabulary = 9,
-                              .target_vocabulary = 8,
-                              .encoder_layers = 2,
-                              .decoder_layers = 1,
-                              .heads = 2,
-                              .width = 4,
-                              .feed_forward = 5,
-                              .pre_norm = true,
-                              .positions = TransformerConfig::Positions::kSinusoidalHalves,
-                              .first_position = 1,
-                              .tied_head = false,
-                              .head_bias = true};
-  const PublishedTransformer model = {config, Numbered(ParametersOf(PublishedTransformer{config}))};
+  const TransformerConfig config = {.source_vocabulary = 9,
+                                    .target_vocabulary = 8,
+                                    .encoder_layers = 2,
+                                    .decoder_layers = 1,
+                                    .heads = 2,
+                                    .width = 4,
+                                    .feed_forward = 5,
+                                    .pre_norm = true,
+                                    .positions = TransformerConfig::Positions::kSinusoidalHalves,
+                                    .first_position = 1,
+                                    .tied_head = false,
+                                    .head_bias = true};
+  PublishedTransformer model = {config, Numbered(ParametersOf(PublishedTransformer{config}))};
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
   ASSERT_TRUE(WriteModel(ours, model).ok());
   ASSERT_TRUE(WriteModel(theirs, model, "ctranslate2").ok());
@@ -347,6 +347,8 @@ TEST(WriteWeightsTest, TransformerAndCTranslate2) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(Contents(std::get<PublishedTransformer>(*read).weights), Contents(model.weights));
   }
+  model.config.activation = Activation::kReluSquared;
+  EXPECT_THAT(WriteModel(theirs, model, "ctranslate2").ToString(), HasSubstr("relu2"));
 }
 
 TEST(WriteWeightsTest, PublishedFoldersAreThemselvesAgain) {

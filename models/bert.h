@@ -39,6 +39,7 @@ struct BertConfig {
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
   std::optional<Initializer> initializer;        // of linear layers in blocks; unset: Gaussian(0.02)
+  bool zero_output = false;                      // true: layers whose results are added to x begin with zeros
   Ablation ablation;                             // for study only: parts that are left out
   Pooling classifier_pooling = Pooling::kFirst;  // the classified vector of a text; kFirst: Pool(hidden)
   DType dtype = kF32;                            // kF32 or kF64, for weights and so for all computed values

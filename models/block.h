@@ -99,7 +99,7 @@ BlockOptions WithStack(BlockOptions block, const Config& config, int64_t layer, 
   const auto set = [&](auto* part) {
     part->bias = config.bias;
     part->initializer = config.initializer.value_or(usual);
-    part->output_initializer = config.initializer.value_or(usual_output.value_or(usual));
+    part->output_initializer = config.zero_output ? Zeros() : config.initializer.value_or(usual_output.value_or(usual));
   };
   AttentionOptions& attention = block.attention;
   set(&attention);

@@ -46,6 +46,7 @@ struct GptConfig {
   PositionKind positions = PositionKind::kAuto;
   int64_t first_position = 0;              // number of the first position of learned positions and sinusoids
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: GPT-2's
+  bool zero_output = false;                // true: layers whose results are added to x begin with zeros
   Ablation ablation;                       // for study only: parts that are left out
   enum class Names : uint8_t { kGpt2, kLlama };
   Names names = Names::kGpt2;  // of the parameters in Hugging Face; kLlama: separate queries, keys and values

@@ -43,6 +43,26 @@ TEST(GptTest, HasGpt2sParameterNames) {
                           "h.0.mlp.c_proj.bias [4]", "ln_f.weight [4]", "ln_f.bias [4]"));
 }
 
+TEST(GptTest, ZeroOutputsMakeBlocksTheIdentity) {
+  const auto outputs_of = [](bool zero_output, int64_t layers) {
+    Tape tape;
+    const Var tokens = tape.Input("tokens", {kI32, {1, 4}}, {.below = 5});
+    const Gpt gpt(
+        {.vocabulary = 5, .context = 4, .layers = layers, .heads = 2, .width = 8, .zero_output = zero_output});
+    const Var logits = gpt.Logits(tokens);
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters;
+    Runner runner(*graph, &parameters);
+    const absl::StatusOr<Outputs> out = runner.Run({{tokens, std::vector<int32_t>{1, 3, 0, 4}}});
+    EXPECT_TRUE(out.ok()) << out.status();
+    const absl::Span<const float> span = (*out)[logits].span<const float>();
+    return std::vector<float>(span.begin(), span.end());
+  };
+  EXPECT_EQ(outputs_of(true, 1), outputs_of(true, 3));
+  EXPECT_NE(outputs_of(false, 1), outputs_of(false, 3));
+}
+
 // Returns the logits [1, T, 7] of a GPT with rotary positions, which depend on distances only.
 std::vector<float> LogitsOf(const std::vector<int32_t>& tokens, const std::vector<int32_t>& documents) {
   Tape tape;

@@ -119,6 +119,10 @@ Var Activate(Var x, Activation activation) {
   switch (activation) {
     case Activation::kRelu:
       return Relu(x);
+    case Activation::kReluSquared: {
+      const Var y = Relu(x);
+      return y * y;
+    }
     case Activation::kGelu:
       return Gelu(x, GeluForm::kErf);
     case Activation::kSilu:

@@ -89,7 +89,7 @@ struct Ablation {
 // Returns Norm(name, x, options) or, if norms are left out, x.
 Var Norm(absl::string_view name, Var x, const NormOptions& options, const Ablation& ablation);
 
-enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
+enum class Activation : uint8_t { kRelu, kReluSquared, kGelu, kGeluTanh, kSilu };
 Var Activate(Var x, Activation activation);
 
 struct FeedForwardOptions {

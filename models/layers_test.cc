@@ -68,6 +68,19 @@ TEST(LayersTest, TheBalanceLossIsThatOfTransformers) {
   }
 }
 
+TEST(LayersTest, TheSquaredReluOfPrimer) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {4}}), y = Activate(x, Activation::kReluSquared);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {y}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const std::vector<float> in = {-2, 0, 0.5f, 3};
+  const absl::StatusOr<Outputs> out = runner.Run({{x, in}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_THAT((*out)[y].span<const float>(), testing::ElementsAre(0, 0, 0.25f, 9));
+}
+
 TEST(LayersTest, BatchNormOfNoRowsKeepsItsStatistics) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {0, 2}});

@@ -17,6 +17,7 @@ namespace {
 constexpr std::pair<const char*, Activation> kActivations[] = {{"gelu-tanh", Activation::kGeluTanh},
                                                                {"gelu", Activation::kGelu},
                                                                {"relu", Activation::kRelu},
+                                                               {"relu2", Activation::kReluSquared},
                                                                {"silu", Activation::kSilu}};
 constexpr std::pair<const char*, NormKind> kNorms[] = {
     {"layer-norm", NormKind::kLayerNorm}, {"rms-norm", NormKind::kRmsNorm}, {"batch-norm", NormKind::kBatchNorm}};
@@ -155,6 +156,11 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
               "--distance-bias, and otherwise those of the model's paper",
               kPositions, &config->positions),
           InitializerRow(&config->initializer),
+          {"zero-output",
+           "the layers whose results are added to their block's input begin with zeros, so that each block begins as "
+           "the identity",
+           &config->zero_output,
+           {.may_change = true}},
       },
       table);
   Append(AttentionRows(&config->attention), table);

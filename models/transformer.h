@@ -51,6 +51,7 @@ struct TransformerConfig {
   AttentionVariant attention;
   bool shared_distance_bias = false;       // all blocks of a side have the first block's table of distance biases
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(1 / √C)
+  bool zero_output = false;                // true: layers whose results are added to x begin with zeros
   Ablation ablation;                       // for study only: parts that are left out
 
   DType dtype = kF32;  // kF32 or kF64, for weights and so for all computed values

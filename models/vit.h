@@ -45,6 +45,7 @@ struct VitConfig {
   AttentionVariant attention;
   PositionKind positions = PositionKind::kAuto;
   std::optional<Initializer> initializer;  // of linear layers in blocks; unset: Gaussian(0.02)
+  bool zero_output = false;                // true: layers whose results are added to x begin with zeros
   Ablation ablation;                       // for study only: parts that are left out
   Distillation distillation = Distillation::kNone;
 

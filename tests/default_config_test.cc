@@ -52,6 +52,7 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "bias": true,
   "positions": "auto",
   "initializer": "default",
+  "zero_output": false,
   "key_value_heads": 0,
   "query_width": 0,
   "key_width": 0,

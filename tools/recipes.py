@@ -7,6 +7,7 @@ from typing import Callable
 # Data sets that tools/task_data derives: the folder in MADE, and the arguments before the folder.
 MADE = {task: [task] for task in ("copy", "reverse", "sort", "add5", "add10")}
 MADE["phonemes"] = ["phonemes", "CMUDICT"]
+MADE["books"] = ["lowercase", "DATA/wikitext-2/train.txt.gz", "DATA/war-and-peace/train.txt.gz"]
 MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
 
 
@@ -74,6 +75,12 @@ def phonemes(work, run: str, lines) -> dict:
 ACCURACY = last("val_accuracy", "accuracy %", 100)
 RECIPES = {
     "digits": Recipe("vit", "digits, Vision Transformer", "98.5% in two minutes", ACCURACY),
+    "mnist": Recipe("vit", "mnist10k, Vision Transformer", "98.5% in two minutes", ACCURACY),
+    "mnist-order": Recipe("vit", "mnist10k without labels: shuffled patches", "", last("val_loss", "loss"), 1),
+    "mnist-masked": Recipe("vit", "mnist10k without labels: hidden patches", "", last("val_loss", "loss"), 1),
+    "mnist-100": Recipe("vit", "100 labels of mnist10k, from random weights", "", ACCURACY),
+    "mnist-100-order": Recipe("vit", "100 labels, from mnist-order", "5 points above random weights", ACCURACY),
+    "mnist-100-masked": Recipe("vit", "100 labels, from mnist-masked", "5 points above random weights", ACCURACY),
     "shakespeare-cpu": Recipe("gpt", "Tiny Shakespeare, nanoGPT's CPU configuration, 2,000 steps", "at most 1.86",
                               last("val_loss", "validation loss")),
     "copy": Recipe("translate", "copying up to 20 digits", "100% in three minutes", exact("copy")),
@@ -84,8 +91,11 @@ RECIPES = {
     "phonemes": Recipe("translate", "graphemes to phonemes, CMUdict", "phonemes 5.3%, words 22.5%", phonemes, 2),
     "sst2-minilm": Recipe("classify", "MiniLM on SST-2", "90%", ACCURACY),
     "sst2": Recipe("classify", "SST-2 from random weights", "75%", ACCURACY),
-    "sst2-adapters": Recipe("classify", "adapters of MiniLM on SST-2, 1.4% of the weights", "within 1 point of all weights",
-                            ACCURACY, 1),
+    "books-bert": Recipe("bert", "BERT on WikiText-2 and War and Peace in lower case", "",
+                         last("val_loss", "validation loss"), 1),
+    "sst2-books": Recipe("classify", "SST-2 from books-bert", "82%, 3 points above random weights", ACCURACY),
+    "sst2-adapters": Recipe("classify", "adapters of MiniLM on SST-2, 1.4% of the weights",
+                            "within 1 point of all weights", ACCURACY, 1),
     "wikitext2-bert": Recipe("bert", "BERT on WikiText-2, 400 steps", "below the unigram entropy, 6.5425",
                              last("val_loss", "validation loss"), 1),
     "banking": Recipe("classify", "MiniLM on banking77", "92%", ACCURACY),
@@ -102,7 +112,7 @@ def spread(numbers: list, digits: int) -> str:
 
 def table(rows: list) -> str:
     """Returns the table of the page in Markdown: a row for each recipe that has results."""
-    text = ("| recipe | training | goal | result | seeds | minutes | memory | weights of seed 1 |\n"
+    text = ("| recipe | training | goal | result | seeds | minutes | memory | losses, weights of seed 1 |\n"
             "| --- | --- | --- | --- | ---: | ---: | ---: | --- |\n")
     for name, recipe in RECIPES.items():
         own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
@@ -112,5 +122,5 @@ def table(rows: list) -> str:
                             for key in own[0]["figures"])
         text += (f"| [{name}](../recipes/{name}.json) | {recipe.title} | {recipe.goal} | {figures} | {len(own)} "
                  f"| {spread([row['seconds'] / 60 for row in own], 1)} | {max(row['memory'] for row in own) >> 20} MiB "
-                 f"| `{own[0]['sha256'][:12]}` |\n")
+                 f"| [curve](results/{name}.svg), `{own[0]['sha256'][:12]}` |\n")
     return text

@@ -61,7 +61,7 @@ class Figures(unittest.TestCase):
         self.assertIn("`0123456789ab`", text)
 
     def test_the_fit_finds_a_power_law(self):
-        a, b = scaling.fit([{"flops": flops, "loss": 7 * flops ** -0.1} for flops in (1e9, 3e9, 2e10, 1e11)])
+        a, b = scaling.fit([(flops, 7 * flops ** -0.1) for flops in (1e9, 3e9, 2e10, 1e11)])
         self.assertAlmostEqual(a, 7)
         self.assertAlmostEqual(b, -0.1)
 

@@ -1,8 +1,9 @@
 """How the loss of recipes/shakespeare-cpu.json falls with compute: by steps, by data and by width, four points each."""
 
-import json
 import math
 from pathlib import Path
+
+import plot
 
 RECIPE = "shakespeare-cpu"
 STEPS, WIDTH, HEAD = 2000, 128, 32
@@ -10,10 +11,10 @@ STEPS, WIDTH, HEAD = 2000, 128, 32
 # "data" see it equally often.
 SERIES = {
     "steps": [(steps, [f"--steps={steps}"]) for steps in (250, 500, 1000, 2000)],
-    "data": [(part, [f"--steps={STEPS // part}", f"--data=MADE/shakespeare/train-{part}.txt"]) for part in (8, 4, 2, 1)],
+    "data": [(part, [f"--steps={STEPS // part}", f"--data=MADE/shakespeare/train-{part}.txt"])
+             for part in (8, 4, 2, 1)],
     "width": [(width, [f"--width={width}", f"--heads={width // HEAD}"]) for width in (32, 64, 128, 256)],
 }
-COLOURS = {"steps": "#2b6cb0", "data": "#dd6b20", "width": "#2f855a"}
 
 
 def prepare(folder: Path) -> None:
@@ -39,16 +40,15 @@ def train(work) -> None:
                      "--data=MADE/shakespeare/train-1.txt", "--validation=MADE/shakespeare/validation.txt",
                      "--overwrite", f"--threads={work.threads}", *flags)
             # The whole validation text: a few random windows would hide the differences.
-            loss = work.json(work.weft, "evaluate", f"--model={out}", "--json", "MADE/shakespeare/validation.txt")["loss"]
-            lines = (work.folder / out / "metrics.jsonl").read_text().splitlines()
+            figures = work.json(work.weft, "evaluate", f"--model={out}", "--json", "MADE/shakespeare/validation.txt")
             flops = work.json(work.weft, "summary", out, "--json")["training_flops_per_token"]
-            tokens = json.loads(lines[-1])["tokens"]
-            work.append({"series": series, "value": value, "flops": flops * tokens, "loss": loss})
+            tokens = work.metrics(out)[-1]["tokens"]
+            work.append({"series": series, "value": value, "flops": flops * tokens, "loss": figures["loss"]})
 
 
 def fit(points: list) -> tuple:
-    """Returns a, b of the power law loss = a · flops^b by least squares of the logarithms."""
-    xs, ys = ([math.log(row[key]) for row in points] for key in ("flops", "loss"))
+    """Returns a, b of the power law loss = a · C^b through points (C, loss), by least squares of the logarithms."""
+    xs, ys = ([math.log(point[i]) for point in points] for i in (0, 1))
     x, y = sum(xs) / len(xs), sum(ys) / len(ys)
     b = sum((u - x) * (v - y) for u, v in zip(xs, ys)) / sum((u - x) ** 2 for u in xs)
     return math.exp(y - b * x), b
@@ -59,7 +59,7 @@ def table(rows: list) -> str:
     text = "| varied | values | loss | fitted: loss = a · C^b |\n| --- | --- | --- | --- |\n"
     for series, points in SERIES.items():
         own = [row for value, _ in points for row in rows if row.get("series") == series and row["value"] == value]
-        a, b = fit(own)
+        a, b = fit([(row["flops"], row["loss"]) for row in own])
         values = ", ".join(f"1/{row['value']}" if series == "data" and row["value"] > 1 else str(row["value"])
                            for row in own)
         losses = ", ".join(f"{row['loss']:.3f}" for row in own)
@@ -69,37 +69,9 @@ def table(rows: list) -> str:
 
 def draw(rows: list) -> str:
     """Returns an SVG of the points and fits: the loss by compute, both on logarithmic axes."""
-    rows = [row for row in rows if "series" in row]
-    left, right, top, bottom = 52, 470, 16, 262
-    exponents = [math.log10(row["flops"]) for row in rows]
-    low, high = min(exponents) - 0.1, max(exponents) + 0.1
-    losses = [math.log(row["loss"]) for row in rows]
-    least, most = min(losses) - 0.03, max(losses) + 0.03
-
-    def x(flops: float) -> float:
-        return left + (math.log10(flops) - low) / (high - low) * (right - left)
-
-    def y(loss: float) -> float:
-        return bottom - (math.log(loss) - least) / (most - least) * (bottom - top)
-
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 300" width="640" height="300" '
-           'font-family="sans-serif" font-size="12" fill="#444">', '<rect width="640" height="300" fill="#fff"/>']
-    for exponent in range(math.ceil(low), math.floor(high) + 1):
-        at = x(10 ** exponent)
-        out.append(f'<path d="M{at:.1f} {top}V{bottom}" stroke="#ddd"/>'
-                   f'<text x="{at:.1f}" y="{bottom + 18}" text-anchor="middle">1e{exponent}</text>')
-    for loss in (1.5, 1.6, 1.8, 2, 2.2, 2.5, 3):
-        if least <= math.log(loss) <= most:
-            out.append(f'<path d="M{left} {y(loss):.1f}H{right}" stroke="#ddd"/>'
-                       f'<text x="{left - 6}" y="{y(loss) + 4:.1f}" text-anchor="end">{loss}</text>')
-    out.append(f'<text x="{(left + right) / 2}" y="{bottom + 34}" text-anchor="middle">FLOP of the training</text>')
-    for i, (series, points) in enumerate(SERIES.items()):
-        own = sorted((row for row in rows if row["series"] == series), key=lambda row: row["flops"])
+    series = []
+    for (name, points), colour in zip(SERIES.items(), (plot.BLUE, plot.ORANGE, plot.GREEN)):
+        own = sorted((row["flops"], row["loss"]) for row in rows if row.get("series") == name)
         a, b = fit(own)
-        line = " ".join(f"{x(row['flops']):.1f},{y(a * row['flops'] ** b):.1f}" for row in own)
-        out.append(f'<polyline points="{line}" fill="none" stroke="{COLOURS[series]}" stroke-dasharray="5 3"/>')
-        out += [f'<circle cx="{x(row["flops"]):.1f}" cy="{y(row["loss"]):.1f}" r="4" fill="{COLOURS[series]}"/>'
-                for row in own]
-        out.append(f'<circle cx="490" cy="{30 + 20 * i}" r="4" fill="{COLOURS[series]}"/>'
-                   f'<text x="502" y="{34 + 20 * i}">{series}: C^{b:.3f}</text>')
-    return "\n".join(out + ["</svg>", ""])
+        series.append(plot.Series(f"{name}: C^{b:.3f}", colour, own, [(x, a * x ** b) for x, _ in own], dashed=True))
+    return plot.plot(series, "C, FLOP of the training", log=True)

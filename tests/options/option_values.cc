@@ -56,6 +56,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"activation", "gelu-tanh", "", "bert translate classify vit"},
       {"activation", "gelu", "", "gpt translate"},
       {"activation", "relu", "", "gpt bert classify vit"},
+      {"activation", "relu2"},
       {"activation", "silu"},
       {"gated", "true"},
       {"gated", "true", "activation=silu"},
@@ -86,6 +87,7 @@ const std::vector<OptionValue>& OptionValues() {
       {"initializer", "lecun-normal"},
       {"initializer", "lecun-uniform"},
       {"initializer", "orthogonal"},
+      {"zero-output", "true"},
 
       {"key-value-heads", "1"},
       {"query-width", "4"},
