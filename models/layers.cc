@@ -119,7 +119,7 @@ Var Activate(Var x, Activation activation) {
   switch (activation) {
     case Activation::kRelu:
       return Relu(x);
-    case Activation::kReluSquared: {
+    case Activation::kReluSquared: {  // So et al., "Primer", 2021
       const Var y = Relu(x);
       return y * y;
     }

@@ -157,8 +157,8 @@ void AppendBlockRows(Config* config, Hyperparameters* table) {
               kPositions, &config->positions),
           InitializerRow(&config->initializer),
           {"zero-output",
-           "the layers whose results are added to their block's input begin with zeros, so that each block begins as "
-           "the identity",
+           "the last layer of attention and of the feed-forward network begins with zeros; with --pre-norm each block "
+           "then begins as the identity",
            &config->zero_output,
            {.may_change = true}},
       },

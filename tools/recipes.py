@@ -15,10 +15,10 @@ MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
 
 @dataclass
 class Recipe:
-    command: str  # of weft train
+    command: str  # the word after `weft train`
     title: str
-    goal: str
-    measure: Callable  # (work, run, lines of metrics.jsonl) -> {figure: number}
+    goal: str  # that of the project, often a published result
+    measure: Callable  # (work, run, lines of metrics.jsonl) -> {metric: number}
     seeds: int = 3
 
 
@@ -49,14 +49,14 @@ def translate(work, run: str, task: str) -> list:
 
 
 def exact(task: str) -> Callable:
-    """Returns a measure: the share of fresh examples without a fault."""
+    """Returns a measure: the share of fresh examples whose output has no error."""
     def measure(work, run, lines) -> dict:
         pairs = translate(work, run, task)
-        return {"exact %": 100 * sum(output == wanted for output, wanted in pairs) / len(pairs)}
+        return {"exact match %": 100 * sum(output == wanted for output, wanted in pairs) / len(pairs)}
     return measure
 
 
-def distance(a: str, b: str) -> int:
+def edit_distance(a: str, b: str) -> int:
     """Returns the least number of characters to insert, delete or replace that make `a` equal to `b`."""
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
@@ -68,13 +68,13 @@ def distance(a: str, b: str) -> int:
 
 def phonemes(work, run: str, lines) -> dict:
     """Returns the error rates of phonemes and of words, each against the closest of the word's pronunciations."""
-    faults = length = wrong = 0
+    errors = length = wrong = 0
     pairs = translate(work, run, "phonemes")
     for output, wanted in pairs:
-        _, fault, size = min((distance(output, one) / len(one), distance(output, one), len(one))
+        _, error, size = min((edit_distance(output, one) / len(one), edit_distance(output, one), len(one))
                              for one in wanted.split("\t"))
-        faults, length, wrong = faults + fault, length + size, wrong + (fault > 0)
-    return {"phoneme error %": 100 * faults / length, "word error %": 100 * wrong / len(pairs)}
+        errors, length, wrong = errors + error, length + size, wrong + (error > 0)
+    return {"phoneme error rate %": 100 * errors / length, "word error rate %": 100 * wrong / len(pairs)}
 
 
 def banking(work, run: str, lines) -> dict:
@@ -91,7 +91,7 @@ def banking(work, run: str, lines) -> dict:
         labels[part] = numpy.array([row["category"] for row in rows])
     nearest = (vectors["validation"] @ vectors["train"].T).argmax(axis=1)
     right = labels["train"][nearest] == labels["validation"]
-    return {**ACCURACY(work, run, lines), "nearest neighbour %": 100 * float(right.mean())}
+    return {**ACCURACY(work, run, lines), "nearest neighbour accuracy %": 100 * float(right.mean())}
 
 
 RECIPES = {
@@ -125,23 +125,37 @@ RECIPES = {
 }
 
 
-def spread(numbers: list, digits: int) -> str:
+def mean_and_deviation(numbers: list, digits: int) -> str:
     """Returns the mean and, of several numbers, the standard deviation."""
     mean = f"{statistics.mean(numbers):.{digits}f}"
     return mean if len(numbers) == 1 else f"{mean} ± {statistics.stdev(numbers):.{digits}f}"
 
 
 def table(rows: list) -> str:
-    """Returns the table of the page in Markdown: a row for each recipe that has results."""
-    text = ("| recipe | training | goal | result | seeds | minutes | memory | losses, weights of seed 1 |\n"
-            "| --- | --- | --- | --- | ---: | ---: | ---: | --- |\n")
-    for name, recipe in RECIPES.items():
-        own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
+    """Returns the table of the recipes that have results, in Markdown; "" if there is none."""
+    text = ("| recipe | training | goal | result | seeds | threads | minutes | memory | losses, weights of seed 1 |\n"
+            "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |\n")
+    found = {name: sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
+             for name in RECIPES}
+    for name, own in found.items():
         if not own:
             continue
-        figures = ", ".join(f"{spread([row['figures'][key] for row in own], 4 if 'loss' in key else 2)} {key}"
-                            for key in own[0]["figures"])
-        text += (f"| [{name}](../recipes/{name}.json) | {recipe.title} | {recipe.goal} | {figures} | {len(own)} "
-                 f"| {spread([row['seconds'] / 60 for row in own], 1)} | {max(row['memory'] for row in own) >> 20} MiB "
+        result = ", ".join(
+            f"{key} {mean_and_deviation([row['metrics'][key] for row in own], 4 if 'loss' in key else 2)}"
+            for key in own[0]["metrics"])
+        minutes = mean_and_deviation([row["seconds"] / 60 for row in own], 1)
+        text += (f"| [{name}](../recipes/{name}.json) | {RECIPES[name].title} | {RECIPES[name].goal} | {result} "
+                 f"| {len(own)} | {own[0]['threads']} | {minutes} | {max(row['memory'] for row in own) >> 20} MiB "
                  f"| [curve](results/{name}.svg), `{own[0]['sha256'][:12]}` |\n")
-    return text
+    machines = sorted({row["machine"] for row in rows if "recipe" in row})
+    return f"{text}\nMachines: {'; '.join(machines)}.\n" if machines else ""
+
+
+def bits_table(rows: list) -> str:
+    """Returns the table of the weights after the first steps of recipes, by machine; "" if there is none."""
+    text = "| recipe | steps | machine | 1, 2, 4 threads and 2 ranks | weights |\n| --- | ---: | --- | --- | --- |\n"
+    own = [row for row in rows if "same_bits" in row]
+    for row in own:
+        equal = "equal" if row["equal"] else "different"
+        text += f"| {row['same_bits']} | {row['steps']} | {row['machine']} | {equal} | `{row['sha256'][:12]}` |\n"
+    return text if own else ""

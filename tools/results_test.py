@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests tools/results: its usage, its figures, and that each recipe gives the same bits on threads and ranks.
+"""Tests tools/results: its usage, its metrics, and that each recipe gives the same bits on threads and ranks.
 
     results_test.py WEFT
 
@@ -29,10 +29,10 @@ def results(*arguments: str, **variables: str) -> subprocess.CompletedProcess:
                           env={**os.environ, **variables})
 
 
-class Figures(unittest.TestCase):
+class Metrics(unittest.TestCase):
     def test_distance(self):
         for a, b, wanted in [("", "", 0), ("", "ab", 2), ("kitten", "sitting", 3), ("abc", "acb", 2), ("abc", "", 3)]:
-            self.assertEqual(recipes.distance(a, b), wanted, (a, b))
+            self.assertEqual(recipes.edit_distance(a, b), wanted, (a, b))
 
     def test_phonemes_count_against_the_closest_pronunciation(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -49,19 +49,21 @@ class Figures(unittest.TestCase):
 
                 def run(self, *command, stdin):
                     return "AB\nCDE\n"
-            figures = recipes.phonemes(Work(), "run", [])
-        self.assertAlmostEqual(figures["phoneme error %"], 100 / 6)
-        self.assertEqual(figures["word error %"], 50)
+            metrics = recipes.phonemes(Work(), "run", [])
+        self.assertAlmostEqual(metrics["phoneme error rate %"], 100 / 6)
+        self.assertEqual(metrics["word error rate %"], 50)
 
     def test_the_table_has_means_and_deviations(self):
-        row = {"recipe": "digits", "sha256": "0123456789abcdef", "memory": 3 << 20, "threads": 1, "seconds": 60}
-        text = recipes.table([{**row, "seed": seed, "figures": {"accuracy %": figure}}
+        row = {"recipe": "digits", "sha256": "0123456789abcdef", "memory": 3 << 20, "threads": 1, "seconds": 60,
+               "machine": "CPU, 2 cores"}
+        text = recipes.table([{**row, "seed": seed, "metrics": {"accuracy %": figure}}
                               for seed, figure in [(2, 98), (1, 96), (3, 97)]])
-        self.assertIn("97.00 ± 1.00 accuracy %", text)
+        self.assertIn("accuracy % 97.00 ± 1.00", text)
         self.assertIn("`0123456789ab`", text)
 
     def test_the_fit_finds_a_power_law(self):
-        a, b = scaling.fit([(flops, 7 * flops ** -0.1) for flops in (1e9, 3e9, 2e10, 1e11)])
+        self.assertEqual(scaling.table([]), "")
+        a, b = scaling.fit_power_law([(flops, 7 * flops ** -0.1) for flops in (1e9, 3e9, 2e10, 1e11)])
         self.assertAlmostEqual(a, 7)
         self.assertAlmostEqual(b, -0.1)
 
@@ -69,11 +71,45 @@ class Figures(unittest.TestCase):
         self.assertEqual({path.stem for path in FOLDER.parent.glob("recipes/*.json")}, set(recipes.RECIPES))
 
 
+class TaskData(unittest.TestCase):
+    def run_on(self, *arguments) -> subprocess.CompletedProcess:
+        return subprocess.run([FOLDER / "task_data", *arguments], capture_output=True, text=True)
+
+    def test_tasks_of_digits(self):
+        for task, solve in [("sort", lambda text: "".join(sorted(text))), ("copy", str), ("reverse", lambda s: s[::-1]),
+                            ("add5", lambda text: f"{sum(map(int, text.split('+'))):06}"[::-1])]:
+            with tempfile.TemporaryDirectory() as folder:
+                self.assertEqual(self.run_on(task, folder).returncode, 0)
+                parts = {}
+                for part, count in [("train", 200_000), ("validation", 1000), ("test", 10_000)]:
+                    source, target = (Path(folder, f"{part}.{end}").read_text().split() for end in ("source", "target"))
+                    self.assertEqual((len(source), target), (count, [solve(text) for text in source]), task)
+                    parts[part] = set(source)
+                self.assertFalse(parts["test"] & (parts["train"] | parts["validation"]))
+
+    def test_phonemes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "dict").write_text("hello HH AH0 L OW1\nhello(2) HH EH0 L OW1\n'em AH0 M # a comment\n3d D\n")
+            self.assertEqual(self.run_on("phonemes", f"{folder}/dict", folder).returncode, 0)
+            pairs = dict(zip(*(Path(folder, f"test.{end}").read_text().splitlines() for end in ("source", "target"))))
+        self.assertEqual(pairs, {"hello": "hAlo\thElo", "'em": "Am"})
+
+    def test_errors(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in [("a", "1\n2\n"), ("b", "1\n")]:
+                Path(folder, name).write_text(text)
+            done = self.run_on("translations", f"{folder}/a", f"{folder}/b")
+        self.assertIn("a has 3 lines, but", done.stderr)
+        self.assertIn("No such file or directory: 'missing'", self.run_on("names", "missing").stderr)
+        self.assertEqual(self.run_on("nothing").returncode, 2)
+
+
 class Usage(unittest.TestCase):
     def test_errors_say_what_is_wanted(self):
         for arguments, message in [(["--data=/", f"--weft={WEFT}", "dijits"], "'dijits' is none of digits,"),
                                    (["--data=/", f"--weft={WEFT}", "--seeds=0"], "--seeds=0: wanted at least 1"),
-                                   (["--data=missing"], "wanted --data=FOLDER"),
+                                   (["--data=missing"], "data sets is missing; wanted --data=FOLDER"),
+                                   (["--data=/", f"--weft={WEFT}", "--page", "--scaling"], "wanted one of --same-bits"),
                                    (["--data=/", "--weft=missing"], "missing does not exist; wanted the program weft")]:
             done = results(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
@@ -83,7 +119,9 @@ class Usage(unittest.TestCase):
 @unittest.skipUnless(os.environ.get("WEFT_DATA"), "WEFT_DATA names no folder")
 class Trainings(unittest.TestCase):
     def setUp(self):
-        self.work = tempfile.mkdtemp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.work = folder.name
 
     def run_on(self, *arguments: str) -> subprocess.CompletedProcess:
         done = results(f"--work={self.work}", f"--weft={WEFT}", *arguments)
@@ -101,7 +139,7 @@ class Trainings(unittest.TestCase):
     def test_a_finished_training_is_not_repeated(self):
         self.run_on("--seeds=1", "digits")
         row = json.loads(Path(self.work, "results.jsonl").read_text())
-        self.assertGreater(row["figures"]["accuracy %"], 97)
+        self.assertGreater(row["metrics"]["accuracy %"], 97)
         self.assertEqual(self.run_on("--seeds=1", "digits").stderr, "")
 
 

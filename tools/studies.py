@@ -48,7 +48,7 @@ def train(work) -> None:
     """Trains the variants that results.jsonl lacks, and appends a row for each."""
     for study, variants in STUDIES.items():
         for i, variant in enumerate(variants):
-            if any(row.get("study") == study and row["variant"] == variant.label for row in work.read()):
+            if work.has(study=study, variant=variant.label):
                 continue
             work.prepare(variant.recipe)
             # Later values of a flag replace earlier ones.
@@ -56,17 +56,17 @@ def train(work) -> None:
             run = f"{study}-{i}"
             work.run(work.weft, "train", RECIPES[variant.recipe].command, f"--config=recipes/{variant.recipe}.json",
                      f"--out={run}", "--overwrite", f"--threads={work.threads}", *flags)
-            last = work.metrics(run)[-1]
+            last = next(line for line in reversed(work.metrics(run)) if "val_loss" in line)
             work.append({"study": study, "variant": variant.label, "seconds": round(last["seconds"]),
                          **{key: last[key] for key in ("val_loss", "val_accuracy") if key in last}})
 
 
 def table(study: str, rows: list) -> str:
-    """Returns the validation losses and times of a study as a table in Markdown."""
+    """Returns the validation losses and times of a study as a table in Markdown; "" if there is none."""
     text = "| variant | validation loss | seconds |\n| --- | ---: | ---: |\n"
+    found = {row["variant"]: row for row in rows if row.get("study") == study}
     for variant in STUDIES[study]:
-        for row in rows:
-            if row.get("study") == study and row["variant"] == variant.label:
-                accuracy = f" ({100 * row['val_accuracy']:.2f}%)" if "val_accuracy" in row else ""
-                text += f"| {variant.label} | {row['val_loss']:.4f}{accuracy} | {row['seconds']} |\n"
-    return text
+        if row := found.get(variant.label):
+            accuracy = f" ({100 * row['val_accuracy']:.2f}%)" if "val_accuracy" in row else ""
+            text += f"| {variant.label} | {row['val_loss']:.4f}{accuracy} | {row['seconds']} |\n"
+    return text if found else ""
