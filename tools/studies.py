@@ -13,7 +13,7 @@ class Variant:
 
 
 # nanoGPT's CPU configuration with its optimizer.
-ADAMW = ["--optimizer=adamw", "--learning-rate=1e-3", "--min-learning-rate=1e-4"]
+ADAMW = ["--steps=1000", "--eval-every=1000", "--optimizer=adamw", "--learning-rate=1e-3", "--min-learning-rate=1e-4"]
 RATES = {"adamw": (1e-3, 3e-3, 6e-3, 1e-2), "lion": (3e-4, 6e-4, 1e-3, 2e-3), "muon": (5e-3, 1e-2, 2e-2, 4e-2),
          "adafactor": (1e-2, 2e-2, 4e-2, 8e-2)}
 # Each of modded-nanogpt's ideas is added to those before it.
@@ -38,8 +38,7 @@ STUDIES = {
               for i, (label, _) in enumerate(IDEAS)],
     "precision": [Variant(f"{title}, {precision}", [*flags, f"--precision={precision}"], recipe)
                   for title, recipe, flags in [("shakespeare-cpu", "shakespeare-cpu", []),
-                                               ("sst2-minilm", "sst2-minilm", []),
-                                               ("de-en, 3 epochs", "de-en", ["--epochs=3"])]
+                                               ("sst2-minilm", "sst2-minilm", [])]
                   for precision in ("f32", "bf16")],
 }
 
