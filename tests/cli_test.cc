@@ -247,7 +247,7 @@ TEST_F(CliTest, UsageErrorsAreNamed) {
       {"train gpt --learning-rate=fast", "--learning-rate: 'fast' is not a number"},
       {"train gpt --learning-rate=nan", "--learning-rate: 'nan' is not a number"},
       {"train gpt --dropout=1", "--dropout: 1 is not in 0"},
-      {"train gpt --activation=rleu", "'rleu' is not one of gelu-tanh, gelu, relu, silu, did you mean 'relu'?"},
+      {"train gpt --activation=rleu", "'rleu' is not one of gelu-tanh, gelu, relu, relu2, silu, did you mean 'relu'?"},
       {"train gpt --width=16 --heads=3", "width 16 is not a multiple of heads 3: each head takes an equal part"},
       {"train gpt --width=16 --heads=0", "--heads: 0 is not in 1"},
       {"train gpt --context=0", "--context: 0 is not in 1"},
