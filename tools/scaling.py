@@ -12,7 +12,7 @@ STEPS, WIDTH, HEAD = 2000, 128, 32  # of the recipe; HEAD: the width of a head
 SERIES = {
     "steps": [(steps, 1, WIDTH) for steps in (250, 500, 1000, STEPS)],
     "data": [(STEPS // part, part, WIDTH) for part in (8, 4, 2, 1)],
-    "width": [(STEPS, 1, width) for width in (32, 64, WIDTH, 256)],
+    "width": [(STEPS, 1, width) for width in (32, 64, 96, WIDTH)],
 }
 
 

@@ -30,12 +30,12 @@ STUDIES = {
     "optimizers": [Variant(f"{name}, {rate:g}", [*SHORT, "--steps=500", "--eval-every=500", f"--optimizer={name}",
                                                  f"--learning-rate={rate}"])
                    for name, rates in RATES.items() for rate in rates],
+    "ideas": [Variant(label, ADAMW + [flag for _, flags in IDEAS[:i + 1] for flag in flags])
+              for i, (label, _) in enumerate(IDEAS)],
     "schedules": [Variant(label, [*SHORT, "--optimizer=adamw", "--learning-rate=6e-3", f"--schedule={schedule}"])
                   for label, schedule in [("cosine", "cosine"), ("linear", "linear"), ("constant", "constant"),
                                           ("WSD, decay over the last fifth", "wsd"),
                                           ("Noam, the root of the step after the warm-up", "inverse-sqrt")]],
-    "ideas": [Variant(label, ADAMW + [flag for _, flags in IDEAS[:i + 1] for flag in flags])
-              for i, (label, _) in enumerate(IDEAS)],
     "precision": [Variant(f"{title}, {precision}", [*flags, f"--precision={precision}"], recipe)
                   for title, recipe, flags in [("shakespeare-cpu", "shakespeare-cpu", []),
                                                ("sst2-minilm", "sst2-minilm", [])]
