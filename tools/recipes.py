@@ -131,6 +131,12 @@ def mean_and_deviation(numbers: list, digits: int) -> str:
     return mean if len(numbers) == 1 else f"{mean} ± {statistics.stdev(numbers):.{digits}f}"
 
 
+def described(metric: str, numbers: list) -> str:
+    """Returns "NAME MEAN ± DEVIATION", and a percent sign at the end of a metric "NAME %"."""
+    name, percent = (metric[:-2], " %") if metric.endswith(" %") else (metric, "")
+    return f"{name} {mean_and_deviation(numbers, 4 if 'loss' in name else 3 if 'exact' in name else 2)}{percent}"
+
+
 def table(rows: list) -> str:
     """Returns the table of the recipes that have results, in Markdown; "" if there is none."""
     text = ("| recipe | training | goal | result | seeds | threads | minutes | memory | losses, weights of seed 1 |\n"
@@ -140,9 +146,7 @@ def table(rows: list) -> str:
     for name, own in found.items():
         if not own:
             continue
-        result = ", ".join(
-            f"{key} {mean_and_deviation([row['metrics'][key] for row in own], 4 if 'loss' in key else 2)}"
-            for key in own[0]["metrics"])
+        result = ", ".join(described(key, [row["metrics"][key] for row in own]) for key in own[0]["metrics"])
         minutes = mean_and_deviation([row["seconds"] / 60 for row in own], 1)
         text += (f"| [{name}](../recipes/{name}.json) | {RECIPES[name].title} | {RECIPES[name].goal} | {result} "
                  f"| {len(own)} | {own[0]['threads']} | {minutes} | {max(row['memory'] for row in own) >> 20} MiB "

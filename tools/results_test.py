@@ -58,7 +58,7 @@ class Metrics(unittest.TestCase):
                "machine": "CPU, 2 cores"}
         text = recipes.table([{**row, "seed": seed, "metrics": {"accuracy %": figure}}
                               for seed, figure in [(2, 98), (1, 96), (3, 97)]])
-        self.assertIn("accuracy % 97.00 ± 1.00", text)
+        self.assertIn("accuracy 97.00 ± 1.00 %", text)
         self.assertIn("`0123456789ab`", text)
 
     def test_the_fit_finds_a_power_law(self):
