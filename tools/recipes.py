@@ -3,6 +3,7 @@
 import csv
 import json
 import statistics
+import sys
 from dataclasses import dataclass
 from typing import Callable
 
@@ -79,7 +80,11 @@ def phonemes(work, run: str, lines) -> dict:
 
 def banking(work, run: str, lines) -> dict:
     """Returns the accuracy of the classifier, and that of the label of the nearest training query by `weft embed`."""
-    import numpy  # Debian's python3-numpy, which tools/setup installs
+    try:
+        import numpy
+    except ImportError:
+        sys.exit(f"results: {sys.executable} has no module numpy; wanted Debian's python3-numpy, which tools/setup "
+                 "installs for /usr/bin/python3")
     labels, vectors = {}, {}
     for part in ("train", "validation"):
         with open(work.folder / f"MADE/banking/{part}.csv", newline="", encoding="utf-8") as file:
