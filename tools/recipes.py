@@ -107,8 +107,8 @@ RECIPES = {
     "mnist-100": Recipe("vit", "100 labels of mnist10k, from random weights", "", ACCURACY),
     "mnist-100-order": Recipe("vit", "100 labels, from mnist-order", "5 points above random weights", ACCURACY),
     "mnist-100-masked": Recipe("vit", "100 labels, from mnist-masked", "5 points above random weights", ACCURACY),
-    "shakespeare-cpu": Recipe("gpt", "Tiny Shakespeare, nanoGPT's CPU configuration, 2,000 steps", "at most 1.86",
-                              last("val_loss", "validation loss")),
+    "shakespeare-cpu": Recipe("gpt", "Tiny Shakespeare, the size and steps of nanoGPT's CPU configuration",
+                              "at most 1.86", last("val_loss", "validation loss")),
     "copy": Recipe("translate", "copying up to 20 digits", "100% in three minutes", exact("copy")),
     "reverse": Recipe("translate", "reversing up to 20 digits", "100% in three minutes", exact("reverse")),
     "sort": Recipe("translate", "sorting up to 20 digits", "100% in three minutes", exact("sort")),
@@ -144,8 +144,8 @@ def described(metric: str, numbers: list) -> str:
 
 def table(rows: list) -> str:
     """Returns the table of the recipes that have results, in Markdown; "" if there is none."""
-    text = ("| recipe | training | goal | result | seeds | threads | minutes | memory | losses, weights of seed 1 |\n"
-            "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |\n")
+    text = ("| training, recipe, losses | goal | result | seeds | minutes | MiB | weights |\n"
+            "| --- | --- | --- | ---: | ---: | ---: | --- |\n")
     found = {name: sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
              for name in RECIPES}
     for name, own in found.items():
@@ -153,10 +153,10 @@ def table(rows: list) -> str:
             continue
         result = ", ".join(described(key, [row["metrics"][key] for row in own]) for key in own[0]["metrics"])
         minutes = mean_and_deviation([row["seconds"] / 60 for row in own], 1)
-        text += (f"| [{name}](../recipes/{name}.json) | {RECIPES[name].title} | {RECIPES[name].goal} | {result} "
-                 f"| {len(own)} | {own[0]['threads']} | {minutes} | {max(row['memory'] for row in own) >> 20} MiB "
-                 f"| [curve](results/{name}.svg), `{own[0]['sha256'][:12]}` |\n")
-    machines = sorted({row["machine"] for row in rows if "recipe" in row})
+        text += (f"| {RECIPES[name].title}: [{name}](../recipes/{name}.json), [losses](results/{name}.svg) "
+                 f"| {RECIPES[name].goal} | {result} | {len(own)} | {minutes} "
+                 f"| {max(row['memory'] for row in own) >> 20} | `{own[0]['sha256'][:8]}` |\n")
+    machines = sorted({f"{row['machine']}, trained on {row['threads']}" for row in rows if "recipe" in row})
     return f"{text}\nMachines: {'; '.join(machines)}.\n" if machines else ""
 
 
@@ -166,5 +166,5 @@ def bits_table(rows: list) -> str:
     own = [row for row in rows if "same_bits" in row]
     for row in own:
         equal = "equal" if row["equal"] else "different"
-        text += f"| {row['same_bits']} | {row['steps']} | {row['machine']} | {equal} | `{row['sha256'][:12]}` |\n"
+        text += f"| {row['same_bits']} | {row['steps']} | {row['machine']} | {equal} | `{row['sha256'][:8]}` |\n"
     return text if own else ""

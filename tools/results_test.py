@@ -59,7 +59,7 @@ class Metrics(unittest.TestCase):
         text = recipes.table([{**row, "seed": seed, "metrics": {"accuracy %": figure}}
                               for seed, figure in [(2, 98), (1, 96), (3, 97)]])
         self.assertIn("accuracy 97.00 ± 1.00 %", text)
-        self.assertIn("`0123456789ab`", text)
+        self.assertIn("`01234567`", text)
 
     def test_the_fit_finds_a_power_law(self):
         self.assertEqual(scaling.table([]), "")
