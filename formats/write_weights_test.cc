@@ -324,18 +324,18 @@ TEST(WriteWeightsTest, LabelsAndClassesMustAgree) {
 }
 
 TEST(WriteWeightsTest, TransformerAndCTranslate2) {
-  const TransformerConfig config = {.source_vocabulary = 9,
-                                    .target_vocabulary = 8,
-                                    .encoder_layers = 2,
-                                    .decoder_layers = 1,
-                                    .heads = 2,
-                                    .width = 4,
-                                    .feed_forward = 5,
-                                    .pre_norm = true,
-                                    .positions = TransformerConfig::Positions::kSinusoidalHalves,
-                                    .first_position = 1,
-                                    .tied_head = false,
-                                    .head_bias = true};
+  TransformerConfig config = {.source_vocabulary = 9,
+                              .target_vocabulary = 8,
+                              .encoder_layers = 2,
+                              .decoder_layers = 1,
+                              .heads = 2,
+                              .width = 4,
+                              .feed_forward = 5,
+                              .pre_norm = true,
+                              .positions = TransformerConfig::Positions::kSinusoidalHalves,
+                              .first_position = 1,
+                              .tied_head = false,
+                              .head_bias = true};
   PublishedTransformer model = {config, Numbered(ParametersOf(PublishedTransformer{config}))};
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
   ASSERT_TRUE(WriteModel(ours, model).ok());

@@ -12,10 +12,9 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 470, 16, 254  # the edges of the axes; the legend
 class Series:
     label: str
     colour: str
-    points: list  # (x, y)
-    line: list = None  # its own points; default: none, and only points are drawn
+    points: list  # (x, y) of each circle
+    line: list = None  # (x, y) of each corner of a line; None: there is no line
     dashed: bool = False
-    dots: bool = True
 
 
 class Axis:
@@ -52,7 +51,7 @@ def number(value: float) -> str:
 
 def plot(series: list, x_label: str, log: bool = False) -> str:
     """Returns the SVG. `x_label` stands below the axis."""
-    points = [point for one in series for point in (one.points if one.dots else []) + (one.line or [])]
+    points = [point for one in series for point in one.points + (one.line or [])]
     x = Axis([point[0] for point in points], (LEFT, RIGHT), log)
     y = Axis([point[1] for point in points], (BOTTOM, TOP), log)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
@@ -71,7 +70,7 @@ def plot(series: list, x_label: str, log: bool = False) -> str:
             dashes = ' stroke-dasharray="5 3"' if one.dashed else ""
             out.append(f'<polyline points="{line}" fill="none" stroke="{one.colour}" stroke-width="1.5"{dashes}/>')
         out += [f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3" fill="{one.colour}"/>'
-                for a, b in (one.points if one.dots else [])]
+                for a, b in one.points]
         out.append(f'<circle cx="486" cy="{30 + 20 * i}" r="4" fill="{one.colour}"/>'
                    f'<text x="497" y="{34 + 20 * i}">{one.label}</text>')
     return "\n".join(out + ["</svg>", ""])
@@ -80,9 +79,9 @@ def plot(series: list, x_label: str, log: bool = False) -> str:
 def losses(lines: list) -> str:
     """Returns the SVG of the losses by step in the lines of a run's metrics.jsonl."""
     trained = [(line["step"], line["train_loss"]) for line in lines if "train_loss" in line]
-    span = max(1, len(trained) // 150)  # steps of which a point is the mean
+    span = max(1, len(trained) // 150)  # number of steps whose mean loss is one corner of the line
     means = [(group[-1][0], sum(loss for _, loss in group) / len(group))
              for group in (trained[i:i + span] for i in range(0, len(trained), span))]
     validated = [(line["step"], line["val_loss"]) for line in lines if "val_loss" in line]
-    return plot([Series("training" + (f", {span} steps" if span > 1 else ""), BLUE, [], means, dots=False),
+    return plot([Series("training" + (f", {span} steps" if span > 1 else ""), BLUE, [], means),
                  Series("validation", ORANGE, validated, validated)], "step")

@@ -156,7 +156,7 @@ def table(rows: list) -> str:
         text += (f"| {RECIPES[name].title}: [{name}](../recipes/{name}.json), [losses](results/{name}.svg) "
                  f"| {RECIPES[name].goal} | {result} | {len(own)} | {minutes} "
                  f"| {max(row['memory'] for row in own) >> 20} | `{own[0]['sha256'][:8]}` |\n")
-    machines = sorted({f"{row['machine']}, trained on {row['threads']}" for row in rows if "recipe" in row})
+    machines = sorted({f"{row['machine']}, --threads={row['threads']}" for row in rows if "recipe" in row})
     return f"{text}\nMachines: {'; '.join(machines)}.\n" if machines else ""
 
 
