@@ -178,6 +178,13 @@ Var BalanceLoss(const Tape& tape) {
   return Scale(Sum(f * p), static_cast<double>(f.dim(0)));
 }
 
+Var SymmetricDivergence(Var a, Var b, Var targets) {
+  const Var log_p = LogSoftmax(Cast(a, kF32)), log_q = LogSoftmax(Cast(b, kF32));
+  const Var each = Sum((Exp(log_p) - Exp(log_q)) * (log_p - log_q), -1);
+  const Var counted = Cast(NotEqual(targets, FillLike(targets, kIgnoredTarget)), kF32);
+  return Sum(each * counted) / Sum(counted);
+}
+
 Var CountCorrect(Var logits, Var targets) { return Sum(Cast(Equal(ArgMax(logits), targets), kF32)); }
 
 }  // namespace weft

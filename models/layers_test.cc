@@ -81,6 +81,24 @@ TEST(LayersTest, TheSquaredReluOfPrimer) {
   EXPECT_THAT((*out)[y].span<const float>(), testing::ElementsAre(0, 0, 0.25f, 9));
 }
 
+// The wanted value is the mean of PyTorch's kl_div in both directions over the first two rows.
+TEST(LayersTest, TheSymmetricDivergenceLeavesOutIgnoredTargets) {
+  Tape tape;
+  const TensorType type = {kF32, {3, 4}};
+  const Var a = tape.Input("a", type), b = tape.Input("b", type), targets = tape.Input("targets", {kI32, {3}});
+  const Var loss = SymmetricDivergence(a, b, targets), none = SymmetricDivergence(a, a, targets);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {loss, none}, .mode = kEval});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  const std::vector<float> p = {0.5f, -1, 2, 0, 1, 1, 0, -2, 3, 0, 0, 1}, q = {0, 0, 1, 0, 1, 2, 0, -1, 0, 0, 5, 1};
+  const std::vector<int32_t> labels = {2, 0, static_cast<int32_t>(kIgnoredTarget)};
+  const absl::StatusOr<Outputs> out = runner.Run({{a, p}, {b, q}, {targets, labels}});
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_NEAR(out->Scalar(loss), 0.30389911, 1e-6);
+  EXPECT_EQ(out->Scalar(none), 0);
+}
+
 TEST(LayersTest, BatchNormOfNoRowsKeepsItsStatistics) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {0, 2}});

@@ -101,6 +101,21 @@ TEST_P(TrainCommandsTest, WeightsToBeginWithGiveNoDropout) {
   EXPECT_FALSE(Contains(Read("second/config.json"), "dropout\": 0.3"));
 }
 
+TEST_P(TrainCommandsTest, RDropAddsNothingWithoutDropout) {
+  if (GetParam() == "bert") GTEST_SKIP() << "train bert has no --r-drop";
+  const auto loss = [&](const std::string& factor, const std::string& dropout) {
+    const CommandResult result =
+        Run("r-drop-" + factor + "-" + dropout, {"--r-drop=" + factor, "--dropout=" + dropout, "--attention-dropout=0",
+                                                 "--steps=3", "--learning-rate=1e-2", "--warmup-steps=0"});
+    EXPECT_TRUE(Works(result));
+    std::smatch found;
+    EXPECT_TRUE(std::regex_search(result.err, found, std::regex("step 3/3  validation loss ([0-9.]+)"))) << result.err;
+    return std::string(found[1]);
+  };
+  EXPECT_EQ(loss("0", "0"), loss("9", "0"));
+  EXPECT_NE(loss("0", "0.5"), loss("9", "0.5"));
+}
+
 TEST_F(WeftProgramTest, OneOfAKindIsInTheSingular) {
   Write("one.txt", "a b c\n");
   Write("one.tsv", "a b c\tx\n");

@@ -3,8 +3,27 @@
 
 #include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
+#include "weft/models/layers.h"
 
 namespace weft {
+
+Hyperparameter BucketJob::RDropRow(const char* needs) {
+  return {"r-drop",
+          "factor of R-Drop (Liang et al., 2021): each example is computed twice, with different dropout, and this "
+          "factor times the divergence of the two predictions is added to the loss; 0: computed once",
+          &r_drop_,
+          {.low = 0, .needs = needs, .group = "Training"}};
+}
+
+TrainingProgram BucketJob::LossOf(Var logits, Var targets, const CrossEntropyOptions& options) const {
+  if (r_drop_ == 0) return {.tape = targets.tape, .loss = CrossEntropy(logits, targets, options)};
+  const VarList halves = Split(logits, 0, 2);
+  const Var loss = CrossEntropy(halves[0], targets, options), second = CrossEntropy(halves[1], targets, options);
+  const Var divergence = SymmetricDivergence(halves[0], halves[1], targets);
+  return {.tape = targets.tape,
+          .loss = Scale(loss + second, 0.5) + Scale(divergence, r_drop_ / 4),
+          .validation_loss = loss};
+}
 
 void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest) {
   const std::vector<int64_t> lengths = BucketLengths(train, validation, batch_, longest);

@@ -13,6 +13,8 @@
 #include "absl/types/span.h"
 #include "weft/core/tape.h"
 #include "weft/graph/run/runner.h"
+#include "weft/ops/ops.h"
+#include "weft/options/hyperparameters.h"
 #include "weft/text/data/buckets.h"
 #include "weft/text/data/corpus.h"
 #include "weft/train/jobs/job.h"
@@ -52,6 +54,18 @@ class BucketJob : public TrainingJob {
   virtual TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) = 0;
   virtual absl::StatusOr<Rows> Fill(const Examples& examples) = 0;
 
+  // Returns the row of the option r-drop. `needs`: HyperparameterRules::needs.
+  Hyperparameter RDropRow(const char* needs = "");
+  // With r-drop, the model computes each row of a batch twice, with different dropout. Twice(x) returns the rows of an
+  // input x [B, ...] and the same rows once more, and Once(y) the first half of a result y [2B, ...]. Without r-drop,
+  // both return their argument.
+  Var Twice(Var x) const { return r_drop_ > 0 ? Concat({x, x}, 0) : x; }
+  Var Once(Var y) const { return r_drop_ > 0 ? Split(y, 0, 2)[0] : y; }
+  // Returns the program of the cross-entropy of `logits`, computed from Twice of the inputs, at `targets`, i32 [B,
+  // ...]. With r-drop, the loss is the mean of those of both halves, and r-drop / 4 · SymmetricDivergence of the
+  // halves.
+  TrainingProgram LossOf(Var logits, Var targets, const CrossEntropyOptions& options = {}) const;
+
   // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No
   // length may exceed `longest`.
   void SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest);
@@ -68,6 +82,7 @@ class BucketJob : public TrainingJob {
   absl::StatusOr<TrainingBatch> ToBatch(DataSplit split, int64_t number, const BucketBatch& batch,
                                         MicroBatch micro_batch);
 
+  double r_drop_ = 0;
   std::unique_ptr<BucketBatches> train_, validate_;
   std::deque<Recorded> recorded_;  // for each bucket, and in it for each size of micro-batch
 };

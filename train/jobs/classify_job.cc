@@ -83,6 +83,7 @@ class ClassifyJob final : public BucketJob {
                      &pooling_,
                      {.choices = {"first", "mean"}, .group = "Model"}});
     table.push_back({"batch", "number of texts in a step", &batch_, {.low = 1, .high = 1e6, .group = "Training"}});
+    table.push_back(RDropRow("task=sequence|pair|tokens"));
     return WithSharedRows(std::move(table));
   }
 
@@ -216,11 +217,11 @@ class ClassifyJob final : public BucketJob {
     const auto classes = static_cast<int64_t>(labels_.size());
     const Var tokens = tape->Input("tokens", {kI32, {rows, length}}, {.below = config.vocabulary});
     const Var lengths = tape->Input("lengths", {kI32, {rows}}, {.below = length + 1});
-    BertInputs bert_inputs = {.lengths = lengths};
+    BertInputs bert_inputs = {.lengths = Twice(lengths)};
     *inputs = {tokens, lengths};
     if (reads_segments()) {
-      bert_inputs.segments = tape->Input("segments", {kI32, {rows, length}}, {.below = config.segments});
-      inputs->push_back(bert_inputs.segments);
+      inputs->push_back(tape->Input("segments", {kI32, {rows, length}}, {.below = config.segments}));
+      bert_inputs.segments = Twice(inputs->back());
     }
     Var targets, weights;
     if (is_regression()) {
@@ -235,18 +236,18 @@ class ClassifyJob final : public BucketJob {
     }
     const LoraScope lora(tape, lora_);
     const Bert bert(config);
-    const Var hidden = bert.Encode(tokens, bert_inputs);
+    const Var hidden = bert.Encode(Twice(tokens), bert_inputs);
     if (is_regression()) {
       const Var predicted = Reshape(bert.ClassifyText(hidden, lengths, 1), {rows});
       const Var loss = Sum(weights * Square(predicted - targets)) / Sum(weights);
       return {.tape = tape, .loss = loss, .prediction = predicted};
     }
-    const Var logits = labels_words() ? bert.Classify(hidden, classes)                // [B, T, classes]
-                                      : bert.ClassifyText(hidden, lengths, classes);  // [B, classes]
-    return {.tape = tape,
-            .loss = CrossEntropy(logits, targets),
-            .correct = CountCorrect(logits, targets),
-            .prediction = labels_words() ? logits : Var()};
+    const Var logits = labels_words() ? bert.Classify(hidden, classes)                            // [B, T, classes]
+                                      : bert.ClassifyText(hidden, bert_inputs.lengths, classes);  // [B, classes]
+    TrainingProgram program = LossOf(logits, targets);
+    program.correct = CountCorrect(Once(logits), targets);
+    if (labels_words()) program.prediction = Once(logits);
+    return program;
   }
 
   absl::StatusOr<BucketJob::Rows> Fill(const Examples& micro_batch) override {

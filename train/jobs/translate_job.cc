@@ -84,6 +84,7 @@ class TranslateJob final : public BucketJob {
     };
     const Hyperparameters training = {
         {"batch", "number of pairs in a step", &batch_, {.low = 1, .high = kMaxSize}},
+        RDropRow(),
         {"input-noise",
          "fraction of the decoder's input tokens that are replaced by random tokens in training",
          &input_noise_,
@@ -186,11 +187,11 @@ class TranslateJob final : public BucketJob {
 
  protected:
   TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) override {
-    const Var logits = RecordLogits(shape, tape, inputs);
+    const Var logits = RecordLogits(shape, tape, inputs, /*trains=*/true);
     const Var target = tape->Input("target", {kI32, {shape.rows, shape.length}},
                                    {.below = model_.config().target_vocabulary, .ignored = kIgnoredTarget});
     inputs->push_back(target);
-    return {.tape = tape, .loss = Transformer(model_.config()).Loss(logits, target)};
+    return LossOf(logits, target, {.label_smoothing = model_.config().label_smoothing});
   }
 
   absl::StatusOr<BucketJob::Rows> Fill(const Examples& examples) override {
@@ -242,8 +243,9 @@ class TranslateJob final : public BucketJob {
     std::unique_ptr<Runner> runner;
   };
 
-  // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
-  Var RecordLogits(Shape shape, Tape* tape, VarList* inputs) const {
+  // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V], or
+  // those of Twice of the inputs for training.
+  Var RecordLogits(Shape shape, Tape* tape, VarList* inputs, bool trains) const {
     const auto [rows, length] = shape;
     const TensorType sentences = {kI32, {rows, length}};
     const InputBounds tokens = {.below = model_.config().target_vocabulary};
@@ -252,13 +254,14 @@ class TranslateJob final : public BucketJob {
     const Var input = tape->Input("input", sentences, tokens);
     *inputs = {source, lengths, input};
     const LoraScope lora(tape, lora_);
-    return Transformer(model_.config()).Logits(source, input, lengths);
+    const auto maybe_twice = [&](Var x) { return trains ? Twice(x) : x; };
+    return Transformer(model_.config()).Logits(maybe_twice(source), maybe_twice(input), maybe_twice(lengths));
   }
 
   absl::StatusOr<Sampler*> SamplerFor(Shape shape) {
     Sampler& sampler = samplers_[{shape.rows, shape.length}];
     if (sampler.runner != nullptr) return &sampler;
-    sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs));
+    sampler.predicted = ArgMax(RecordLogits(shape, &sampler.tape, &sampler.inputs, /*trains=*/false));
     WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(sampler.tape, {.fetch = {sampler.predicted}, .mode = kEval}));
     sampler.runner = std::make_unique<Runner>(std::move(graph), parameters_,
                                               RunnerOptions{.threads = static_cast<int>(training_.trainer.threads)});

@@ -75,6 +75,7 @@ class VitJob final : public BucketJob {
     };
     const Hyperparameters training = {
         {"batch", "number of pictures in a step", &batch_, {.low = 1, .high = 1e6}},
+        RDropRow("task=classify|order"),
         {"shift",
          "maximum number of pixels by which training moves a picture in each direction",
          &shift_,
@@ -225,8 +226,10 @@ class VitJob final : public BucketJob {
                                     {.below = order ? model.patches() : model.classes, .ignored = kIgnoredTarget});
     *inputs = {images, targets};
     const LoraScope lora(tape, lora_);
-    const Var logits = vit.Predict(task_, images);  // [B, classes] or [B, N, N]
-    return {.tape = tape, .loss = CrossEntropy(logits, targets), .correct = CountCorrect(logits, targets)};
+    const Var logits = vit.Predict(task_, Twice(images));  // [B, classes] or [B, N, N]
+    TrainingProgram program = LossOf(logits, targets);
+    program.correct = CountCorrect(Once(logits), targets);
+    return program;
   }
 
   // Training moves each picture at random. The random numbers of an evaluation do not depend on the step, so that every
