@@ -7,10 +7,15 @@ import sys
 from dataclasses import dataclass
 from typing import Callable
 
+# Words that begin paths, besides DATA and MADE, and the programs of tools/ that fetch these files or folders.
+FETCHED = {"MINILM": "fetch_minilm", "SMOLLM": "fetch_smollm", "CMUDICT": "fetch_cmudict",
+           "DESCRIPTIONS": "fetch_descriptions"}
 # Data sets that tools/task_data derives: the folder in MADE, and the arguments before the folder.
 MADE = {task: [task] for task in ("copy", "reverse", "sort", "add5", "add10")}
 MADE["phonemes"] = ["phonemes", "CMUDICT"]
 MADE["books"] = ["lowercase", "DATA/wikitext-2/train.txt.gz", "DATA/war-and-peace/train.txt.gz"]
+MADE["descriptions"] = ["descriptions", "DESCRIPTIONS/en", "DESCRIPTIONS/de"]
+MADE["chat"] = ["chat", "DESCRIPTIONS/en"]
 MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
 
 
@@ -31,29 +36,44 @@ def last(key: str, figure: str, factor: float = 1) -> Callable:
 ACCURACY = last("val_accuracy", "accuracy %", 100)
 
 
-def bleu(source: str, target: str) -> Callable:
-    """Returns a measure: lowercased BLEU and chrF of Multi30k's test_2016_flickr, translated with a beam of 5."""
+def bleu(source: str, target: str, *flags) -> Callable:
+    """Returns a measure: BLEU and chrF of the translations of a file, with a beam of 5."""
     def measure(work, run, lines) -> dict:
-        test = "DATA/multi30k/test_2016_flickr"
-        figures = work.json(work.weft, "evaluate", f"--model={run}", "--beam=5", "--lowercase", "--json",
-                            f"--source={test}.{source}.gz", f"--references={test}.{target}.gz")
+        figures = work.json(work.weft, "evaluate", f"--model={run}", "--beam=5", "--json", f"--source={source}",
+                            f"--references={target}", *flags)
         return {"BLEU": figures["bleu"], "chrF": figures["chrf"]}
     return measure
 
 
-def translate(work, run: str, task: str) -> list:
-    """Returns pairs of the model's greedy output for a line of the task's test data and the line that was wanted."""
+def perplexity(work, run: str, lines) -> dict:
+    """Returns the perplexity by word and the bits per byte of WikiText-2's validation text."""
+    figures = work.json(work.weft, "evaluate", f"--model={run}", "--json", "DATA/wikitext-2/valid.txt")
+    return {"word perplexity": figures["word_perplexity"], "bits per byte": figures["bits_per_byte"]}
+
+
+def flickr(source: str, target: str) -> Callable:
+    """Returns a measure: lowercased BLEU and chrF of Multi30k's test_2016_flickr."""
+    test = "DATA/multi30k/test_2016_flickr"
+    return bleu(f"{test}.{source}.gz", f"{test}.{target}.gz", "--lowercase")
+
+
+def translate(work, run: str, task: str, part: str = "test") -> list:
+    """Returns pairs of the model's greedy output for a line of this part of the task's data and the line that was
+    wanted."""
     folder = work.folder / "MADE" / task
-    output = work.run(work.weft, "translate", f"--model={run}", "--beam=1", stdin=folder / "test.source").split("\n")
-    wanted = (folder / "test.target").read_text(encoding="utf-8").split("\n")
+    output = work.run(work.weft, "translate", f"--model={run}", "--beam=1", stdin=folder / f"{part}.source").split("\n")
+    wanted = (folder / f"{part}.target").read_text(encoding="utf-8").split("\n")
     return list(zip(output, wanted, strict=True))[:-1]
 
 
 def exact(task: str) -> Callable:
-    """Returns a measure: the share of fresh examples whose output has no error."""
+    """Returns a measure: the share of fresh examples, and of longer ones than in training, that have no error."""
+    def share(pairs: list) -> float:
+        return 100 * sum(output == wanted for output, wanted in pairs) / len(pairs)
+
     def measure(work, run, lines) -> dict:
-        pairs = translate(work, run, task)
-        return {"exact match %": 100 * sum(output == wanted for output, wanted in pairs) / len(pairs)}
+        return {"exact match %": share(translate(work, run, task)),
+                "of longer inputs %": share(translate(work, run, task, "longer"))}
     return measure
 
 
@@ -114,6 +134,8 @@ RECIPES = {
     "sort": Recipe("translate", "sorting up to 20 digits", "100% in three minutes", exact("sort")),
     "add5": Recipe("translate", "adding numbers of 5 digits", "100% in three minutes", exact("add5")),
     "add10": Recipe("translate", "adding numbers of 10 digits", "100% in three minutes", exact("add10")),
+    "adder-small": Recipe("translate", "adding numbers of 10 digits with 2,208 parameters",
+                          "100%; AdderBoard's smallest trained model has 62", exact("add10")),
     "phonemes": Recipe("translate", "graphemes to phonemes, CMUdict", "phonemes 5.3%, words 22.5%", phonemes, 2),
     "sst2-minilm": Recipe("classify", "MiniLM on SST-2", "90%", ACCURACY),
     "sst2": Recipe("classify", "SST-2 from random weights", "75%", ACCURACY),
@@ -125,8 +147,26 @@ RECIPES = {
     "wikitext2-bert": Recipe("bert", "BERT on WikiText-2, 400 steps", "below the unigram entropy, 6.5425",
                              last("val_loss", "validation loss"), 1),
     "banking": Recipe("classify", "MiniLM on banking77", "92%; nearest neighbour 91%", banking, 2),
-    "de-en": Recipe("translate", "Multi30k, German to English", "41 BLEU in 20 minutes", bleu("de", "en"), 2),
-    "en-de": Recipe("translate", "Multi30k, English to German", "39 BLEU in 20 minutes", bleu("en", "de"), 2),
+    "wikitext2-gpt": Recipe("gpt", "GPT of 9.9M parameters on WikiText-2, byte pairs", "below PyTorch's",
+                            perplexity, 1),
+    "chat": Recipe("gpt", "adapters of SmolLM2-135M-Instruct on questions about Debian's packages", "",
+                   last("val_loss", "validation loss"), 1),
+    "descriptions": Recipe("translate", "Debian's package descriptions, English to German", "", bleu(
+        "MADE/descriptions/test.source", "MADE/descriptions/test.target"), 1),
+    "de-en": Recipe("translate", "Multi30k, German to English", "41 BLEU in 20 minutes", flickr("de", "en"), 2),
+    "en-de": Recipe("translate", "Multi30k, English to German", "39 BLEU in 20 minutes", flickr("en", "de"), 2),
+}
+
+
+# Files that a training's model writes into --work, named RUN.SUFFIX: the suffix, and the command whose standard
+# output is the file. RUN is the run in an argument, too.
+SAMPLES = {
+    "de-en": [("txt", ["translate", "--model=RUN", "--beam=5", "DATA/multi30k/test_2016_flickr.de.gz"]),
+              ("html", ["attention", "--model=RUN", "--out=-",
+                        "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt."])],
+    "shakespeare-cpu": [("txt", ["generate", "--model=RUN", "--prompt=ROMEO:", "--length=420", "--seed=1"]),
+                        ("html", ["attention", "--model=RUN", "--out=-", "ROMEO: What light is this?"])],
+    "banking": [("html", ["attention", "--model=RUN", "--out=-", "My card has not arrived after two weeks"])],
 }
 
 

@@ -77,10 +77,13 @@ class TaskData(unittest.TestCase):
 
     def test_tasks_of_digits(self):
         for task, solve in [("sort", lambda text: "".join(sorted(text))), ("copy", str), ("reverse", lambda s: s[::-1]),
-                            ("add5", lambda text: f"{sum(map(int, text.split('+'))):06}"[::-1])]:
+                            ("add5", lambda text: f"{sum(map(int, text.split('+'))):0{len(text) // 2 + 1}}"[::-1])]:
             with tempfile.TemporaryDirectory() as folder:
                 self.assertEqual(self.run_on(task, folder).returncode, 0)
                 parts = {}
+                longer = Path(folder, "longer.source").read_text().split()
+                self.assertTrue(all(len(text) in ({13} if task == "add5" else range(21, 26)) for text in longer))
+                self.assertEqual([solve(text) for text in longer], Path(folder, "longer.target").read_text().split())
                 for part, count in [("train", 200_000), ("validation", 1000), ("test", 10_000)]:
                     source, target = (Path(folder, f"{part}.{end}").read_text().split() for end in ("source", "target"))
                     self.assertEqual((len(source), target), (count, [solve(text) for text in source]), task)
@@ -93,6 +96,26 @@ class TaskData(unittest.TestCase):
             self.assertEqual(self.run_on("phonemes", f"{folder}/dict", folder).returncode, 0)
             pairs = dict(zip(*(Path(folder, f"test.{end}").read_text().splitlines() for end in ("source", "target"))))
         self.assertEqual(pairs, {"hello": "hAlo\thElo", "'em": "Am"})
+
+    def test_descriptions(self):
+        entry = "Package: {}\nDescription-md5: {}\nDescription-{}: {}\n\n"
+        english = "title one\n First text. Second\n text.\n .\n  * item\n    of a list"
+        german = "Titel eins\n Erster Text. Zweiter Text.\n .\n  - Punkt einer Liste"
+        texts = {"en": entry.format("tool", 1, "en", english) + entry.format("other", 2, "en", "same"),
+                 "de": entry.format("tool", 1, "de", german) + entry.format("other", 2, "de", "same")
+                 + entry.format("gone", 3, "de", "Fehlt")}
+        with tempfile.TemporaryDirectory() as folder:
+            for language, text in texts.items():
+                Path(folder, language).write_text(text)
+            self.assertEqual(self.run_on("descriptions", f"{folder}/en", f"{folder}/de", folder).returncode, 0)
+            found = [(a, b) for part in ("train", "validation", "test") for a, b in
+                     zip(*(Path(folder, f"{part}.{end}").read_text().splitlines() for end in ("source", "target")))]
+            self.assertEqual(found, [("title one", "Titel eins"), ("First text.", "Erster Text."),
+                                     ("Second text.", "Zweiter Text."), ("item of a list", "Punkt einer Liste")])
+            self.assertEqual(self.run_on("chat", f"{folder}/en", folder).returncode, 0)
+            self.assertEqual(Path(folder, "train.txt").read_text() + Path(folder, "validation.txt").read_text(),
+                             "<|im_start|>user\nWhat is the Debian package tool?<|im_end|>\n<|im_start|>assistant\n"
+                             "Title one. First text. Second text.<|im_end|>\n")
 
     def test_errors(self):
         with tempfile.TemporaryDirectory() as folder:
