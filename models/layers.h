@@ -120,8 +120,8 @@ Var MixtureOfExperts(absl::string_view name, Var x, const FeedForwardOptions& op
 // equally often (Fedus et al., "Switch Transformers", 2021); null if the tape has none.
 Var BalanceLoss(const Tape& tape);
 
-// Returns, as f32 [], the mean of KL(p, q) + KL(q, p) over all targets but those of kIgnoredTarget. p and q are the
-// softmax of `a` and `b`, [..., V]; `targets` is i32 [...].
+// Returns, as f32 [], the mean of KL(p, q) + KL(q, p) over all targets except kIgnoredTarget. p and q are the
+// softmax of `a` and `b`, [..., V]; `targets` is i32 [...]. The result is NaN if all targets are ignored.
 Var SymmetricDivergence(Var a, Var b, Var targets);
 
 // Returns, as f32 [], the number of rows of `logits` [..., V] whose greatest entry is at the row's target. `targets` is

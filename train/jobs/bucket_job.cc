@@ -1,6 +1,10 @@
 // A BucketJob keeps a tape for each shape of micro-batch, since a program has fixed shapes.
 #include "weft/train/jobs/bucket_job.h"
 
+#include <nlohmann/json.hpp>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "weft/base/status.h"
 #include "weft/distributed/index_range.h"
 #include "weft/models/layers.h"
@@ -9,10 +13,22 @@ namespace weft {
 
 Hyperparameter BucketJob::RDropRow(const char* needs) {
   return {"r-drop",
-          "factor of R-Drop (Liang et al., 2021): each example is computed twice, with different dropout, and this "
-          "factor times the divergence of the two predictions is added to the loss; 0: computed once",
+          "alpha of R-Drop (Liang et al., 2021): each example is computed twice, with different dropout. The training "
+          "loss is the mean of both losses, and alpha/4 times KL(p, q) + KL(q, p) of the predictions. The validation "
+          "loss is that of one. Time and memory double. 0: computed once",
           &r_drop_,
           {.low = 0, .needs = needs, .group = "Training"}};
+}
+
+absl::Status BucketJob::Check(const RunDirectory* resumed) {
+  const bool drops = absl::c_any_of(Table(), [](const Hyperparameter& row) {
+    const nlohmann::ordered_json value = row.json();
+    return absl::EndsWith(row.flag, "dropout") && value.is_number() && value.get<double>() > 0;
+  });
+  if (r_drop_ > 0 && !drops) {
+    return InvalidArgument("r-drop: no dropout is above 0, so both predictions would be equal; wanted dropout");
+  }
+  return TrainingJob::Check(resumed);
 }
 
 TrainingProgram BucketJob::LossOf(Var logits, Var targets, const CrossEntropyOptions& options) const {

@@ -23,6 +23,7 @@ namespace weft {
 
 class BucketJob : public TrainingJob {
  public:
+  absl::Status Check(const RunDirectory* resumed) override;
   int64_t batches_per_epoch() const override { return train_ == nullptr ? 0 : train_->size(); }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
@@ -62,8 +63,8 @@ class BucketJob : public TrainingJob {
   Var Twice(Var x) const { return r_drop_ > 0 ? Concat({x, x}, 0) : x; }
   Var Once(Var y) const { return r_drop_ > 0 ? Split(y, 0, 2)[0] : y; }
   // Returns the program of the cross-entropy of `logits`, computed from Twice of the inputs, at `targets`, i32 [B,
-  // ...]. With r-drop, the loss is the mean of those of both halves, and r-drop / 4 · SymmetricDivergence of the
-  // halves.
+  // ...]. With r-drop, the training loss is half of the paper's: (loss of the first half + loss of the second) / 2 +
+  // r-drop / 4 · SymmetricDivergence of the halves. The validation loss is that of the first half.
   TrainingProgram LossOf(Var logits, Var targets, const CrossEntropyOptions& options = {}) const;
 
   // Divides the examples of both splits into batches by their lengths, and records the program of each bucket. No

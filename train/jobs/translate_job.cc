@@ -243,8 +243,8 @@ class TranslateJob final : public BucketJob {
     std::unique_ptr<Runner> runner;
   };
 
-  // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V], or
-  // those of Twice of the inputs for training.
+  // Records the model on a batch [B, L] with the inputs source, source_lengths and input. Returns logits [B, L, V].
+  // If `trains`, the inputs pass through Twice, and with r-drop the logits are [2B, L, V].
   Var RecordLogits(Shape shape, Tape* tape, VarList* inputs, bool trains) const {
     const auto [rows, length] = shape;
     const TensorType sentences = {kI32, {rows, length}};
