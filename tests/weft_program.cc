@@ -115,7 +115,7 @@ Arguments WeftProgramTest::SmallTraining(const std::string& name) {
         "--batch=4", "--pooling=mean"}},
       {"vit",
        {"--data=pictures.csv", "--patch-size=2", "--layers=1", "--width=32", "--heads=2", "--batch=4", "--shift=1",
-        "--dropout=0.1", "--r-drop=1"}},
+        "--dropout=0.1"}},
   };
   return Arguments{"train", name} + flags.at(name);
 }
