@@ -41,9 +41,8 @@ class EstimateAccuracyTest : public WeftProgramTest {
       absl::StrAppend(&source, words, "\n");
       absl::StrAppend(&target, reversed, "\n");
       absl::StrAppend(&labelled, words, "\t", i % 3, "\n");
-      absl::StrAppend(&pictures, i % 4);
-      for (int pixel = 0; pixel < 400; ++pixel) absl::StrAppend(&pictures, ",", Draw(0, 255));
-      pictures += "\n";
+      for (int pixel = 0; pixel < 400; ++pixel) absl::StrAppend(&pictures, Draw(0, 255), ",");
+      absl::StrAppend(&pictures, i % 4, "\n");
     }
     Write("source.txt", source);
     Write("target.txt", target);
