@@ -101,7 +101,7 @@ TEST_P(TrainCommandsTest, WeightsToBeginWithGiveNoDropout) {
   EXPECT_FALSE(Contains(Read("second/config.json"), "dropout\": 0.3"));
 }
 
-// The loss of a first step is linear in the factor, and without dropout both predictions are equal.
+// The loss of a first step is linear in the factor. Without dropout, both predictions would be equal.
 TEST_P(TrainCommandsTest, RDropAddsTheDivergenceOfTwoPredictions) {
   if (GetParam() == "bert") GTEST_SKIP() << "train bert has no --r-drop";
   const auto loss = [&](const std::string& factor) {

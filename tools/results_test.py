@@ -115,8 +115,8 @@ class TaskData(unittest.TestCase):
             self.assertEqual(self.run_on("chat", f"{folder}/en", folder).returncode, 0)
             self.assertEqual(Path(folder, "train.txt").read_text() + Path(folder, "validation.txt").read_text(),
                              "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
-                             "<|im_end|>\n<|im_start|>user\nWhat is the Debian package tool?<|im_end|>\n<|im_start|>assistant\n"
-                             "Title one. First text. Second text.<|im_end|>\n")
+                             "<|im_end|>\n<|im_start|>user\nWhat is the Debian package tool?<|im_end|>\n"
+                             "<|im_start|>assistant\nTitle one. First text. Second text.<|im_end|>\n")
 
     def test_errors(self):
         with tempfile.TemporaryDirectory() as folder:
