@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import statistics
 import sys
 from dataclasses import dataclass
@@ -184,29 +185,43 @@ def described(metric: str, numbers: list) -> str:
     return f"{name} {mean_and_deviation(numbers, 4 if 'loss' in name else 3 if 'exact' in name else 2)}{percent}"
 
 
-def table(rows: list) -> str:
-    """Returns the table of the recipes that have results, in Markdown; "" if there is none."""
-    text = ("| training, recipe, losses | goal | result | seeds | minutes | MiB | weights |\n"
-            "| --- | --- | --- | ---: | ---: | ---: | --- |\n")
-    found = {name: sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
-             for name in RECIPES}
-    for name, own in found.items():
+def lines_by(pattern: str, page: str) -> dict:
+    """Returns the lines of a table in Markdown that match a pattern, by the text of the pattern's group."""
+    return {found[1]: line for line in page.splitlines() if (found := re.match(pattern, line))}
+
+
+def table(rows: list, page: str = "") -> str:
+    """Returns the table of the recipes in Markdown; "" if no recipe has results. A recipe without results among the
+    rows keeps its line of the page's table."""
+    kept, lines = lines_by(r".*\(\.\./recipes/(.*?)\.json\)", page), {}
+    machines = set(page.rpartition("\nMachines: ")[2].strip().rstrip(".").split("; ")) - {""}
+    for name, recipe in RECIPES.items():
+        own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
         if not own:
+            if name in kept:
+                lines[name] = kept[name]
             continue
         result = ", ".join(described(key, [row["metrics"][key] for row in own]) for key in own[0]["metrics"])
         minutes = mean_and_deviation([row["seconds"] / 60 for row in own], 1)
-        text += (f"| {RECIPES[name].title}: [{name}](../recipes/{name}.json), [losses](results/{name}.svg) "
-                 f"| {RECIPES[name].goal} | {result} | {len(own)} | {minutes} "
-                 f"| {max(row['memory'] for row in own) >> 20} | `{own[0]['sha256'][:8]}` |\n")
-    machines = sorted({f"{row['machine']}, --threads={row['threads']}" for row in rows if "recipe" in row})
-    return f"{text}\nMachines: {'; '.join(machines)}.\n" if machines else ""
+        lines[name] = (f"| {recipe.title}: [{name}](../recipes/{name}.json), [losses](results/{name}.svg) "
+                       f"| {recipe.goal} | {result} | {len(own)} | {minutes} "
+                       f"| {max(row['memory'] for row in own) >> 20} | `{own[0]['sha256'][:8]}` |")
+        machines |= {f"{row['machine']}, --threads={row['threads']}" for row in own}
+    if not lines:
+        return ""
+    return "\n".join(["| training, recipe, losses | goal | result | seeds | minutes | MiB | weights |",
+                      "| --- | --- | --- | ---: | ---: | ---: | --- |", *lines.values(), "",
+                      f"Machines: {'; '.join(sorted(machines))}.", ""])
 
 
-def bits_table(rows: list) -> str:
-    """Returns the table of the weights after the first steps of recipes, by machine; "" if there is none."""
-    text = "| recipe | steps | machine | 1, 2, 4 threads and 2 ranks | weights |\n| --- | ---: | --- | --- | --- |\n"
-    own = [row for row in rows if "same_bits" in row]
-    for row in own:
-        equal = "equal" if row["equal"] else "different"
-        text += f"| {row['same_bits']} | {row['steps']} | {row['machine']} | {equal} | `{row['sha256'][:8]}` |\n"
-    return text if own else ""
+def bits_table(rows: list, page: str = "") -> str:
+    """Returns the table of the weights after the first steps of recipes, by machine; "" if there is none. A line of the
+    page's table stays unless the rows have the same recipe, steps and machine."""
+    lines = lines_by(r"(\| \w.*? \| \d+ \| .*?) \|", page)
+    for row in (row for row in rows if "same_bits" in row):
+        key = f"| {row['same_bits']} | {row['steps']} | {row['machine']}"
+        lines[key] = f"{key} | {'equal' if row['equal'] else 'different'} | `{row['sha256'][:8]}` |"
+    if not lines:
+        return ""
+    return "\n".join(["| recipe | steps | machine | 1, 2, 4 threads and 2 ranks | weights |",
+                      "| --- | ---: | --- | --- | --- |", *lines.values(), ""])

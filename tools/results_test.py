@@ -20,6 +20,7 @@ sys.path.insert(0, str(FOLDER))
 
 import recipes  # noqa: E402
 import scaling  # noqa: E402
+import studies  # noqa: E402
 
 WEFT = str(Path(sys.argv.pop(1)).absolute())
 
@@ -60,6 +61,24 @@ class Metrics(unittest.TestCase):
                               for seed, figure in [(2, 98), (1, 96), (3, 97)]])
         self.assertIn("accuracy 97.00 ± 1.00 %", text)
         self.assertIn("`01234567`", text)
+        row = {**row, "seed": 1, "machine": "new", "metrics": {"accuracy %": 99}}
+        other = recipes.table([{**row, "recipe": "mnist"}], text)
+        self.assertEqual(text.splitlines()[:3], other.splitlines()[:3])  # the page's line of digits stays
+        self.assertIn("accuracy 99.00 %", other)
+        self.assertIn("Machines: CPU, 2 cores, --threads=1; new, --threads=1.\n", other)
+        self.assertEqual(recipes.table([row], other).count("/digits.json"), 1)
+
+    def test_the_tables_of_bits_and_studies_keep_their_lines(self):
+        bits = {"same_bits": "digits", "steps": 200, "machine": "one", "equal": True, "sha256": "0123456789abcdef"}
+        first = recipes.bits_table([bits])
+        both = recipes.bits_table([{**bits, "machine": "two", "equal": False}], first)
+        self.assertEqual(both.splitlines()[:3], first.splitlines())
+        self.assertIn("| digits | 200 | two | different | `01234567` |\n", both)
+        self.assertEqual(recipes.bits_table([bits], both), both)
+        labels = [variant.label for variant in studies.STUDIES["ideas"][:2]]
+        rows = [{"study": "ideas", "variant": label, "val_loss": 2, "seconds": 9} for label in labels]
+        self.assertEqual(studies.table("ideas", rows[1:], studies.table("ideas", rows[:1])),
+                         studies.table("ideas", rows))
 
     def test_the_fit_finds_a_power_law(self):
         self.assertEqual(scaling.table([]), "")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from recipes import RECIPES
+from recipes import RECIPES, lines_by
 
 
 @dataclass
@@ -60,12 +60,12 @@ def train(work) -> None:
                          **{key: last[key] for key in ("val_loss", "val_accuracy") if key in last}})
 
 
-def table(study: str, rows: list) -> str:
-    """Returns the validation losses and times of a study as a table in Markdown; "" if there is none."""
-    text = "| variant | validation loss | seconds |\n| --- | ---: | ---: |\n"
-    found = {row["variant"]: row for row in rows if row.get("study") == study}
-    for variant in STUDIES[study]:
-        if row := found.get(variant.label):
-            accuracy = f" ({100 * row['val_accuracy']:.2f}%)" if "val_accuracy" in row else ""
-            text += f"| {variant.label} | {row['val_loss']:.4f}{accuracy} | {row['seconds']} |\n"
-    return text if found else ""
+def table(study: str, rows: list, page: str = "") -> str:
+    """Returns the validation losses and times of a study as a table in Markdown; "" if there is none. A variant without
+    results among the rows keeps its line of the page's table."""
+    lines = lines_by(r"\| (.*?) \|", page)
+    for row in (row for row in rows if row.get("study") == study):
+        accuracy = f" ({100 * row['val_accuracy']:.2f}%)" if "val_accuracy" in row else ""
+        lines[row["variant"]] = f"| {row['variant']} | {row['val_loss']:.4f}{accuracy} | {row['seconds']} |"
+    found = [lines[variant.label] for variant in STUDIES[study] if variant.label in lines]
+    return "\n".join(["| variant | validation loss | seconds |", "| --- | ---: | ---: |", *found, ""]) if found else ""
