@@ -25,7 +25,8 @@ void Kernel(const KernelArgs& a, Rect tile) {
   const DropoutAttrs attrs = a.attrs.as<DropoutAttrs>();
   const RandomStream stream = StreamOf(attrs, a.random);
   ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
-    Drop(stream, static_cast<uint64_t>(begin), attrs.rate, a.input<T>(0) + begin, a.output<T>(0) + begin, n);
+    Selects<T>().drop(stream, static_cast<uint64_t>(begin), attrs.rate, a.input<T>(0) + begin, a.output<T>(0) + begin,
+                      n);
   });
 }
 

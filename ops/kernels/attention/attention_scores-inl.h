@@ -112,7 +112,7 @@ void KeepRow(const AttentionHead<T>& head, const Block& block, int64_t i, W* kee
   const AttentionDropout& dropout = head.dropout;
   const int64_t first = dropout.first + (block.t + i) * head.sources + block.s;
   std::fill_n(keep, block.cols, W{1});
-  Drop(dropout.random, static_cast<uint64_t>(first), dropout.rate, keep, keep, block.cols);
+  Selects<W>().drop(dropout.random, static_cast<uint64_t>(first), dropout.rate, keep, keep, block.cols);
 }
 
 // Returns row `s` of the keys or values `all`. `page`: elements between pages.

@@ -19,14 +19,14 @@ template <class T>
 void ExpectDropped(const RandomStream& random, uint64_t first, double rate, int64_t n, const std::string& row) {
   std::vector<T> x(n), y(n + 1, static_cast<T>(7));
   for (int64_t i = 0; i < n; ++i) x[i] = static_cast<T>(0.37 * static_cast<double>(i % 97) + 1);
-  Drop(random, first, rate, x.data(), y.data(), n);
+  Selects<T>().drop(random, first, rate, x.data(), y.data(), n);
   EXPECT_EQ(static_cast<double>(y[n]), 7) << "written behind the end; " << row;
-  Drop(random, first, rate, x.data(), x.data(), 0);
+  Selects<T>().drop(random, first, rate, x.data(), x.data(), 0);
   for (int64_t i = 0; i < n; ++i) {
     const T wanted = DroppedOne(random, first + static_cast<uint64_t>(i), rate, x[i]);
     ASSERT_EQ(static_cast<double>(y[i]), static_cast<double>(wanted)) << "element " << i << "; " << row;
   }
-  Drop(random, first, rate, x.data(), x.data(), n);
+  Selects<T>().drop(random, first, rate, x.data(), x.data(), n);
   for (int64_t i = 0; i < n; ++i)
     ASSERT_EQ(static_cast<double>(x[i]), static_cast<double>(y[i])) << "in place; " << row;
 }

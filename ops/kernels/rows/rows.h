@@ -63,10 +63,6 @@ void Scale(const T* x, Computed<T> factor, T* y, int64_t n);
 void Convert(const float* x, BF16* y, int64_t n);
 void Convert(const BF16* x, float* y, int64_t n);
 
-// y[i] = x[i] · (1 / (1 - rate)) if random.Uniform(first + i) >= rate, else 0. `rate` is in [0, 1). y may be x.
-template <class T>
-void Drop(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n);
-
 enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
 
 template <class T>
@@ -80,6 +76,9 @@ struct SelectKernels {
   // Returns the first i with begin <= i < n for which x[i] <= limit is false, or n. The pointer is null if T is BF16 or
   // bool.
   int64_t (*first_above)(const T* x, int64_t begin, int64_t n, T limit) = nullptr;
+  // y[i] = x[i] · (1 / (1 - rate)) if random.Uniform(first + i) >= rate, else 0. `rate` is in [0, 1). y may be x. The
+  // pointer is null if T is int32_t or bool.
+  void (*drop)(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) = nullptr;
 };
 
 // Defined for float, double, BF16, int32_t and bool.
