@@ -30,9 +30,10 @@ void Kernel(const KernelArgs& a, Rect tile) {
     ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
       const From* x = a.input<From>(0) + begin;
       To* y = a.output<To>(0) + begin;
-      if constexpr (!std::is_same_v<From, To> && std::is_same_v<Computed<From>, float> &&
-                    std::is_same_v<Computed<To>, float>) {
-        Convert(x, y, n);
+      if constexpr (std::is_same_v<From, float> && std::is_same_v<To, BF16>) {
+        Maps<BF16>().narrow(x, y, n);
+      } else if constexpr (std::is_same_v<From, BF16> && std::is_same_v<To, float>) {
+        Maps<BF16>().widen(x, y, n);
       } else if constexpr (std::is_same_v<From, bool>) {
         const To if_true = ConvertTo<To>(1.0), if_false = ConvertTo<To>(0.0);
         Selects<To>().select(x, &if_true, 0, &if_false, 0, y, n);

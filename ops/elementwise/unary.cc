@@ -64,8 +64,9 @@ constexpr auto kAbsExamples =
 template <class T>
 void ScaleKernel(const KernelArgs& a, Rect tile) {
   const Computed<T> factor = static_cast<Computed<T>>(a.attrs.as<ScaleAttrs>().factor);
-  ForInnerLoops(a.output_shape(0), tile,
-                [&](int64_t begin, int64_t n) { Scale(a.input<T>(0) + begin, factor, a.output<T>(0) + begin, n); });
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+    Maps<T>().scale(a.input<T>(0) + begin, factor, a.output<T>(0) + begin, n);
+  });
 }
 
 // dx = factor · dy.

@@ -72,8 +72,9 @@ absl::StatusOr<Types> InferRows(const Attrs&, TypeSpan in) {
 // Kernels for f32, f64 and bf16 of a function of ops/kernels/rows/rows.h.
 template <class T, UnaryFunction function>
 void UnaryKernel(const KernelArgs& a, Rect tile) {
-  ForInnerLoops(a.output_shape(0), tile,
-                [&](int64_t begin, int64_t n) { Map(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n); });
+  ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t n) {
+    Maps<T>().unary(function, a.input<T>(0) + begin, a.output<T>(0) + begin, n);
+  });
 }
 template <UnaryFunction function>
 inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
@@ -82,8 +83,8 @@ inline constexpr std::array<KernelFunction, kDTypeCount> kUnaryKernels = {
 template <class T, BinaryFunction function>
 void BinaryKernel(const KernelArgs& a, Rect tile) {
   ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
-    Map(function, a.input<T>(0) + loop.a, loop.a_stride, a.input<T>(1) + loop.b, loop.b_stride,
-        a.output<T>(0) + loop.out, loop.n);
+    Maps<T>().binary(function, a.input<T>(0) + loop.a, loop.a_stride, a.input<T>(1) + loop.b, loop.b_stride,
+                     a.output<T>(0) + loop.out, loop.n);
   });
 }
 // Kernels for f32, f64, bf16 and i32 of a BinaryFunction from kAdd to kMaximum. Later functions are undefined for i32.

@@ -4,8 +4,8 @@
 // The bits of an element of an elementwise kernel depend only on its operands, not on its index, and so not on where a
 // tile begins. The order of a reduction's additions depends only on the number of elements and the CPU.
 //
-//   Map(UnaryFunction::kExp, x, y, n);            // y[i] = exp(x[i])
-//   Map(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
+//   Maps<float>().unary(UnaryFunction::kExp, x, y, n);             // y[i] = exp(x[i])
+//   Maps<float>().binary(BinaryFunction::kMul, a, 1, b, 0, y, n);  // y[i] = a[i] * b[0]
 //   Selects<float>().compare(Comparison::kLess, x, 1, &limit, 0, mask, n);  // mask[i] = x[i] < limit
 //   Selects<float>().select(mask, x, 1, &limit, 0, y, n);                   // y[i] = mask[i] ? x[i] : limit
 //   Rows<float>().softmax(x, y, n);
@@ -44,24 +44,23 @@ enum class BinaryFunction : uint8_t {
   kGeluTanhGradient,
 };
 
-// y[i] = f(x[i]) for i < n. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN. Here and
-// in the next functions, T is float, double or BF16, and y may be an input, except an i32 input of stride 0.
+// y may be an input, except an i32 input of stride 0. For i32, only `binary` is set.
 template <class T>
-void Map(UnaryFunction f, const T* x, T* y, int64_t n);
+struct MapKernels {
+  // y[i] = f(x[i]) for i < n. Special values are those of <cmath>: exp(-inf) = 0, log(0) = -inf, NaN stays NaN.
+  void (*unary)(UnaryFunction f, const T* x, T* y, int64_t n) = nullptr;
+  // y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1. For i32, `f` is one of the first
+  // six functions. Results wrap around at 32 bits. Quotients are truncated; x / 0 is 0.
+  void (*binary)(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
+  void (*scale)(const T* x, Computed<T> factor, T* y, int64_t n) = nullptr;  // y[i] = factor * x[i]
+  // Convert from and to f32. Narrowing rounds to nearest even. The pointers are null unless T is BF16.
+  void (*narrow)(const float* x, T* y, int64_t n) = nullptr;
+  void (*widen)(const T* x, float* y, int64_t n) = nullptr;
+};
 
-// y[i] = f(a[i * a_stride], b[i * b_stride]) for i < n, where strides are 0 or 1.
+// Defined for float, double, BF16 and int32_t.
 template <class T>
-void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n);
-// For i32, `f` is one of the first six functions. Results wrap around at 32 bits. Quotients are truncated; x / 0 is 0.
-void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n);
-
-// y[i] = factor * x[i].
-template <class T>
-void Scale(const T* x, Computed<T> factor, T* y, int64_t n);
-
-// Computes y[i] = x[i]. Narrowing rounds to nearest even.
-void Convert(const float* x, BF16* y, int64_t n);
-void Convert(const BF16* x, float* y, int64_t n);
+const MapKernels<T>& Maps();
 
 enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
 

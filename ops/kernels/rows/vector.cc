@@ -86,11 +86,6 @@ HWY_INLINE V GeluTanhExponential(D d, V x) {
 }
 
 template <class D, class V>
-HWY_INLINE V GeluErf(D d, V x) {
-  return hn::Mul(x, NormalDistribution(d, x));
-}
-
-template <class D, class V>
 HWY_INLINE V GeluTanh(D d, V x) {
   return hn::Div(x, hn::Add(hn::Set(d, static_cast<hn::TFromD<D>>(1)), GeluTanhExponential(d, x)));
 }
@@ -174,7 +169,7 @@ HWY_FLATTEN void Unary(UnaryFunction f, const T* x, T* y, int64_t n) {
     case UnaryFunction::kAbs:
       return map([](auto, auto v) HWY_ATTR { return hn::Abs(v); });
     case UnaryFunction::kGeluErf:
-      return map([](auto d, auto v) HWY_ATTR { return GeluErf(d, v); });
+      return map([](auto d, auto v) HWY_ATTR { return hn::Mul(v, NormalDistribution(d, v)); });
     case UnaryFunction::kGeluTanh:
       return map([](auto d, auto v) HWY_ATTR { return GeluTanh(d, v); });
   }
@@ -209,43 +204,14 @@ HWY_FLATTEN void Multiply(const T* x, Computed<T> factor, T* y, int64_t n) {
   MapUnary([&](auto, auto v) HWY_ATTR { return hn::Mul(v, factors); }, x, y, n);
 }
 
-// Returns the functions for this instruction set.
-const auto* Functions() {
-  static constexpr auto kFunctions = std::make_tuple(
-      Unary<float>, Unary<double>, Unary<BF16>, Binary<float>, Binary<double>, Binary<BF16>, Multiply<float>,
-      Multiply<double>, Multiply<BF16>, ConvertArray<float, BF16>, ConvertArray<BF16, float>);
-  return &kFunctions;
-}
-
-}  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace weft
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace weft {
-
-HWY_EXPORT(Functions);
-
-namespace {
-
-// Calls the function that takes `arguments`, for this CPU.
-template <class... Arguments>
-void Call(Arguments... arguments) {
-  using Function = void (*)(Arguments...);
-  static const auto* const functions = HWY_DYNAMIC_DISPATCH(Functions)();
-  std::get<Function> (*functions)(arguments...);
-}
-
 // Computes in 64 bits, which cannot overflow. The lower 32 bits are the wrapped result.
 template <class F>
 void MapIntegers(F f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<int32_t>(f(int64_t{a[i * a_stride]}, int64_t{b[i * b_stride]}));
 }
 
-}  // namespace
-
-void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y, int64_t n) {
+void BinaryOfIntegers(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int b_stride, int32_t* y,
+                      int64_t n) {
   const auto map = [&](auto function) { MapIntegers(function, a, a_stride, b, b_stride, y, n); };
   switch (f) {
     case BinaryFunction::kAdd:
@@ -267,31 +233,40 @@ void Map(BinaryFunction f, const int32_t* a, int a_stride, const int32_t* b, int
 }
 
 template <class T>
-void Map(UnaryFunction f, const T* x, T* y, int64_t n) {
-  Call(f, x, y, n);
+constexpr MapKernels<T> kTable = {.unary = Unary<T>, .binary = Binary<T>, .scale = Multiply<T>};
+template <>
+constexpr MapKernels<BF16> kTable<BF16> = {.unary = Unary<BF16>,
+                                           .binary = Binary<BF16>,
+                                           .scale = Multiply<BF16>,
+                                           .narrow = ConvertArray<float, BF16>,
+                                           .widen = ConvertArray<BF16, float>};
+template <>
+constexpr MapKernels<int32_t> kTable<int32_t> = {.binary = BinaryOfIntegers};
+
+const auto* Tables() {
+  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>);
+  return &kTables;
 }
-template void Map(UnaryFunction, const float*, float*, int64_t);
-template void Map(UnaryFunction, const double*, double*, int64_t);
-template void Map(UnaryFunction, const BF16*, BF16*, int64_t);
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace weft
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace weft {
+
+HWY_EXPORT(Tables);
 
 template <class T>
-void Map(BinaryFunction f, const T* a, int a_stride, const T* b, int b_stride, T* y, int64_t n) {
-  Call(f, a, a_stride, b, b_stride, y, n);
+const MapKernels<T>& Maps() {
+  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
+  return std::get<MapKernels<T>>(*tables);
 }
-template void Map(BinaryFunction, const float*, int, const float*, int, float*, int64_t);
-template void Map(BinaryFunction, const double*, int, const double*, int, double*, int64_t);
-template void Map(BinaryFunction, const BF16*, int, const BF16*, int, BF16*, int64_t);
-
-template <class T>
-void Scale(const T* x, Computed<T> factor, T* y, int64_t n) {
-  Call(x, factor, y, n);
-}
-template void Scale(const float*, float, float*, int64_t);
-template void Scale(const double*, double, double*, int64_t);
-template void Scale(const BF16*, float, BF16*, int64_t);
-
-void Convert(const float* x, BF16* y, int64_t n) { Call(x, y, n); }
-void Convert(const BF16* x, float* y, int64_t n) { Call(x, y, n); }
+template const MapKernels<float>& Maps<float>();
+template const MapKernels<double>& Maps<double>();
+template const MapKernels<BF16>& Maps<BF16>();
+template const MapKernels<int32_t>& Maps<int32_t>();
 
 }  // namespace weft
 #endif  // HWY_ONCE

@@ -38,7 +38,7 @@ TYPED_TEST(VectorTest, UnarySpecialValues) {
   const auto expect = [&](const char* name, UnaryFunction function, double x, double wanted) {
     for (const int64_t n : kSizes) {
       std::vector<T> y(n, static_cast<T>(x));
-      Map(function, y.data(), y.data(), n);
+      Maps<T>().unary(function, y.data(), y.data(), n);
       for (const T got : y) {
         ASSERT_TRUE(Same(got, static_cast<T>(wanted), this->kTolerance))
             << name << "(" << x << ") of " << n << ": got " << got << ", wanted " << wanted;
@@ -96,7 +96,7 @@ TYPED_TEST(VectorTest, BinarySpecialValues) {
         for (const auto& [a_stride, b_stride] : {std::pair{0, 0}, {0, 1}, {1, 0}, {1, 1}}) {
           const std::vector<T> left(n, static_cast<T>(a)), right(n, static_cast<T>(b));
           std::vector<T> y(n);
-          Map(function, left.data(), a_stride, right.data(), b_stride, y.data(), n);
+          Maps<T>().binary(function, left.data(), a_stride, right.data(), b_stride, y.data(), n);
           for (const T got : y) {
             ASSERT_TRUE(Same(got, static_cast<T>(wanted), this->kTolerance))
                 << name << "(" << a << ", " << b << ") of " << n << ": got " << got << ", wanted " << wanted;
@@ -127,7 +127,7 @@ TYPED_TEST(VectorTest, FollowsTheStandardLibrary) {
   for (size_t i = 0, n = xs.size(); i < n; ++i) xs.push_back(-xs[i]);
   for (const auto& [name, function, reference] : kRows) {
     std::vector<T> y(xs.size());
-    Map(function, xs.data(), y.data(), static_cast<int64_t>(xs.size()));
+    Maps<T>().unary(function, xs.data(), y.data(), static_cast<int64_t>(xs.size()));
     for (size_t i = 0; i < xs.size(); ++i) {
       const T wanted = reference(xs[i]);
       EXPECT_TRUE(Same(y[i], wanted, this->kTolerance))
@@ -144,7 +144,7 @@ TEST(ErfTest, AbsoluteError) {
     x.push_back(-x.back());
   }
   std::vector<float> y(x.size());
-  Map(UnaryFunction::kErf, x.data(), y.data(), static_cast<int64_t>(x.size()));
+  Maps<float>().unary(UnaryFunction::kErf, x.data(), y.data(), static_cast<int64_t>(x.size()));
   for (size_t i = 0; i < x.size(); ++i) {
     ASSERT_NEAR(y[i], std::erf(static_cast<double>(x[i])), 2e-7) << "erf(" << x[i] << ")";
   }
@@ -166,27 +166,28 @@ TEST(BF16Test, FunctionsAreThoseOfF32RoundedOnce) {
   std::vector<BF16> y(x.size());
   std::vector<float> wanted(x.size());
   for (int f = 0; f <= static_cast<int>(UnaryFunction::kGeluTanh); ++f) {
-    Map(static_cast<UnaryFunction>(f), x.data(), y.data(), n);
-    Map(static_cast<UnaryFunction>(f), wide.data(), wanted.data(), n);
+    Maps<BF16>().unary(static_cast<UnaryFunction>(f), x.data(), y.data(), n);
+    Maps<float>().unary(static_cast<UnaryFunction>(f), wide.data(), wanted.data(), n);
     for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wanted[i]))) << f << " of " << wide[i];
   }
   const std::vector<BF16> b = {x.rbegin(), x.rend()};
   const std::vector<float> wide_b(b.begin(), b.end());
   for (int f = 0; f <= static_cast<int>(BinaryFunction::kGeluTanhGradient); ++f) {
     for (const int b_stride : {0, 1}) {
-      Map(static_cast<BinaryFunction>(f), x.data(), 1, &b[77 * (1 - b_stride)], b_stride, y.data(), n);
-      Map(static_cast<BinaryFunction>(f), wide.data(), 1, &wide_b[77 * (1 - b_stride)], b_stride, wanted.data(), n);
+      Maps<BF16>().binary(static_cast<BinaryFunction>(f), x.data(), 1, &b[77 * (1 - b_stride)], b_stride, y.data(), n);
+      Maps<float>().binary(static_cast<BinaryFunction>(f), wide.data(), 1, &wide_b[77 * (1 - b_stride)], b_stride,
+                           wanted.data(), n);
       for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wanted[i]))) << f << " of " << wide[i];
     }
   }
-  Scale(x.data(), 0.3f, y.data(), n);
+  Maps<BF16>().scale(x.data(), 0.3f, y.data(), n);
   for (size_t i = 0; i < x.size(); ++i) ASSERT_TRUE(SameBits(y[i], BF16(wide[i] * 0.3f))) << wide[i];
 }
 
 TEST(BF16Test, ConversionsAreThoseOfOneNumber) {
   const std::vector<BF16> all = AllOfBF16();
   std::vector<float> wide(all.size());
-  Convert(all.data(), wide.data(), static_cast<int64_t>(all.size()));
+  Maps<BF16>().widen(all.data(), wide.data(), static_cast<int64_t>(all.size()));
   std::vector<float> between;  // ties and their neighbours
   for (size_t i = 0; i < all.size(); ++i) {
     const auto bits = static_cast<uint32_t>(all[i].bits) << 16;
@@ -198,7 +199,7 @@ TEST(BF16Test, ConversionsAreThoseOfOneNumber) {
   for (const size_t n : {between.size(), size_t{1}, size_t{7}, size_t{16}, size_t{37}}) {
     std::vector<BF16> rounded(n + 1);
     rounded[n].bits = 0x1234;
-    Convert(between.data(), rounded.data(), static_cast<int64_t>(n));
+    Maps<BF16>().narrow(between.data(), rounded.data(), static_cast<int64_t>(n));
     for (size_t i = 0; i < n; ++i) {
       ASSERT_EQ(rounded[i].bits, BF16(between[i]).bits) << std::bit_cast<uint32_t>(between[i]);
     }
@@ -218,7 +219,7 @@ TEST(VectorTest, IntegersWrapAroundAndQuotientsAreTruncated) {
       {BinaryFunction::kMaximum, {kHigh, -1, 2, 7, 7, 65536}}};
   for (const auto& [function, values] : wanted) {
     std::vector<int32_t> y(values.size());
-    Map(function, a, 1, b, 1, y.data(), static_cast<int64_t>(y.size()));
+    Maps<int32_t>().binary(function, a, 1, b, 1, y.data(), static_cast<int64_t>(y.size()));
     EXPECT_EQ(y, values) << static_cast<int>(function);
   }
 }
