@@ -7,7 +7,9 @@
 #ifndef WEFT_CORE_SAFETENSORS_H_
 #define WEFT_CORE_SAFETENSORS_H_
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +22,7 @@
 #include "weft/base/checksum.h"
 #include "weft/base/file.h"
 #include "weft/base/regular_file.h"
-#include "weft/core/stored_dtype.h"
+#include "weft/core/dtype.h"
 #include "weft/core/tensor.h"
 
 namespace weft {
@@ -37,6 +39,22 @@ enum class WantedChecksum {
   // Files without "__metadata__" are accepted: Weft 0.1.0 wrote them before it knew checksums.
   kOfRun
 };
+
+// A dtype of files of weights that has no DType, by its name in safetensors. Reading converts I64 to i32. No kernel
+// computes with the others, so their bytes are not read.
+struct OtherDType {
+  absl::string_view name;
+  uint64_t bits;  // of one element
+  std::optional<DType> read_as = std::nullopt;
+};
+// Returns the row of a dtype, or null if no such dtype is known.
+const OtherDType* FindOtherDType(absl::string_view name);
+
+// Copies the elements `from`, as the file has them, to `to`. `other`: the dtype in the file; null: that of `to`.
+// Returns an error for a BOOL other than 0 and 1, and for an I64 that does not fit i32.
+absl::Status CopyStored(absl::string_view from, const OtherDType* other, const Tensor& to);
+// Reports whether kernels can use the elements `bytes` where they are in the file.
+bool IsUsableInPlace(absl::string_view bytes, const OtherDType* other, DType dtype);
 
 // The tensors of a file of weights, which is mapped. Tensors whose bytes need no conversion stay where they are in the
 // file (MappedFile).

@@ -21,7 +21,6 @@
 #include "weft/base/status.h"
 #include "weft/base/zip.h"
 #include "weft/core/safetensors.h"
-#include "weft/core/stored_dtype.h"
 #include "weft/formats/all_containers.h"
 #include "weft/formats/weight_files.h"
 

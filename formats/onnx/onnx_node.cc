@@ -10,7 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "weft/base/little_endian.h"
-#include "weft/core/stored_dtype.h"
+#include "weft/core/safetensors.h"
 
 namespace weft {
 namespace {
