@@ -43,12 +43,12 @@ absl::Status CheckEpsilon(const char* op, const Attrs& attrs, TypeSpan in) {
   return epsilon > 0 ? absl::OkStatus() : ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
 }
 
-// Checks x, epsilon and the vectors after x, which errors call `vectors`. Returns the types of y and of as many
-// statistics as there are vectors.
-absl::StatusOr<Types> InferNorm(const char* op, const Attrs& attrs, TypeSpan in, const char* vectors) {
-  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
-  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, in.size(), vectors, vector));
-  WEFT_RETURN_IF_ERROR(CheckEpsilon(op, attrs, in));
+// Checks x, epsilon and the vectors after x. Returns the types of y and of as many statistics as there are vectors.
+template <const OpDef& op, bool centred>
+absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op.name, in));
+  WEFT_RETURN_IF_ERROR(CheckTypes(op.name, in, 1, in.size(), centred ? "gain and bias" : "gain", vector));
+  WEFT_RETURN_IF_ERROR(CheckEpsilon(op.name, attrs, in));
   Types types(in.size(), StatisticOf(in[0]));
   types[0] = in[0];
   return types;
@@ -145,12 +145,13 @@ constexpr OpExample kRmsNormExamples[] = {
 //   dx = rstd · (h - mean(h) - x̂ · mean(h · x̂)) along the last axis, where RMS norm omits mean(h);
 //   the sums of dy · x̂ over blocks of 64 rows, [blocks, C], whose sum is dgain;
 //   for layer norm only, the same sums of dy, whose sum is dbias.
-absl::StatusOr<Types> InferGradient(const char* op, TypeSpan in, const char* statistics) {
-  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op, in));
+template <const OpDef& op, bool centred>
+absl::StatusOr<Types> InferGradient(const Attrs&, TypeSpan in) {
+  WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op.name, in));
   const int dy = static_cast<int>(in.size()) - 1;
-  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 1, 2, "gain", vector));
-  WEFT_RETURN_IF_ERROR(CheckTypes(op, in, 2, dy, statistics, StatisticOf(in[0])));
-  if (in[dy] != in[0]) return ShapeError(op, "dy must have x's type", in);
+  WEFT_RETURN_IF_ERROR(CheckTypes(op.name, in, 1, 2, "gain", vector));
+  WEFT_RETURN_IF_ERROR(CheckTypes(op.name, in, 2, dy, centred ? "mean and rstd" : "rstd", StatisticOf(in[0])));
+  if (in[dy] != in[0]) return ShapeError(op.name, "dy must have x's type", in);
   Types types(in.size() - 2, {vector.dtype, {BlockCount(in[0].shape.rows(), kSumBlock), in[0].shape.dim(-1)}});
   types[0] = in[0];
   return types;
@@ -230,69 +231,54 @@ constexpr OpExample kRmsNormGradientExamples[] = {
     {.in = "[2,3] [3] [2,1] [3]", .error = "dy must have x's type"},
 };
 
+// Fill in the fields that layer norm and RMS norm share, and those that follow from `centred`.
+template <const OpDef& op, bool centred>
+constexpr OpDef NormOp(OpDef row) {
+  row.infer = Infer<op, centred>;
+  row.outputs = centred ? 3 : 2;
+  row.kernels = {Kernel<float, centred>, Kernel<double, centred>, Kernel<BF16, centred>};
+  row.cut = Cut::kRows;
+  row.in_place = 0;
+  row.gradient = Gradient<centred>;
+  row.elementary = Elementary<centred>;
+  row.autocast = Autocast::kFirst;
+  row.attrs = AttrOpsOf<NormAttrs>();
+  return row;
+}
+template <const OpDef& op, bool centred>
+constexpr OpDef NormGradientOp(OpDef row) {
+  row.infer = InferGradient<op, centred>;
+  row.outputs = centred ? 3 : 2;
+  row.kernels = {GradientKernel<float, centred>, GradientKernel<double, centred>, GradientKernel<BF16, centred>};
+  row.cut = Cut::kRows;
+  row.quantum = Quantum;
+  row.access = Access;
+  row.in_place = centred ? 4 : 3;
+  row.elementary = ElementaryGradient<centred>;
+  return row;
+}
+
 }  // namespace
 
-constexpr OpDef kLayerNorm = {
-    .name = "layer_norm",
-    .infer = [](const Attrs& attrs, TypeSpan in) { return InferNorm("layer_norm", attrs, in, "gain and bias"); },
-    .outputs = 3,
-    .kernels = {Kernel<float, true>, Kernel<double, true>, Kernel<BF16, true>},
-    .cut = Cut::kRows,
-    .in_place = 0,
-    .gradient = Gradient<true>,
-    .elementary = Elementary<true>,
-    .autocast = Autocast::kFirst,
-    .cost = FlopsPerElement<8>,
-    .attrs = AttrOpsOf<NormAttrs>(),
-    .examples = kLayerNormExamples};
+constexpr OpDef kLayerNorm =
+    NormOp<kLayerNorm, true>({.name = "layer_norm", .cost = FlopsPerElement<8>, .examples = kLayerNormExamples});
 
 Var LayerNorm(Var x, Var gain, Var bias, double epsilon) {
   return Record(kLayerNorm, {x, gain, bias}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
 }
 
-constexpr OpDef kRmsNorm = {
-    .name = "rms_norm",
-    .infer = [](const Attrs& attrs, TypeSpan in) { return InferNorm("rms_norm", attrs, in, "gain"); },
-    .outputs = 2,
-    .kernels = {Kernel<float, false>, Kernel<double, false>, Kernel<BF16, false>},
-    .cut = Cut::kRows,
-    .in_place = 0,
-    .gradient = Gradient<false>,
-    .elementary = Elementary<false>,
-    .autocast = Autocast::kFirst,
-    .cost = FlopsPerElement<6>,
-    .attrs = AttrOpsOf<NormAttrs>(),
-    .examples = kRmsNormExamples};
+constexpr OpDef kRmsNorm =
+    NormOp<kRmsNorm, false>({.name = "rms_norm", .cost = FlopsPerElement<6>, .examples = kRmsNormExamples});
 
 Var RmsNorm(Var x, Var gain, double epsilon) {
   return Record(kRmsNorm, {x, gain}, Attrs::Of(NormAttrs{.epsilon = epsilon}));
 }
 
-constexpr OpDef kLayerNormGradient = {
-    .name = "layer_norm_gradient",
-    .infer = [](const Attrs&, TypeSpan in) { return InferGradient("layer_norm_gradient", in, "mean and rstd"); },
-    .outputs = 3,
-    .kernels = {GradientKernel<float, true>, GradientKernel<double, true>, GradientKernel<BF16, true>},
-    .cut = Cut::kRows,
-    .quantum = Quantum,
-    .access = Access,
-    .in_place = 4,
-    .elementary = ElementaryGradient<true>,
-    .cost = FlopsPerElement<16>,
-    .examples = kLayerNormGradientExamples};
+constexpr OpDef kLayerNormGradient = NormGradientOp<kLayerNormGradient, true>(
+    {.name = "layer_norm_gradient", .cost = FlopsPerElement<16>, .examples = kLayerNormGradientExamples});
 
-constexpr OpDef kRmsNormGradient = {
-    .name = "rms_norm_gradient",
-    .infer = [](const Attrs&, TypeSpan in) { return InferGradient("rms_norm_gradient", in, "rstd"); },
-    .outputs = 2,
-    .kernels = {GradientKernel<float, false>, GradientKernel<double, false>, GradientKernel<BF16, false>},
-    .cut = Cut::kRows,
-    .quantum = Quantum,
-    .access = Access,
-    .in_place = 3,
-    .elementary = ElementaryGradient<false>,
-    .cost = FlopsPerElement<12>,
-    .examples = kRmsNormGradientExamples};
+constexpr OpDef kRmsNormGradient = NormGradientOp<kRmsNormGradient, false>(
+    {.name = "rms_norm_gradient", .cost = FlopsPerElement<12>, .examples = kRmsNormGradientExamples});
 
 // Batch norm (Ioffe and Szegedy, 2015): y = gain · (x - mean) / sqrt(variance + ε) + bias, for each feature of the last
 // axis. Mean and variance are those of the feature over all rows or, in mode kEval, the running ones. Inputs are x
@@ -308,10 +294,7 @@ absl::StatusOr<Types> InferBatchNorm(const Attrs& attrs, TypeSpan in) {
   }
   WEFT_RETURN_IF_ERROR(CheckEpsilon("batch_norm", attrs, in));
   const TensorType feature = {in[0].dtype, {shape.dim(-1)}};
-  for (size_t i = 1; i < 5; ++i) {
-    if (in[i] == feature) continue;
-    return ShapeError("batch_norm", "gain, bias, mean and variance must be " + ToString(feature), in);
-  }
+  WEFT_RETURN_IF_ERROR(CheckTypes("batch_norm", in, 1, 5, "gain, bias, mean and variance", feature));
   return Types{in[0], feature, feature};
 }
 
