@@ -112,6 +112,12 @@ void CompareKernel(const KernelArgs& a, Rect tile) {
   });
 }
 
+// Kernels for f32, f64, bf16 and i32, and `bools` for bool.
+template <Comparison comparison, KernelFunction bools = nullptr>
+constexpr std::array<KernelFunction, kDTypeCount> kCompareKernels = {
+    CompareKernel<float, comparison>, CompareKernel<double, comparison>, CompareKernel<BF16, comparison>,
+    CompareKernel<int32_t, comparison>, bools};
+
 template <class Function>
 void BoolKernel(const KernelArgs& a, Rect tile) {
   ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
@@ -135,11 +141,12 @@ double Reference(double a, double b) {
 }
 
 // Fills in the OpDef's fields that all comparisons and logical functions share.
-template <const OpDef& op>
+template <const OpDef& op, class Function>
 constexpr OpDef Predicate(OpDef row) {
   row.infer = InferPredicate<op>;
   row.cut = Cut::kBoth;
   row.access = BroadcastAccess;
+  row.reference = BinaryReference<Reference<Function>>;
   row.no_gradient = "it is constant except for jumps";
   return row;
 }
@@ -183,6 +190,13 @@ constexpr OpExample kLogicExamples[] = {
     {.in = "[2] bool[2]", .error = "dtypes differ"},
     {.in = "i32[2] i32[2]", .error = "not defined for i32"},
 };
+
+template <const OpDef& op, class Function>
+constexpr OpDef Logic(const char* name) {
+  OpDef row = {.name = name, .in_place = 0, .examples = kLogicExamples};
+  row.kernels[static_cast<size_t>(kBool)] = BoolKernel<Function>;
+  return Predicate<op, Function>(row);
+}
 
 }  // namespace
 
@@ -269,50 +283,24 @@ constexpr OpDef kPow = Binary<kPow>({
 });
 Var Pow(Var a, Var b) { return Record(kPow, {a, b}); }
 
-constexpr OpDef kEqual = Predicate<kEqual>({
-    .name = "equal",
-    .kernels = {CompareKernel<float, Comparison::kEqual>, CompareKernel<double, Comparison::kEqual>,
-                CompareKernel<BF16, Comparison::kEqual>, CompareKernel<int32_t, Comparison::kEqual>,
-                BoolKernel<std::equal_to<>>},
-    .reference = BinaryReference<Reference<std::equal_to<>>>,
-    .examples = kEqualExamples,
-});
+constexpr OpDef kEqual =
+    Predicate<kEqual, std::equal_to<>>({.name = "equal",
+                                        .kernels = kCompareKernels<Comparison::kEqual, BoolKernel<std::equal_to<>>>,
+                                        .examples = kEqualExamples});
 Var Equal(Var a, Var b) { return Record(kEqual, {a, b}); }
 
-constexpr OpDef kLess = Predicate<kLess>({
-    .name = "less",
-    .kernels = {CompareKernel<float, Comparison::kLess>, CompareKernel<double, Comparison::kLess>,
-                CompareKernel<BF16, Comparison::kLess>, CompareKernel<int32_t, Comparison::kLess>},
-    .reference = BinaryReference<Reference<std::less<>>>,
-    .examples = kOrderExamples<Less>,
-});
+constexpr OpDef kLess = Predicate<kLess, std::less<>>(
+    {.name = "less", .kernels = kCompareKernels<Comparison::kLess>, .examples = kOrderExamples<Less>});
 Var Less(Var a, Var b) { return Record(kLess, {a, b}); }
 
-constexpr OpDef kLessEqual = Predicate<kLessEqual>({
-    .name = "less_equal",
-    .kernels = {CompareKernel<float, Comparison::kLessEqual>, CompareKernel<double, Comparison::kLessEqual>,
-                CompareKernel<BF16, Comparison::kLessEqual>, CompareKernel<int32_t, Comparison::kLessEqual>},
-    .reference = BinaryReference<Reference<std::less_equal<>>>,
-    .examples = kOrderExamples<LessEqual>,
-});
+constexpr OpDef kLessEqual = Predicate<kLessEqual, std::less_equal<>>(
+    {.name = "less_equal", .kernels = kCompareKernels<Comparison::kLessEqual>, .examples = kOrderExamples<LessEqual>});
 Var LessEqual(Var a, Var b) { return Record(kLessEqual, {a, b}); }
 
-constexpr OpDef kAnd = Predicate<kAnd>({
-    .name = "and",
-    .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_and<>>},
-    .in_place = 0,
-    .reference = BinaryReference<Reference<std::logical_and<>>>,
-    .examples = kLogicExamples,
-});
+constexpr OpDef kAnd = Logic<kAnd, std::logical_and<>>("and");
 Var And(Var a, Var b) { return Record(kAnd, {a, b}); }
 
-constexpr OpDef kOr = Predicate<kOr>({
-    .name = "or",
-    .kernels = {nullptr, nullptr, nullptr, nullptr, BoolKernel<std::logical_or<>>},
-    .in_place = 0,
-    .reference = BinaryReference<Reference<std::logical_or<>>>,
-    .examples = kLogicExamples,
-});
+constexpr OpDef kOr = Logic<kOr, std::logical_or<>>("or");
 Var Or(Var a, Var b) { return Record(kOr, {a, b}); }
 
 Var Greater(Var a, Var b) {
