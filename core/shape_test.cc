@@ -31,6 +31,8 @@ TEST(ShapeTest, SizesAndViews) {
   EXPECT_EQ(Shape{}.cols(), 1);
   EXPECT_EQ((Shape{0, 4}).elements(), 0);
   EXPECT_EQ((Shape{4, 0}).rows(), 4);
+  EXPECT_EQ(WithDim(s, -1, 7), (Shape{2, 3, 7}));
+  EXPECT_EQ(WithDim(s, 0, 7), (Shape{7, 3, 5}));
 }
 
 TEST(ShapeTest, Equality) {

@@ -81,6 +81,11 @@ class Shape {
   int8_t rank_ = 0;
 };
 
+// Returns `shape` with `size` along `axis`, which the shape must have.
+constexpr Shape WithDim(Shape shape, int axis, int64_t size) {
+  shape.set_dim(axis, size);
+  return shape;
+}
 // Returns "[2,3]", or "[]" for a scalar.
 std::string ToString(const Shape& shape);
 // Returns the indices of element `i` along all axes, such as "[1,2]". Elements are counted row by row.

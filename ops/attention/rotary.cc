@@ -12,8 +12,7 @@ Var Rotary(Var x, Var cosine, Var sine, RotaryLayout layout) {
       return ShapeError("rotary", "the last axis must be even", {x.type()});
     }
     const int64_t half = shape.dim(-1) / 2;
-    Shape turned = shape;
-    turned.set_dim(-1, half);
+    const Shape turned = WithDim(shape, -1, half);
     if (Broadcast(cosine.shape(), turned) != turned || Broadcast(sine.shape(), turned) != turned) {
       return ShapeError("rotary", absl::StrCat("cosine and sine must broadcast to ", ToString(turned)),
                         {x.type(), cosine.type(), sine.type()});

@@ -26,9 +26,8 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   if (k < 0 || k > in[0].shape.dim(-1)) {
     return ShapeError("top_k", absl::StrCat("k is ", k, ", wanted 0 .. ", in[0].shape.dim(-1)), in);
   }
-  TensorType values = in[0];
-  values.shape.set_dim(-1, k);
-  return Types{values, {kI32, values.shape}};
+  const Shape shape = WithDim(in[0].shape, -1, k);
+  return Types{{in[0].dtype, shape}, {kI32, shape}};
 }
 
 template <class T>

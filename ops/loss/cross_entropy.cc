@@ -19,10 +19,7 @@ namespace weft {
 namespace {
 
 // Returns the type of one number for each row of logits.
-TensorType ColumnOf(TensorType logits) {
-  logits.shape.set_dim(-1, 1);
-  return logits;
-}
+TensorType ColumnOf(const TensorType& logits) { return {logits.dtype, WithDim(logits.shape, -1, 1)}; }
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   WEFT_RETURN_IF_ERROR(CheckCrossEntropy("cross_entropy", attrs.as<CrossEntropyAttrs>(), in));

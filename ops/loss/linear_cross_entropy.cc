@@ -30,13 +30,11 @@ absl::StatusOr<TensorType> Check(const char* op, const LinearCrossEntropyAttrs& 
         attrs.transpose_w ? absl::StrCat("[V, ", x.dim(-1), "]") : absl::StrCat("[", x.dim(-1), ", V]");
     return ShapeError(op, absl::StrCat("w must be ", wanted, ", of x's dtype"), in);
   }
-  TensorType logits = {ComputedIn(in[0].dtype), in[0].shape};
-  logits.shape.set_dim(-1, w.dim(attrs.transpose_w ? 0 : 1));
-  const TensorType bias = {in[0].dtype, {logits.shape.dim(-1)}};
+  const int64_t classes = w.dim(attrs.transpose_w ? 0 : 1);
+  const TensorType logits = {ComputedIn(in[0].dtype), WithDim(x, -1, classes)}, bias = {in[0].dtype, {classes}};
   if (in.size() > 3 && in[3] != bias) return ShapeError(op, absl::StrCat("the bias must be ", ToString(bias)), in);
   WEFT_RETURN_IF_ERROR(CheckCrossEntropy(op, attrs.loss(), {logits, in[2]}));
-  logits.shape.set_dim(-1, 1);
-  return logits;
+  return TensorType{logits.dtype, WithDim(x, -1, 1)};
 }
 
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
@@ -210,9 +208,7 @@ LinearCrossEntropyResult LinearCrossEntropyByBlocks(const LinearCrossEntropyAttr
   const auto whole = [](const VarList& blocks, const Shape& of) {
     return Reshape(blocks.size() == 1 ? blocks[0] : Concat(blocks, 0), of);
   };
-  Shape column = shape;
-  column.set_dim(-1, 1);
-  result.row_loss = whole(row_loss, column);
+  result.row_loss = whole(row_loss, WithDim(shape, -1, 1));
   if (drow) result.dx = whole(dx, shape);
   return result;
 }

@@ -24,11 +24,7 @@ absl::StatusOr<TensorType> VectorOf(const char* op, TypeSpan in) {
 }
 
 // Returns the type of a statistic of each row of x.
-TensorType StatisticOf(const TensorType& x) {
-  TensorType statistic = {ComputedIn(x.dtype), x.shape};
-  statistic.shape.set_dim(-1, 1);
-  return statistic;
-}
+TensorType StatisticOf(const TensorType& x) { return {ComputedIn(x.dtype), WithDim(x.shape, -1, 1)}; }
 
 // Checks that the inputs `first` .. `end` - 1 have the type `type`. `names`: their names, for the error.
 absl::Status CheckTypes(const char* op, TypeSpan in, int first, int end, const char* names, const TensorType& type) {

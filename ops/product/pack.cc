@@ -149,9 +149,7 @@ absl::StatusOr<Types> InferProduct(const Attrs& attrs, TypeSpan in) {
   if (in[1] != panels) {
     return ShapeError("packed_matmul", absl::StrCat("the panels for ", cols, " columns are ", ToString(panels)), in);
   }
-  TensorType out = {dtype == kBF16 && f32_output ? kF32 : dtype, in[0].shape};
-  out.shape.set_dim(-1, cols);
-  return Types{out};
+  return Types{{dtype == kBF16 && f32_output ? kF32 : dtype, WithDim(in[0].shape, -1, cols)}};
 }
 
 // Calls run(first column, product) for each product of a tile: in bf16 one for all its panels, otherwise one per panel.

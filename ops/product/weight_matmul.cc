@@ -37,9 +37,7 @@ absl::StatusOr<Types> Infer(const Attrs&, TypeSpan in) {
   if (inner != w.shape.dim(1)) {
     return ShapeError("weight_matmul", absl::StrCat("inner dimensions differ, ", inner, " vs ", w.shape.dim(1)), in);
   }
-  TensorType y = a;
-  y.shape.set_dim(-1, w.shape.dim(0));
-  return Types{y};
+  return Types{{a.dtype, WithDim(a.shape, -1, w.shape.dim(0))}};
 }
 
 size_t Workspace(const OpArgs& args, absl::Span<const Rect> tiles) {

@@ -80,9 +80,8 @@ absl::StatusOr<Types> InferSum(const Attrs& attrs, TypeSpan in) {
   const auto [axis, block] = attrs.as<BlockAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("sum_blocks", axis, in));
   if (block < 1) return ShapeError("sum_blocks", absl::StrCat("a block of ", block, " elements"), in);
-  TensorType out = {ComputedIn(in[0].dtype), in[0].shape};
-  out.shape.set_dim(axis, std::max<int64_t>(1, BlockCount(in[0].shape.dim(axis), block)));
-  return Types{out};
+  const int64_t blocks = std::max<int64_t>(1, BlockCount(in[0].shape.dim(axis), block));
+  return Types{{ComputedIn(in[0].dtype), WithDim(in[0].shape, axis, blocks)}};
 }
 
 Rect SumAccess(const OpArgs& args, int operand, Rect tile) {
@@ -141,9 +140,7 @@ absl::StatusOr<Types> InferMax(const Attrs& attrs, TypeSpan in) {
   const int axis = attrs.as<AxisAttrs>().axis;
   WEFT_RETURN_IF_ERROR(CheckAxis("max", axis, in));
   if (in[0].shape.dim(axis) == 0) return ShapeError("max", absl::StrCat("axis ", axis, " has no elements"), in);
-  TensorType out = in[0];
-  out.shape.set_dim(axis, 1);
-  return Types{out};
+  return Types{{in[0].dtype, WithDim(in[0].shape, axis, 1)}};
 }
 
 Rect MaxAccess(const OpArgs& args, int operand, Rect tile) {

@@ -22,12 +22,11 @@ namespace {
 absl::StatusOr<Types> InferSlice(const Attrs& attrs, TypeSpan in) {
   const auto [axis, begin, end] = attrs.as<SliceAttrs>();
   WEFT_RETURN_IF_ERROR(CheckAxis("slice", axis, in));
-  Shape shape = in[0].shape;
+  const Shape& shape = in[0].shape;
   if (begin < 0 || begin > end || end > shape.dim(axis)) {
     return ShapeError("slice", absl::StrCat(begin, ":", end, " does not lie in 0:", shape.dim(axis)), in);
   }
-  shape.set_dim(axis, end - begin);
-  return Types{{in[0].dtype, shape}};
+  return Types{{in[0].dtype, WithDim(shape, axis, end - begin)}};
 }
 
 AxisSlice Sliced(const Attrs& attrs, const Shape& x, const Shape& y) {
@@ -94,9 +93,7 @@ absl::StatusOr<Types> InferPad(const Attrs& attrs, TypeSpan in) {
   if (before < 0 || after < 0 || before > kMaxPadding || after > kMaxPadding) {
     return ShapeError("pad", absl::StrCat("can't pad by ", before, " and ", after), in);
   }
-  Shape shape = in[0].shape;
-  shape.set_dim(axis, before + shape.dim(axis) + after);
-  return Types{{in[0].dtype, shape}};
+  return Types{{in[0].dtype, WithDim(in[0].shape, axis, before + in[0].shape.dim(axis) + after)}};
 }
 
 AxisSlice Padded(const Attrs& attrs, const Shape& x, const Shape& y) {
@@ -151,9 +148,7 @@ absl::StatusOr<Types> InferSplit(const Attrs& attrs, TypeSpan in) {
   if (!FallsInto(size, parts)) {
     return ShapeError("split", absl::StrCat("axis ", axis, " does not fall into ", parts, " equal parts"), in);
   }
-  Shape shape = in[0].shape;
-  shape.set_dim(axis, size / parts);
-  return Types(parts, {in[0].dtype, shape});
+  return Types(parts, {in[0].dtype, WithDim(in[0].shape, axis, size / parts)});
 }
 
 AxisSlice SliceOf(const Attrs& attrs, const Shape& whole, const Shape& slice, int index) {

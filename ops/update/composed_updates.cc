@@ -202,12 +202,8 @@ VarList AdafactorUpdate(Var w, VarSpan squares, Var grad, Var rate, Var grad_sca
 }
 
 std::vector<TensorType> AdafactorStates(const TensorType& weight) {
-  const int rank = weight.shape.rank();
-  if (rank < 2) return {weight};
-  TensorType row = weight, column = weight;
-  row.shape.set_dim(rank - 1, 1);
-  column.shape.set_dim(rank - 2, 1);
-  return {row, column};
+  if (weight.shape.rank() < 2) return {weight};
+  return {{weight.dtype, WithDim(weight.shape, -1, 1)}, {weight.dtype, WithDim(weight.shape, -2, 1)}};
 }
 
 }  // namespace weft
