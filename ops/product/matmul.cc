@@ -13,6 +13,7 @@
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
 #include "weft/ops/kernels/product/gemm.h"
+#include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -105,15 +106,8 @@ struct Layout {
 
 // Matrix `index` of y uses one matrix of `operand`. Returns the offset of that matrix, in elements. `size`: number of
 // elements of a matrix of `operand`.
-int64_t BroadcastOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
-  int64_t offset = 0, stride = size;
-  for (int axis = -3; axis >= -y.rank(); --axis) {
-    const int64_t i = index % y.dim(axis);
-    index /= y.dim(axis);
-    if (operand.dim(axis) != 1) offset += i * stride;
-    stride *= operand.dim(axis);
-  }
-  return offset;
+int64_t MatrixOffset(const Shape& operand, const Shape& y, int64_t index, int64_t size) {
+  return size * BroadcastOffset(Leading(y), Leading(operand), index);
 }
 
 bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
@@ -148,8 +142,8 @@ void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
     return;
   }
   for (int64_t i = begin; i < end; ++i) {
-    run(BroadcastOffset(a, y, i, layout.rows * layout.inner),
-        BroadcastOffset(b, y, i, layout.inner * layout.cols) + b_col, i * shape.c_batch_stride + tile.col_begin, shape);
+    run(MatrixOffset(a, y, i, layout.rows * layout.inner), MatrixOffset(b, y, i, layout.inner * layout.cols) + b_col,
+        i * shape.c_batch_stride + tile.col_begin, shape);
   }
 }
 
@@ -251,8 +245,8 @@ void Reference(const ReferenceArgs& args) {
   const int64_t rows = y.dim(-2), cols = y.dim(-1), inner = a.dim(transpose_a ? -2 : -1);
   for (size_t e = 0; e < args.outputs[0].size(); ++e) {
     const int64_t matrix = e / (rows * cols), i = e / cols % rows, j = e % cols;
-    const double* const a_matrix = args.inputs[0].data() + BroadcastOffset(a, y, matrix, rows * inner);
-    const double* const b_matrix = args.inputs[1].data() + BroadcastOffset(b, y, matrix, inner * cols);
+    const double* const a_matrix = args.inputs[0].data() + MatrixOffset(a, y, matrix, rows * inner);
+    const double* const b_matrix = args.inputs[1].data() + MatrixOffset(b, y, matrix, inner * cols);
     if (args.inputs.size() == 3) args.outputs[0][e] = args.inputs[2][e];
     for (int64_t k = 0; k < inner; ++k) {
       args.outputs[0][e] +=

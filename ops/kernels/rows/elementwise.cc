@@ -22,6 +22,16 @@ Strides BroadcastStrides(const Shape& out, const Shape& operand) {
   return strides;
 }
 
+int64_t BroadcastOffset(const Shape& out, const Shape& operand, int64_t i) {
+  int64_t offset = 0, stride = 1;
+  for (int axis = -1; axis >= -out.rank(); --axis) {
+    if (operand.dim(axis) != 1) offset += i % out.dim(axis) * stride;
+    i /= out.dim(axis);
+    stride *= operand.dim(axis);
+  }
+  return offset;
+}
+
 RowCursor::RowCursor(const Shape& shape, const Strides& strides, int64_t row)
     : leading_(std::max(shape.rank() - 1, 0)), shape_(shape), strides_(strides) {
   for (int axis = leading_ - 1; axis >= 0; --axis) {
@@ -87,16 +97,7 @@ absl::StatusOr<Types> BroadcastTypes(const char* op, TypeSpan in) {
 void BinaryReference(const ReferenceArgs& a, double (*function)(double, double)) {
   const Shape& out = a.output_types[0].shape;
   for (int64_t i = 0; i < out.elements(); ++i) {
-    const auto operand = [&](int input) {
-      const Shape& shape = a.input_types[input].shape;
-      int64_t rest = i, stride = 1, offset = 0;
-      for (int axis = -1; axis >= -out.rank(); --axis) {
-        offset += shape.dim(axis) == 1 ? 0 : rest % out.dim(axis) * stride;
-        rest /= out.dim(axis);
-        stride *= shape.dim(axis);
-      }
-      return a.inputs[input][offset];
-    };
+    const auto operand = [&](int k) { return a.inputs[k][BroadcastOffset(out, a.input_types[k].shape, i)]; };
     a.outputs[0][i] = function(operand(0), operand(1));
   }
 }

@@ -33,6 +33,8 @@ void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, 
 using Strides = std::array<int64_t, Shape::kMaxRank>;
 // Returns the strides of `operand`, which broadcasts to `out`, along the axes of `out`.
 Strides BroadcastStrides(const Shape& out, const Shape& operand);
+// Returns the offset in `operand`, which broadcasts to `out`, of the element that belongs to element `i` of `out`.
+int64_t BroadcastOffset(const Shape& out, const Shape& operand, int64_t i);
 
 // Walks the rows of `shape` from `row` on. offset() is the index of the current row's first element in an array with
 // the given strides.
