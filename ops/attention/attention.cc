@@ -13,6 +13,7 @@
 #include "weft/base/status.h"
 #include "weft/ops/all_ops.h"
 #include "weft/ops/attributes.h"
+#include "weft/ops/kernels/rows/elementwise.h"
 #include "weft/ops/ops.h"
 
 namespace weft {
@@ -80,18 +81,20 @@ Cost AttentionCost(const OpArgs& args, int64_t features) {
           .bytes = OperandBytes(args)};
 }
 
-AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head) {
-  const Shape& shape = mask.type.shape;
-  AttentionMask result = {.adds = mask.type.dtype != kBool};
-  int64_t strides[4] = {}, stride = 1;
-  for (int axis = -1; axis >= -shape.rank(); --axis) {
-    strides[4 + axis] = shape.dim(axis) == 1 ? 0 : stride;
-    stride *= shape.dim(axis);
-  }
-  result.data = mask.data + static_cast<size_t>(b * strides[0] + head * strides[1]) * SizeOf(mask.type.dtype);
-  result.target_stride = strides[2];
-  result.source_stride = strides[3];
-  return result;
+size_t ForwardWorkspace(const OpArgs& args, absl::Span<const Rect>) {
+  const AttentionAttrs a = args.attrs.as<AttentionAttrs>();
+  return AttentionWorkspace(args.inputs[0].dtype, a.key_width, a.value_width);
+}
+
+int64_t HeadColumns(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
+
+AttentionMask MaskOfHead(const Tensor& mask, const Shape& scores, int64_t b, int64_t head) {
+  const Strides strides = BroadcastStrides(scores, mask.type.shape);
+  const auto first = static_cast<size_t>(b * strides[0] + head * strides[1]);
+  return {.data = mask.data + first * SizeOf(mask.type.dtype),
+          .adds = mask.type.dtype != kBool,
+          .target_stride = strides[2],
+          .source_stride = strides[3]};
 }
 
 namespace {
@@ -173,16 +176,10 @@ void Kernel(const KernelArgs& args, Rect tile) {
   }
 }
 
-size_t Workspace(const OpArgs& args, absl::Span<const Rect>) {
-  const AttentionSizes sizes(args.attrs, args.inputs);
-  return AttentionWorkspace(args.inputs[0].dtype, sizes.key_width, sizes.value_width);
-}
-
 int64_t Quantum(const OpArgs& args) {
   const int64_t targets = AttentionSizes(args.attrs, args.inputs).targets;
   return targets % kAttentionBlock == 0 && targets > 0 ? kAttentionBlock : std::max<int64_t>(1, targets);
 }
-int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
 // Returns a rectangle of an operand that contains `heads`, which has `positions` rows for each batch and one column for
 // each head. In an operand of rank 3, head 0 begins at `column`, and each head has `width` columns. If the operand is
@@ -329,10 +326,10 @@ constexpr OpDef kAttention = {.name = "attention",
                               .infer = Infer,
                               .outputs = 2,
                               .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
-                              .workspace = Workspace,
+                              .workspace = ForwardWorkspace,
                               .cut = Cut::kBoth,
                               .quantum = Quantum,
-                              .column_quantum = ColumnQuantum,
+                              .column_quantum = HeadColumns,
                               .access = Access,
                               .random = true,
                               .gradient = Gradient,

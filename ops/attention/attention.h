@@ -77,7 +77,12 @@ Matrix<T> HeadRows(T* data, const Shape& shape, int64_t b, int64_t head, int64_t
   return {data + b * shape.dim(1) * shape.dim(2) + column + head * width, shape.dim(2)};
 }
 
-AttentionMask MaskOfHead(const Tensor& mask, int64_t b, int64_t head);
+// Return the workspace and the column quantum of attention and of paged_attention. A tile has whole heads.
+size_t ForwardWorkspace(const OpArgs& args, absl::Span<const Rect> tiles);
+int64_t HeadColumns(const OpArgs& args);
+
+// Returns the part of a mask, which broadcasts to `scores` [B, H, T, S], for head `head` in batch `b`.
+AttentionMask MaskOfHead(const Tensor& mask, const Shape& scores, int64_t b, int64_t head);
 
 // Returns the operands and options of head `head` in batch `b`. `first_mask`: index of the first mask among the inputs.
 template <class T>
@@ -102,7 +107,7 @@ AttentionHead<T> HeadOf(const KernelArgs& args, const AttentionSizes& sizes, siz
                   .first = (b * sizes.heads + head) * sizes.targets * sizes.sources}};
   result.dropout.random.stream = attrs.stream;
   for (size_t i = first_mask; i < args.inputs.size(); ++i) {
-    result.masks[result.mask_count++] = MaskOfHead(args.inputs[i], b, head);
+    result.masks[result.mask_count++] = MaskOfHead(args.inputs[i], sizes.scores(), b, head);
   }
   return result;
 }

@@ -122,7 +122,7 @@ void Kernel(const KernelArgs& args, Rect tile) {
       head.value = {args.input<T>(2) + group * sizes.page * sizes.value_width, sizes.value_width};
       head.mask_count = 0;
       for (size_t i = kFirstMask; i < args.inputs.size(); ++i) {
-        AttentionMask& mask = head.masks[head.mask_count++] = MaskOfHead(args.inputs[i], row, h);
+        AttentionMask& mask = head.masks[head.mask_count++] = MaskOfHead(args.inputs[i], sizes.scores(), row, h);
         const Shape& shape = args.input_shape(i);
         mask.target_stride = shape.rank() == 4 && shape.dim(0) > 1 ? shape.elements() / shape.dim(0) : 0;
       }
@@ -134,16 +134,10 @@ void Kernel(const KernelArgs& args, Rect tile) {
   }
 }
 
-size_t Workspace(const OpArgs& args, absl::Span<const Rect>) {
-  const AttentionAttrs a = args.attrs.as<AttentionAttrs>();
-  return AttentionWorkspace(args.inputs[0].dtype, a.key_width, a.value_width);
-}
-
 int64_t Quantum(const OpArgs& args) {
   const PagedSizes sizes(args.attrs, args.inputs);
   return !sizes.one_by_one() && sizes.batch % kCachePage == 0 ? kCachePage : 1;
 }
-int64_t ColumnQuantum(const OpArgs& args) { return args.attrs.as<AttentionAttrs>().value_width; }
 
 Rect Access(const OpArgs& args, int operand, Rect tile) {
   if (operand == static_cast<int>(args.inputs.size())) return tile;
@@ -271,10 +265,10 @@ constexpr OpExample kExamples[] = {
 constexpr OpDef kPagedAttention = {.name = "paged_attention",
                                    .infer = Infer,
                                    .kernels = {Kernel<float>, Kernel<double>, Kernel<BF16>},
-                                   .workspace = Workspace,
+                                   .workspace = ForwardWorkspace,
                                    .cut = Cut::kBoth,
                                    .quantum = Quantum,
-                                   .column_quantum = ColumnQuantum,
+                                   .column_quantum = HeadColumns,
                                    .access = Access,
                                    .no_gradient = "it reads a cache",
                                    .elementary = Elementary,
