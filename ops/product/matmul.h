@@ -45,6 +45,11 @@ inline constexpr int64_t kProductUnitRows = 32, kProductUnitCols = 64;
 inline int64_t ProductRows(int64_t rows, int64_t least = 128) { return EqualParts(rows, least, kProductUnitRows); }
 inline int64_t ProductColumns(int64_t cols, int64_t least = 256) { return EqualParts(cols, least, kProductUnitCols); }
 
+// Returns the cost of a product of a [..., K], input 0, with a weight that is stored in another way than for matmul.
+inline Cost ProductCost(const OpArgs& args) {
+  return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
+}
+
 // Packs f32 B [K, N], stored as [N, K] if `transposed`, into panels [panels, K, W] of `dtype`, f32 or bf16. A panel
 // holds W columns (ops/kernels/product/gemm.h). In bf16, W is 64 and K is rounded up to a multiple of 32. There is no
 // gradient.

@@ -217,10 +217,6 @@ void ProductReference(const ReferenceArgs& args) {
   }
 }
 
-Cost CostOf(const OpArgs& args) {
-  return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
-}
-
 template <bool transposed, bool f32_output>
 VarList ProductExample(VarSpan in) {
   const int64_t cols = in[1].dim(transposed ? 0 : 1);
@@ -277,7 +273,7 @@ constexpr OpDef kPackedMatmul = {.name = "packed_matmul",
                                  .access = ProductAccess,
                                  .no_gradient = "it is recorded after gradients are expanded",
                                  .reference = ProductReference,
-                                 .cost = CostOf,
+                                 .cost = ProductCost,
                                  .attrs = AttrOpsOf<PackedMatMulAttrs>(),
                                  .examples = kProductExamples};
 

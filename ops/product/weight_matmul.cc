@@ -78,10 +78,6 @@ Rect Access(const OpArgs& args, int operand, Rect tile) {
 
 VarList Elementary(const Attrs&, VarSpan in) { return {MatMul(in[0], in[1], {.transpose_b = true})}; }
 
-Cost CostOf(const OpArgs& args) {
-  return {.flops = 2.0 * args.outputs[0].shape.elements() * args.inputs[0].shape.dim(-1), .bytes = OperandBytes(args)};
-}
-
 constexpr OpExample kExamples[] = {
     {.in = "f32[1,1] f32[1,1]", .out = "f32[1,1]"},
     {.in = "f32[3,5] f32[7,5]", .out = "f32[3,7]"},
@@ -111,7 +107,7 @@ constexpr OpDef kWeightMatmul = {.name = "weight_matmul",
                                  .access = Access,
                                  .no_gradient = "it is recorded after gradients are expanded",
                                  .elementary = Elementary,
-                                 .cost = CostOf,
+                                 .cost = ProductCost,
                                  .examples = kExamples};
 
 }  // namespace weft
