@@ -32,14 +32,12 @@ Var ReducedLast(Var x, const AxisSet& reduced) {
   const Shape shape = x.shape();
   absl::InlinedVector<int, Shape::kMaxRank> order;
   Shape merged = WithoutAxes(shape, reduced);
-  int64_t n = 1;
   for (bool pass : {false, true}) {
     for (int i = 0; i < shape.rank(); ++i) {
       if (reduced[i] == pass) order.push_back(i);
     }
   }
-  for (int i = 0; i < shape.rank(); ++i) n *= reduced[i] ? shape.dim(i) : 1;
-  merged.Append(n);
+  merged.Append(static_cast<int64_t>(Count(shape, reduced)));
   return Reshape(std::is_sorted(order.begin(), order.end()) ? x : Permute(x, order), merged);
 }
 
@@ -75,10 +73,11 @@ Var SumKept(Var x, const Shape& shape) {
   return Reshape(Cast(x, ComputedIn(x.dtype())), shape);
 }
 
-// Checks that sum_blocks accepts x's dtype. A sum along no axes, or axes of size 1, records no op that would check it.
-absl::Status CheckSummed(Var x) {
-  if (KernelFor(kSumBlocks, {x.type()}, {x.type()}) != nullptr) return absl::OkStatus();
-  return ShapeError("sum", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
+// Checks that `op`, by which `function` reduces, accepts x's dtype. A reduction along no axes, or axes of size 1,
+// records no op that would check it.
+absl::Status CheckDType(const char* function, const OpDef& op, Var x) {
+  if (KernelFor(op, {x.type()}, {x.type()}) != nullptr) return absl::OkStatus();
+  return ShapeError(function, absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
 }
 
 // Returns x^exponent for x >= 0, with value and gradient 0 at 0. The power's slope can be infinite there, and 0 ·
@@ -97,7 +96,7 @@ Var Sum(Var x, int axis, bool keep) {
     const TensorType type = x.type();
     const int from_front = FrontAxis(type.shape, axis);
     WEFT_RETURN_IF_ERROR(CheckAxis("sum", from_front, {type}));
-    WEFT_RETURN_IF_ERROR(CheckSummed(x));
+    WEFT_RETURN_IF_ERROR(CheckDType("sum", kSumBlocks, x));
     Var y = x;
     while (y.dim(from_front) != 1) y = SumBlocks(y, from_front);
     y = Cast(y, ComputedIn(type.dtype));
@@ -109,7 +108,7 @@ Var Sum(Var x, AxisSpan axes, bool keep) {
   return Composite("sum", {x}, [&]() -> absl::StatusOr<Var> {
     const Shape shape = x.shape();
     WEFT_ASSIGN_OR_RETURN(const AxisSet reduced, MarkAxes("sum", axes, x.type()));
-    WEFT_RETURN_IF_ERROR(CheckSummed(x));
+    WEFT_RETURN_IF_ERROR(CheckDType("sum", kSumBlocks, x));
     const Var y = SumKept(x, WithOnes(shape, reduced));
     return keep ? y : Reshape(y, WithoutAxes(shape, reduced));
   });
@@ -173,9 +172,7 @@ Var Min(Var x, AxisSpan axes, bool keep) {
 // Multiplies one half of the factors by the other, padded with a 1 if their number is odd, until one factor is left.
 Var Prod(Var x, AxisSpan axes, bool keep) {
   return Composite("prod", {x}, [&]() -> absl::StatusOr<Var> {
-    if (KernelFor(kMul, {x.type(), x.type()}, {x.type()}) == nullptr) {
-      return ShapeError("prod", absl::StrCat("not defined for ", Name(x.dtype())), {x.type()});
-    }
+    WEFT_RETURN_IF_ERROR(CheckDType("prod", kMul, x));
     WEFT_ASSIGN_OR_RETURN(const AxisSet reduced, MarkAxes("prod", axes, x.type()));
     return Over(x, reduced, keep, [](Var y) {
       const Shape shape = y.shape();
