@@ -26,10 +26,10 @@ absl::StatusOr<Types> InferAssign(const Attrs&, TypeSpan in) {
   return Types{in[0]};
 }
 
-template <class T>
 void AssignKernel(const KernelArgs& a, Rect tile) {
+  const size_t size = SizeOf(a.outputs[0].type.dtype);
   ForInnerLoops(a.output_shape(0), tile, [&](int64_t begin, int64_t count) {
-    std::memmove(a.output<T>(0) + begin, a.input<T>(1) + begin, count * sizeof(T));
+    std::memmove(a.outputs[0].data + begin * size, a.inputs[1].data + begin * size, count * size);
   });
 }
 
@@ -149,8 +149,7 @@ constexpr OpExample kWriteRowsExamples[] = {
 
 constexpr OpDef kAssign = {.name = "assign",
                            .infer = InferAssign,
-                           .kernels = {AssignKernel<float>, AssignKernel<double>, AssignKernel<BF16>,
-                                       AssignKernel<int32_t>, AssignKernel<bool>},
+                           .kernels = ForAllDTypes(AssignKernel),
                            .cut = Cut::kBoth,
                            .writes = 1,
                            .no_gradient = kNoGradient,
