@@ -1,5 +1,4 @@
-// Build removes duplicate edges, finds the longest path from each task to the end, inserts joins before tasks with many
-// predecessors, and writes the arrays.
+// Build removes duplicate edges, inserts joins before tasks with many predecessors, and writes the arrays.
 #include "weft/graph/schedule.h"
 
 #include <bit>
@@ -41,11 +40,10 @@ Predecessors GroupByTarget(const std::vector<Edge>& edges, uint32_t count) {
 }
 
 // Returns for each task whether messages wait for it: a task of Schedule::ends_later follows it, or only such tasks do.
-// `schedule`: its successors must not have kAlone.
-std::vector<bool> PrecedesMessages(const Schedule& schedule) {
+// `order`: that of SerialOrder.
+std::vector<bool> PrecedesMessages(const Schedule& schedule, absl::Span<const uint32_t> order) {
   std::vector<bool> result(schedule.size(), false);
   if (schedule.ends_later.empty()) return result;
-  const std::vector<uint32_t> order = SerialOrder(schedule);
   for (size_t i = order.size(); i-- > 0;) {
     const uint32_t task = order[i];
     bool message = false, all = schedule.first_successor[task] < schedule.first_successor[task + 1];
@@ -58,10 +56,13 @@ std::vector<bool> PrecedesMessages(const Schedule& schedule) {
   return result;
 }
 
-// Sorts the successors of each task in ascending order of `length`, the longest path that begins with a task. Tasks
-// that precede messages come last. The successors must not have kAlone; the function sets it.
-void SortSuccessors(const std::vector<float>& length, Schedule* schedule) {
-  const std::vector<bool> precedes = PrecedesMessages(*schedule);
+// Sorts the successors of each task in ascending order of the longest path that begins with a successor. Tasks that
+// precede messages come last. The successors must not have kAlone; the function sets it.
+void SortSuccessors(Schedule* schedule) {
+  const std::vector<uint32_t> order = SerialOrder(*schedule);
+  std::vector<float> length;
+  LongestPaths(*schedule, order, schedule->seconds, &length);
+  const std::vector<bool> precedes = PrecedesMessages(*schedule, order);
   // The upper half of a key is the task's rank. Its highest bit tells whether the task precedes messages. The other
   // bits are those of its length: lengths are not negative, so their bits have the order of the numbers. The lower half
   // is ~t, so of equal tasks the one with the highest number comes first.
@@ -142,34 +143,32 @@ CriticalPath FindCriticalPath(const Schedule& schedule, absl::Span<const double>
 
 Schedule WithSeconds(Schedule schedule, absl::Span<const double> seconds) {
   schedule.seconds.assign(seconds.begin(), seconds.end());
-  std::vector<float> length;
-  LongestPaths(schedule, SerialOrder(schedule), schedule.seconds, &length);
   for (uint32_t& task : schedule.successors) task &= ~Schedule::kAlone;
-  SortSuccessors(length, &schedule);
+  SortSuccessors(&schedule);
   return schedule;
 }
 
 uint32_t ScheduleBuilder::AddTask(double seconds, bool ends_later, uint16_t parts) {
   WEFT_CHECK(seconds >= 0 && parts > 0 && !(ends_later && parts > 1));
-  seconds_.push_back(static_cast<float>(seconds));
+  schedule_.seconds.push_back(static_cast<float>(seconds));
   if (parts > 1) {
-    parts_.resize(seconds_.size(), 1);
-    parts_.back() = parts;
+    schedule_.parts.resize(schedule_.seconds.size(), 1);
+    schedule_.parts.back() = parts;
   }
   if (ends_later) {
-    ends_later_.resize(seconds_.size());
-    ends_later_.back() = true;
+    schedule_.ends_later.resize(schedule_.seconds.size());
+    schedule_.ends_later.back() = true;
   }
-  return static_cast<uint32_t>(seconds_.size() - 1);
+  return schedule_.task_count++;
 }
 
 void ScheduleBuilder::AddEdge(uint32_t before, uint32_t after) {
-  WEFT_CHECK(before < after && after < seconds_.size());
+  WEFT_CHECK(before < after && after < schedule_.task_count);
   edges_.push_back({before, after});
 }
 
 Schedule ScheduleBuilder::Build() && {
-  const uint32_t count = static_cast<uint32_t>(seconds_.size());
+  const uint32_t count = schedule_.task_count;
   Predecessors before = GroupByTarget(std::exchange(edges_, {}), count);
   const auto add_join = [&](size_t first, size_t waits) {
     before.first.push_back(static_cast<uint32_t>(first));
@@ -177,15 +176,10 @@ Schedule ScheduleBuilder::Build() && {
     return static_cast<uint32_t>(before.first.size() - 1);
   };
 
-  // Find the longest path from each task to the end, in seconds, and the tasks for which no other task waits.
-  std::vector<float> length(count + 1, 0);
+  // Find the tasks for which no other task waits. The end waits for them.
   std::vector<bool> is_last(count, true);
-  for (uint32_t t = count; t-- > 0;) {
-    length[t] += seconds_[t];
-    for (uint32_t task : before.Of(t)) {
-      length[task] = std::max(length[task], length[t]);
-      is_last[task] = false;
-    }
+  for (uint32_t t = 0; t < count; ++t) {
+    for (uint32_t task : before.Of(t)) is_last[task] = false;
   }
   const size_t first_of_end = before.tasks.size();
   for (uint32_t t = 0; t < count; ++t) {
@@ -199,7 +193,6 @@ Schedule ScheduleBuilder::Build() && {
       const size_t first_join = before.tasks.size();
       for (uint32_t i = 0; i < before.count[t]; i += kMaxPredecessors) {
         before.tasks.push_back(add_join(before.first[t] + i, std::min(kMaxPredecessors, before.count[t] - i)));
-        length.push_back(length[t]);
       }
       before.first[t] = static_cast<uint32_t>(first_join);
       before.count[t] = static_cast<uint32_t>(before.tasks.size() - first_join);
@@ -212,7 +205,9 @@ Schedule ScheduleBuilder::Build() && {
   const auto predecessors = [&](uint32_t t) {
     return before.count[t] > 0 ? before.Of(t) : absl::Span<const uint32_t>(&start, 1);
   };
-  Schedule schedule = {.task_count = count, .end = end, .first_successor = std::vector<uint32_t>(start + 2)};
+  Schedule schedule = std::move(schedule_);
+  schedule.end = end;
+  schedule.first_successor.resize(start + 2);
   for (uint32_t t = 0; t < start; ++t) {
     for (uint32_t task : predecessors(t)) ++schedule.first_successor[task + 1];
   }
@@ -225,11 +220,8 @@ Schedule ScheduleBuilder::Build() && {
   }
   schedule.waits_for = std::move(before.count);
   for (uint32_t& waits : schedule.waits_for) waits = std::max(waits, 1u);
-  schedule.seconds = std::move(seconds_);
-  schedule.parts = std::move(parts_);
-  schedule.ends_later = std::move(ends_later_);
   if (!schedule.ends_later.empty()) schedule.ends_later.resize(count);
-  SortSuccessors(length, &schedule);
+  SortSuccessors(&schedule);
   return schedule;
 }
 
