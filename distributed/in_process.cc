@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,7 @@ Clock::duration Duration(double seconds) {
 struct Transfer {
   absl::Span<const std::byte> source;
   absl::Span<std::byte> target;
+  bool begun_by_sender = false;         // which side came first; guarded by the mailbox's mutex
   Clock::time_point departed, arrived;  // times of the last byte
   std::atomic<bool> complete = false;   // true after both sides have written the fields above
   std::atomic<bool> copied = false;
@@ -43,16 +45,12 @@ struct Transfer {
 
 using TransferPtr = std::shared_ptr<Transfer>;
 
-// Messages of one sender and tag that only the sender or only the receiver has begun. At least one queue is empty.
-struct Halves {
-  std::deque<TransferPtr> sends, receives;
-};
-
 // The place where sends and receives of messages to one rank meet.
 struct Mailbox {
   std::mutex mutex;
-  absl::flat_hash_map<std::pair<int, int>, Halves> halves;  // by (sender, tag)
-  std::vector<Clock::time_point> link_free;                 // by sender: departure of the last byte so far
+  // By sender and tag: the messages that one side has begun, the same side for all of them.
+  absl::flat_hash_map<std::pair<int, int>, std::deque<TransferPtr>> halves;
+  std::vector<Clock::time_point> link_free;  // by sender: departure of the last byte so far
 
   std::mutex wake_mutex;
   std::function<void()> wake;  // guarded by wake_mutex
@@ -65,24 +63,24 @@ struct InProcessNetwork::State {
     for (Mailbox& mailbox : mailboxes) mailbox.link_free.resize(size);
   }
 
-  TransferPtr BeginSend(absl::Span<const std::byte> bytes, int from, int to, int tag) {
+  // Begins the side of a message that has the bytes `side`: Transfer::source or Transfer::target. Takes the first
+  // transfer that the other side has begun. If there is none, adds one.
+  template <class Bytes>
+  TransferPtr Begin(Bytes Transfer::*side, Bytes bytes, int from, int to, int tag) {
+    constexpr bool kSends = std::is_same_v<Bytes, absl::Span<const std::byte>>;
     const std::lock_guard lock(mailboxes[to].mutex);
-    Halves& halves = mailboxes[to].halves[{from, tag}];
-    const TransferPtr transfer = Take(&halves.receives, &halves.sends);
-    transfer->source = bytes;
-    if (halves.sends.empty()) {
-      Complete(from, to, tag, transfer.get());
-      Wake(to);
+    std::deque<TransferPtr>& halves = mailboxes[to].halves[{from, tag}];
+    const bool completes = !halves.empty() && halves.front()->begun_by_sender != kSends;
+    if (!completes) halves.push_back(std::make_shared<Transfer>());
+    const TransferPtr transfer = completes ? halves.front() : halves.back();
+    (*transfer).*side = bytes;
+    if (!completes) {
+      transfer->begun_by_sender = kSends;
+      return transfer;
     }
-    return transfer;
-  }
-
-  TransferPtr BeginReceive(absl::Span<std::byte> bytes, int from, int to, int tag) {
-    const std::lock_guard lock(mailboxes[to].mutex);
-    Halves& halves = mailboxes[to].halves[{from, tag}];
-    const TransferPtr transfer = Take(&halves.sends, &halves.receives);
-    transfer->target = bytes;
-    if (halves.receives.empty()) Complete(from, to, tag, transfer.get());
+    halves.pop_front();
+    Complete(from, to, tag, transfer.get());
+    if (kSends) Wake(to);
     return transfer;
   }
 
@@ -104,17 +102,6 @@ struct InProcessNetwork::State {
   std::optional<int> exit_code;  // guarded by abort_mutex
 
  private:
-  // Returns the first transfer that the other side has begun. If there is none, adds one to `mine`.
-  static TransferPtr Take(std::deque<TransferPtr>* theirs, std::deque<TransferPtr>* mine) {
-    if (theirs->empty()) {
-      mine->push_back(std::make_shared<Transfer>());
-      return mine->back();
-    }
-    TransferPtr transfer = std::move(theirs->front());
-    theirs->pop_front();
-    return transfer;
-  }
-
   // Computes the times of a transfer whose two sides are known. The caller holds the mailbox's mutex.
   void Complete(int from, int to, int tag, Transfer* transfer) {
     if (transfer->source.size() != transfer->target.size()) {
@@ -143,13 +130,13 @@ class InProcessNetwork::Connection final : public Communicator {
 
   Request Send(absl::Span<const std::byte> bytes, int to, int tag) override {
     WEFT_CHECK(to >= 0 && to < size() && tag >= 0);
-    sends_.push_back({next_, to, network_->BeginSend(bytes, rank_, to, tag)});
+    sends_.push_back({next_, to, network_->Begin(&Transfer::source, bytes, rank_, to, tag)});
     return next_++;
   }
 
   Request Receive(absl::Span<std::byte> bytes, int from, int tag) override {
     WEFT_CHECK(from >= 0 && from < size() && tag >= 0);
-    receives_.push_back({next_, from, network_->BeginReceive(bytes, from, rank_, tag)});
+    receives_.push_back({next_, from, network_->Begin(&Transfer::target, bytes, from, rank_, tag)});
     return next_++;
   }
 
