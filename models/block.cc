@@ -41,10 +41,4 @@ Var Block(absl::string_view name, Var x, const BlockOptions& options, const Bloc
   return x;
 }
 
-VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
-                    const AttentionCache& cache) {
-  const Scope scope(memory.tape, name);
-  return StoreMemory(options.cross_name, memory, width, *options.cross_attention, cache);
-}
-
 }  // namespace weft

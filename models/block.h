@@ -62,11 +62,6 @@ struct BlockInputs {
 // If options.cross_attention is set, cross-attention comes between self-attention and feed_forward, in the same form.
 Var Block(absl::string_view name, Var x, const BlockOptions& options, const BlockInputs& inputs = {});
 
-// Like StoreMemory in attention.h, for the cross-attention of the block `name`. options.cross_attention must be set.
-// `width`: C of the block's x.
-VarList StoreMemory(absl::string_view name, Var memory, int64_t width, const BlockOptions& options,
-                    const AttentionCache& cache);
-
 struct VitConfig;
 
 // Returns `config`, in which unset probabilities of dropout have their defaults: `dropout`, except for ViT's attention.

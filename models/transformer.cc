@@ -178,8 +178,10 @@ VarList Transformer::StoreMemory(VarSpan memory, const AttentionCache& cache) co
   VarList states;
   if (memory.empty() || !CheckMemory(memory[0].tape, memory)) return states;
   for (int64_t i = 0; i < config_.decoder_layers; ++i) {
-    const VarList stored = weft::StoreMemory(LayerName("decoder", i), memory[static_cast<size_t>(i)], config_.width,
-                                             BlockOf(config_, i, /*decoder=*/true), LayerOf(cache, i));
+    const BlockOptions block = BlockOf(config_, i, /*decoder=*/true);
+    const Scope scope(memory[0].tape, LayerName("decoder", i));
+    const VarList stored = weft::StoreMemory(block.cross_name, memory[static_cast<size_t>(i)], config_.width,
+                                             *block.cross_attention, LayerOf(cache, i));
     states.insert(states.end(), stored.begin(), stored.end());
   }
   return states;
