@@ -23,20 +23,14 @@ class StealingQueue : public ReadyQueue {
   std::optional<uint32_t> Pop(int worker) override {
     if (ready_ == 0) return std::nullopt;
     --ready_;
-    std::deque<uint32_t>& own = deques_[static_cast<size_t>(worker)];
-    if (!own.empty()) {
-      const uint32_t task = own.back();
-      own.pop_back();
+    for (size_t i = static_cast<size_t>(worker);; ++i) {
+      std::deque<uint32_t>& tasks = deques_[i % deques_.size()];
+      if (tasks.empty()) continue;
+      const bool own = i == static_cast<size_t>(worker);
+      const uint32_t task = own ? tasks.back() : tasks.front();
+      own ? tasks.pop_back() : tasks.pop_front();
       return task;
     }
-    for (size_t i = 1; i < deques_.size(); ++i) {
-      std::deque<uint32_t>& other = deques_[(static_cast<size_t>(worker) + i) % deques_.size()];
-      if (other.empty()) continue;
-      const uint32_t task = other.front();
-      other.pop_front();
-      return task;
-    }
-    return std::nullopt;
   }
 
  private:
