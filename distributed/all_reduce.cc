@@ -193,16 +193,13 @@ std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
 
 VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
   VarList totals(weights.size());
-  std::vector<Blocks> small;
-  std::vector<size_t> small_indices;
+  std::vector<size_t> small;  // the weights of the next bucket of small weights
   int64_t small_bytes = 0;
   int next_tag = 0;
   const auto take_tags = [&] { return std::exchange(next_tag, next_tag + tags_); };
   const auto record_small = [&] {
-    const VarList found = small.empty() ? VarList() : RecordSmall(small, take_tags(), updates);
-    for (size_t k = 0; k < found.size(); ++k) totals[small_indices[k]] = found[k];
+    if (!small.empty()) RecordSmall(weights, small, take_tags(), &totals, updates);
     small.clear();
-    small_indices.clear();
     small_bytes = 0;
   };
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -225,9 +222,8 @@ VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, co
       }
       continue;
     }
-    if (!small.empty() && small[0][0].dtype() != blocks[0].dtype()) record_small();
-    small.push_back(blocks);
-    small_indices.push_back(i);
+    if (!small.empty() && weights[small[0]][0].dtype() != type.dtype) record_small();
+    small.push_back(i);
     small_bytes += bytes;
     if (small_bytes >= bucket_bytes_) record_small();
   }
@@ -248,24 +244,24 @@ void AllReduce::RecordGather(VarSpan states, VarList* updates) const {
   }
 }
 
-VarList AllReduce::RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const {
+void AllReduce::RecordSmall(absl::Span<const Blocks> weights, absl::Span<const size_t> small, int first_tag,
+                            VarList* totals, VarList* updates) const {
   VarList joined;
   for (size_t block = 0; block < blocks().size(); ++block) {
     VarList parts;
-    for (const Blocks& weight : weights) parts.push_back(Flat(weight[block]));
+    for (size_t i : small) parts.push_back(Flat(weights[i][block]));
     joined.push_back(parts.size() == 1 ? parts[0] : Concat(parts, 0));
   }
   Bucket bucket(doubling_, joined, first_tag, updates);
   bucket.Reduce();
   const Var total = bucket.Total();
-  VarList totals;
   int64_t begin = 0;
-  for (const Blocks& weight : weights) {
-    const int64_t end = begin + weight[0].shape().elements();
-    totals.push_back(Assign(weight.back(), Reshape(Slice(total, 0, begin, end), weight[0].shape())));
+  for (size_t i : small) {
+    const Shape shape = weights[i][0].shape();
+    const int64_t end = begin + shape.elements();
+    (*totals)[i] = Assign(weights[i].back(), Reshape(Slice(total, 0, begin, end), shape));
     begin = end;
   }
-  return totals;
 }
 
 // One state holds the sums of squares of all blocks, ordered by rank. Each rank writes its own part, sends the part to

@@ -76,7 +76,9 @@ class AllReduce {
 
  private:
   AllReduce() = default;
-  VarList RecordSmall(absl::Span<const Blocks> weights, int first_tag, VarList* updates) const;
+  // Records one bucket, which has the weights with the indices `small`. Sets their totals.
+  void RecordSmall(absl::Span<const Blocks> weights, absl::Span<const size_t> small, int first_tag, VarList* totals,
+                   VarList* updates) const;
 
   ReductionPlan doubling_, scatter_;  // of this rank
   std::vector<int> owners_;           // by piece: the rank that computes its total
