@@ -305,29 +305,27 @@ void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameter
                 std::byte* whole) {
   const auto receives = [&](int rank) { return to == GatherTo::kAll || rank == 0; };
   const size_t row_bytes = static_cast<size_t>(weight.type.shape.cols()) * SizeOf(weight.type.dtype);
-  int messages = 0;
-  for (const WeightPiece& piece : weight.pieces) {
-    for (int peer = 0; peer < ranks.size(); ++peer) {
-      if (piece.owner == ranks.rank() && peer != ranks.rank() && receives(peer)) ++messages;
-    }
-    if (piece.owner != ranks.rank() && receives(ranks.rank())) ++messages;
-  }
-  absl::BlockingCounter ends(messages);
+  Transport* const transport = ranks.transport();
+  std::vector<std::function<void(Transport::Done)>> messages;  // each starts one message
   for (const WeightPiece& piece : weight.pieces) {
     const size_t begin = static_cast<size_t>(piece.rows.begin) * row_bytes;
     const size_t bytes = static_cast<size_t>(piece.rows.size()) * row_bytes;
     if (piece.owner != ranks.rank()) {
-      if (receives(ranks.rank()))
-        ranks.transport()->Receive({whole + begin, bytes}, piece.owner, kRowsTag, CountIn(&ends));
+      if (!receives(ranks.rank())) continue;
+      messages.push_back([=, owner = piece.owner](Transport::Done done) {
+        transport->Receive({whole + begin, bytes}, owner, kRowsTag, done);
+      });
       continue;
     }
     const Tensor mine = *parameters.Find(PieceName(weight.name, piece.rows));
     if (receives(ranks.rank())) std::memcpy(whole + begin, mine.data, bytes);
     for (int peer = 0; peer < ranks.size(); ++peer) {
-      if (peer != ranks.rank() && receives(peer))
-        ranks.transport()->Send({mine.data, bytes}, peer, kRowsTag, CountIn(&ends));
+      if (peer == ranks.rank() || !receives(peer)) continue;
+      messages.push_back([=](Transport::Done done) { transport->Send({mine.data, bytes}, peer, kRowsTag, done); });
     }
   }
+  absl::BlockingCounter ends(static_cast<int>(messages.size()));
+  for (const auto& start : messages) start(CountIn(&ends));
   ends.Wait();
 }
 
