@@ -17,29 +17,28 @@ namespace weft {
 namespace {
 
 struct MessageAttrs {
-  int64_t begin = 0, end = 0;
-  int32_t peer = 0, tag = 0;
+  IndexRange range;
+  Route route;
   auto Fields() const {
-    return std::tuple{AttrField{"begin", begin}, AttrField{"end", end}, AttrField{"peer", peer}, AttrField{"tag", tag}};
+    return std::tuple{AttrField{"begin", range.begin}, AttrField{"end", range.end}, AttrField{"peer", route.peer},
+                      AttrField{"tag", route.tag}};
   }
 };
 
-MessageAttrs Attributes(IndexRange range, Route route) { return {range.begin, range.end, route.peer, route.tag}; }
-
-absl::Status CheckRange(const char* op, const TensorType& type, int64_t begin, int64_t end, TypeSpan in) {
-  if (0 <= begin && begin <= end && end <= type.shape.elements()) return absl::OkStatus();
-  return ShapeError(op, absl::StrCat("elements ", begin, " to ", end, " of ", ToString(type)), in);
+absl::Status CheckRange(const char* op, const TensorType& type, IndexRange range, TypeSpan in) {
+  if (0 <= range.begin && range.begin <= range.end && range.end <= type.shape.elements()) return absl::OkStatus();
+  return ShapeError(op, absl::StrCat("elements ", range.begin, " to ", range.end, " of ", ToString(type)), in);
 }
 
 // Returns the message of a node, whose bytes are elements `begin` .. `end` - 1 of an operand.
 std::vector<Message> OneMessage(const OpArgs& args, bool sends, int operand, int64_t begin) {
   const MessageAttrs a = args.attrs.as<MessageAttrs>();
   return {{.sends = sends,
-           .peer = a.peer,
-           .tag = a.tag,
+           .peer = a.route.peer,
+           .tag = a.route.tag,
            .operand = operand,
            .begin = begin,
-           .end = begin + (a.end - a.begin)}};
+           .end = begin + a.range.size()}};
 }
 
 Cost CostOfMessage(double bytes) {
@@ -47,8 +46,8 @@ Cost CostOfMessage(double bytes) {
 }
 
 Cost MessageCost(const OpArgs& args) {
-  const MessageAttrs a = args.attrs.as<MessageAttrs>();
-  return CostOfMessage(static_cast<double>(a.end - a.begin) * static_cast<double>(SizeOf(args.inputs[0].dtype)));
+  const int64_t elements = args.attrs.as<MessageAttrs>().range.size();
+  return CostOfMessage(static_cast<double>(elements) * static_cast<double>(SizeOf(args.inputs[0].dtype)));
 }
 
 // Returns a rectangle of a value with `shape` that covers its elements begin .. end - 1.
@@ -61,11 +60,10 @@ Rect Covering(const Shape& shape, int64_t begin, int64_t end) {
 constexpr OpDef kSend = {
     .name = "send",
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
-      const MessageAttrs a = attrs.as<MessageAttrs>();
-      WEFT_RETURN_IF_ERROR(CheckRange("send", in[0], a.begin, a.end, in));
+      WEFT_RETURN_IF_ERROR(CheckRange("send", in[0], attrs.as<MessageAttrs>().range, in));
       return Types{{kBool, {}}};
     },
-    .messages = [](const OpArgs& args) { return OneMessage(args, true, 0, args.attrs.as<MessageAttrs>().begin); },
+    .messages = [](const OpArgs& args) { return OneMessage(args, true, 0, args.attrs.as<MessageAttrs>().range.begin); },
     .no_gradient = "messages are recorded after gradients",
     .cost = MessageCost,
     .attrs = AttrOpsOf<MessageAttrs>(),
@@ -74,9 +72,9 @@ constexpr OpDef kSend = {
 constexpr OpDef kReceive = {
     .name = "receive",
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
-      const MessageAttrs a = attrs.as<MessageAttrs>();
-      if (a.end < a.begin) return ShapeError("receive", absl::StrCat(a.end - a.begin, " elements"), in);
-      return Types{{in[0].dtype, {a.end - a.begin}}};
+      const int64_t elements = attrs.as<MessageAttrs>().range.size();
+      if (elements < 0) return ShapeError("receive", absl::StrCat(elements, " elements"), in);
+      return Types{{in[0].dtype, {elements}}};
     },
     .messages = [](const OpArgs& args) { return OneMessage(args, false, 1, 0); },
     .no_gradient = "messages are recorded after gradients",
@@ -87,11 +85,11 @@ constexpr OpDef kReceive = {
 constexpr OpDef kReceiveInto = {
     .name = "receive_into",
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
-      const MessageAttrs a = attrs.as<MessageAttrs>();
-      WEFT_RETURN_IF_ERROR(CheckRange("receive_into", in[0], a.begin, a.end, in));
+      WEFT_RETURN_IF_ERROR(CheckRange("receive_into", in[0], attrs.as<MessageAttrs>().range, in));
       return Types{in[0]};
     },
-    .messages = [](const OpArgs& args) { return OneMessage(args, false, 1, args.attrs.as<MessageAttrs>().begin); },
+    .messages =
+        [](const OpArgs& args) { return OneMessage(args, false, 1, args.attrs.as<MessageAttrs>().range.begin); },
     .writes = 1,
     .no_gradient = "a gradient through a write is an error",
     .cost = MessageCost,
@@ -122,8 +120,8 @@ constexpr OpDef kAddRanges = {
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
       const AddRangesAttrs a = attrs.as<AddRangesAttrs>();
       if (in[0].dtype != in[1].dtype) return ShapeError("add_ranges", "x and y must have one dtype", in);
-      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[0], a.x_begin, a.x_begin + a.elements, in));
-      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[1], a.y_begin, a.y_begin + a.elements, in));
+      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[0], {a.x_begin, a.x_begin + a.elements}, in));
+      WEFT_RETURN_IF_ERROR(CheckRange("add_ranges", in[1], {a.y_begin, a.y_begin + a.elements}, in));
       return Types{{in[0].dtype, {a.elements}}};
     },
     .kernels = {AddKernel<float>, AddKernel<double>, AddKernel<BF16>},
@@ -162,7 +160,7 @@ constexpr OpDef kWriteRange = {
     .infer = [](const Attrs& attrs, TypeSpan in) -> absl::StatusOr<Types> {
       const int64_t begin = attrs.as<WriteRangeAttrs>().begin;
       if (in[0].dtype != in[1].dtype) return ShapeError("write_range", "state and values must have one dtype", in);
-      WEFT_RETURN_IF_ERROR(CheckRange("write_range", in[0], begin, begin + in[1].shape.elements(), in));
+      WEFT_RETURN_IF_ERROR(CheckRange("write_range", in[0], {begin, begin + in[1].shape.elements()}, in));
       return Types{in[0]};
     },
     .kernels = {WriteRangeKernel, WriteRangeKernel, WriteRangeKernel, WriteRangeKernel, WriteRangeKernel},
@@ -256,14 +254,14 @@ constexpr OpDef kGatherRows = {
 
 }  // namespace
 
-Var Send(Var x, IndexRange range, Route route) { return Record(kSend, {x}, Attrs::Of(Attributes(range, route))); }
+Var Send(Var x, IndexRange range, Route route) { return Record(kSend, {x}, Attrs::Of(MessageAttrs{range, route})); }
 
 Var Receive(Var after, int64_t elements, Route route) {
-  return Record(kReceive, {after}, Attrs::Of(Attributes({0, elements}, route)));
+  return Record(kReceive, {after}, Attrs::Of(MessageAttrs{{0, elements}, route}));
 }
 
 Var ReceiveInto(Var state, IndexRange range, Route route) {
-  return Record(kReceiveInto, {state}, Attrs::Of(Attributes(range, route)));
+  return Record(kReceiveInto, {state}, Attrs::Of(MessageAttrs{range, route}));
 }
 
 Var AddRanges(Var x, int64_t x_begin, Var y, int64_t y_begin, int64_t elements) {
