@@ -213,11 +213,8 @@ class WeightGathers::Inserter {
   // Records the gathers that stand before node `n`.
   void RecordGathers(uint32_t n) {
     for (; gathered_.size() < order().size() && position_[gathered_.size()] == n;) {
-      const size_t weight = order()[gathered_.size()];
       tape_.SetScope(ScopeId{0});
-      VarList& own = own_[weight];
-      if (own.empty()) own = gathers_.OwnPieces(&tape_, weight);
-      gathered_.push_back(gathers_.Gather(&tape_, gathered_.size(), own));
+      gathered_.push_back(gathers_.Gather(&tape_, gathered_.size(), &own_));
     }
   }
 
@@ -267,10 +264,7 @@ absl::Status WeightGathers::Insert(Program* program, std::vector<ValueId>* roots
 VarList WeightGathers::Record(Tape* tape) const {
   std::vector<VarList> own(weights_.size());
   VarList ends;
-  for (size_t g = 0; g < order_.size(); ++g) {
-    if (own[order_[g]].empty()) own[order_[g]] = OwnPieces(tape, order_[g]);
-    ends.push_back(Gather(tape, g, own[order_[g]])[1]);
-  }
+  for (size_t g = 0; g < order_.size(); ++g) ends.push_back(Gather(tape, g, &own)[1]);
   return ends;
 }
 
@@ -279,16 +273,13 @@ Var WeightGathers::Piece(Tape* tape, const DividedWeight& weight, IndexRange row
   return tape->State(PieceName(weight.name, rows), type, Zeros(), ParameterKind::kWeight);
 }
 
-VarList WeightGathers::OwnPieces(Tape* tape, size_t weight) const {
-  VarList own;
-  for (const WeightPiece& piece : weights_[weight].pieces) {
-    if (piece.owner == rank_) own.push_back(Piece(tape, weights_[weight], piece.rows));
-  }
-  return own;
-}
-
-VarList WeightGathers::Gather(Tape* tape, size_t index, VarSpan own) const {
+VarList WeightGathers::Gather(Tape* tape, size_t index, std::vector<VarList>* own) const {
   const size_t weight = order_[index];
+  VarList& pieces = (*own)[weight];
+  const bool recorded = !pieces.empty();
+  for (const WeightPiece& piece : weights_[weight].pieces) {
+    if (piece.owner == rank_ && !recorded) pieces.push_back(Piece(tape, weights_[weight], piece.rows));
+  }
   const GatherRowsAttrs attrs = {.type = weights_[weight].type,
                                  .pieces = tables_[weight],
                                  .rank = rank_,
@@ -298,7 +289,7 @@ VarList WeightGathers::Gather(Tape* tape, size_t index, VarSpan own) const {
     tape->Fail(InvalidArgument("the weights need ", order_.size(), " tags of messages between ranks, but ",
                                kFirstTag + 1, " exist"));
   }
-  return GatherRowsInGraph(tape, attrs, own);
+  return GatherRowsInGraph(tape, attrs, pieces);
 }
 
 void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameters& parameters, GatherTo to,

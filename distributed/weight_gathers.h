@@ -62,9 +62,8 @@ class WeightGathers {
  private:
   class Inserter;
   // Records one gather, whose number in the order is `index`. Returns the whole weight, and a value that exists once
-  // the messages have ended.
-  VarList Gather(Tape* tape, size_t index, VarSpan own) const;
-  VarList OwnPieces(Tape* tape, size_t weight) const;
+  // the messages have ended. `own`: by weight, this rank's pieces, which the first gather of a weight records.
+  VarList Gather(Tape* tape, size_t index, std::vector<VarList>* own) const;
 
   std::vector<DividedWeight> weights_;
   int rank_, ranks_;
