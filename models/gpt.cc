@@ -55,24 +55,6 @@ BlockOptions BlockOf(const GptConfig& config, int64_t layer) {
 Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents, Var rows) const {
   Tape* const tape = tokens.tape;
   const Scope scope(tape, "gpt", Scope::kNoNames);
-  Var table;
-  Var hidden = Hidden(tokens, cache, documents, &table);
-  if (!tape->status().ok()) return tape->Poison();
-  if (rows) hidden = Embedding(Reshape(hidden, {hidden.dim(0) * hidden.dim(1), hidden.dim(2)}), rows);
-  Var y;
-  if (config_.tied_head) {
-    const Scope head(tape, "lm_head");
-    y = MatMul(hidden, table, {.transpose_b = true});
-    if (config_.head_bias) y = y + tape->Parameter("bias", {hidden.dtype(), {config_.vocabulary}}, Zeros());
-  } else {
-    y = Linear("lm_head", hidden, config_.vocabulary, {.bias = config_.head_bias});
-  }
-  y = Scaled(y, config_.logits_scale);
-  return config_.logits_cap > 0 ? Scale(Tanh(Scale(y, 1 / config_.logits_cap)), config_.logits_cap) : y;
-}
-
-Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const {
-  Tape* tape = tokens.tape;
   CheckTokens("gpt", "tokens", tokens, config_);
   Var mask;
   if (documents.tape != nullptr) {
@@ -87,9 +69,9 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
   if (!tape->status().ok()) return tape->Poison();
 
   const bool llama = config_.names == GptConfig::Names::kLlama;
-  *table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
-                          {.dtype = config_.dtype});
-  Var x = Scaled(Embedding(*table, tokens), config_.embedding_scale);  // [B, T, C]
+  const Var table = EmbeddingTable(llama ? "model.embed_tokens" : "wte", tape, config_.vocabulary, config_.width,
+                                   {.dtype = config_.dtype});         // [V, C]
+  Var x = Scaled(Embedding(table, tokens), config_.embedding_scale);  // [B, T, C]
   if (config_.embedding_norm) x = Norm(llama ? "model.embed_norm" : "ln_e", x, config_.norm, config_.ablation);
   const PositionKind positions = Resolve(config_.positions, config_.attention);
   x = AddPositions(x, {positions, "wpe", config_.context, config_.first_position}, cache);
@@ -99,9 +81,21 @@ Var Gpt::Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* tab
     const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
     x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
   }
-  return config_.pre_norm || config_.result_norm
-             ? Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation)
-             : x;
+  if (config_.pre_norm || config_.result_norm) {
+    x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation);
+  }
+  if (!tape->status().ok()) return tape->Poison();
+  if (rows) x = Embedding(Reshape(x, {x.dim(0) * x.dim(1), x.dim(2)}), rows);
+  Var y;
+  if (config_.tied_head) {
+    const Scope head(tape, "lm_head");
+    y = MatMul(x, table, {.transpose_b = true});
+    if (config_.head_bias) y = y + tape->Parameter("bias", {x.dtype(), {config_.vocabulary}}, Zeros());
+  } else {
+    y = Linear("lm_head", x, config_.vocabulary, {.bias = config_.head_bias});
+  }
+  y = Scaled(y, config_.logits_scale);
+  return config_.logits_cap > 0 ? Scale(Tanh(Scale(y, 1 / config_.logits_cap)), config_.logits_cap) : y;
 }
 
 }  // namespace weft

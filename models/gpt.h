@@ -71,9 +71,6 @@ class Gpt {
   const GptConfig& config() const { return config_; }
 
  private:
-  // Returns the result of the last norm, [B, T, C], and sets `table` to the token table [V, C].
-  Var Hidden(Var tokens, const AttentionCache* cache, Var documents, Var* table) const;
-
   GptConfig config_;
 };
 
