@@ -152,6 +152,12 @@ std::optional<Shifted> MatchShifted(const Program& program, ValueId id) {
   return std::nullopt;
 }
 
+bool Permutes(const Node& node, absl::Span<const int32_t> axes) {
+  if (node.op != &kPermute) return false;
+  const PermuteAttrs p = node.attrs.as<PermuteAttrs>();
+  return std::equal(axes.begin(), axes.end(), p.axes.begin(), p.axes.begin() + p.rank);
+}
+
 const Node& Pattern::Enter(ValueId id) {
   if (!absl::c_linear_search(inside_, id)) inside_.push_back(id);
   return r_.producer(id);

@@ -103,6 +103,9 @@ struct Shifted {  // x + number
 // Matches one sum with a number on either side.
 std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
 
+// Reports whether `node` is a permutation of axes to this order.
+bool Permutes(const Node& node, absl::Span<const int32_t> axes);
+
 // A Pattern walks from the last node of a pattern towards its inputs, and collects the values that it passes.
 //
 //   // Rewrite tanh(a · b · x) to tanh((a · b) · x), where a and b are numbers

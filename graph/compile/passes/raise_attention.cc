@@ -6,7 +6,6 @@
 //
 // Axes: B batch, H heads, T targets (positions of queries), S sources (positions of keys and values). Keys and values
 // have G <= H heads, the key-value groups: each serves H / G heads of queries.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -30,12 +29,6 @@ constexpr char kBroadcast[] = "queries, keys and values broadcast against one an
 
 bool SameLeadingAxes(const Shape& a, const Shape& b) {
   return a.dims().first(a.rank() - 2) == b.dims().first(b.rank() - 2);
-}
-
-bool Permutes(const Node& node, absl::Span<const int32_t> axes) {
-  if (node.op != &kPermute) return false;
-  const PermuteAttrs p = node.attrs.as<PermuteAttrs>();
-  return std::equal(axes.begin(), axes.end(), p.axes.begin(), p.axes.begin() + p.rank);
 }
 
 bool IsMasked(const Node& node) { return node.op == &kMaskFill || node.op == &kBandMask; }

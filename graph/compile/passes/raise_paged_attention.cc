@@ -1,8 +1,6 @@
 // This pass recognises attention of single tokens to pages of a cache, and replaces it by the op `paged_attention`. So
 // the pages are read where they are, and of them only the positions that a token sees. The pass follows the one that
 // raises attention.
-#include <algorithm>
-#include <array>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -26,11 +24,8 @@ struct Pages {
 // Matches keys or values [B, G, P·S, D] that ReadPages reads from a cache [N, G, S, D], with S of at most kCachePage.
 Pages MatchPages(const PatternRewriter& r, ValueId id) {
   const Node& permute = r.producer(SkipReshapes(r, id));
-  if (permute.op != &kPermute) return {};
+  if (!Permutes(permute, {0, 2, 1, 3, 4})) return {};
   const Shape& by_page = r.type(permute.inputs[0]).shape;  // [B, P, G, S, D]
-  const PermuteAttrs order = permute.attrs.as<PermuteAttrs>();
-  constexpr std::array kOrder = {0, 2, 1, 3, 4};
-  if (order.rank != 5 || !std::equal(kOrder.begin(), kOrder.end(), order.axes.begin())) return {};
   const Node& embedding = r.producer(SkipReshapes(r, permute.inputs[0]));
   if (embedding.op != &kEmbedding) return {};
   const Pages result = {SkipReshapes(r, embedding.inputs[0]), embedding.inputs[1]};
