@@ -67,10 +67,7 @@ class TaskMaker {
 
   // Returns the tasks of all tiles of `groups`.
   std::vector<uint32_t> TasksOf(absl::Span<const uint32_t> groups) const {
-    size_t count = 0;
-    for (uint32_t group : groups) count += tile_count(group);
     std::vector<uint32_t> tasks;
-    tasks.reserve(count);
     for (uint32_t group : groups) {
       for (uint32_t t = 0; t < tile_count(group); ++t) tasks.push_back(first_task(group) + t);
     }
