@@ -196,9 +196,7 @@ absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameter
   if (ranks.size() == 1) return absl::OkStatus();
   const std::string mine = ChecksumLines(parameters);
   const std::vector<std::string> checksums = ranks.AllGather(Checksum(mine));
-  if (absl::c_all_of(checksums, [&](const std::string& each) { return each == checksums[0]; })) {
-    return absl::OkStatus();
-  }
+  if (absl::c_count(checksums, checksums[0]) == ranks.size()) return absl::OkStatus();
   const std::vector<std::string> lines = ranks.AllGather(mine);
   const std::string* const majority = Majority(lines);
   std::vector<int> other;

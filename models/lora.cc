@@ -1,8 +1,6 @@
 // Layers call Adapt after each product. Adapt compares the layer's name with the patterns and records the adapter.
 #include "weft/models/lora.h"
 
-#include <algorithm>
-
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -58,8 +56,7 @@ LoraScope::~LoraScope() {
   if (options_.rank == 0) return;
   tape_->SetAdaptation(outer_);
   for (const std::string& pattern : Split(options_.targets)) {
-    const auto matches = [&](const std::string& layer) { return MatchesAny(pattern, layer); };
-    if (std::any_of(layers_.begin(), layers_.end(), matches)) continue;
+    if (absl::c_any_of(layers_, [&](const std::string& layer) { return MatchesAny(pattern, layer); })) continue;
     constexpr size_t kMaxListed = 8;  // names of layers in an error
     if (layers_.size() > kMaxListed) layers_.resize(kMaxListed);
     tape_->Fail(
