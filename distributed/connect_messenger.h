@@ -18,15 +18,10 @@
 
 namespace weft {
 
-// Returns null if this process was not started as one of several ranks. These environment variables show the number of
-// ranks:
+// Returns null if this process was not started as one of several ranks. The environment variables of launchers show the
+// number of ranks, and which plugin to open; docs/several_machines.md lists them. Opens the plugin at the first of
+// PluginPaths that exists, or the file that the variable WEFT_MPI_PLUGIN names.
 //
-//   OMPI_COMM_WORLD_SIZE              mpirun of Open MPI     libweft_mpi.so
-//   PMI_SIZE, PMI_RANK                mpirun of MPICH, srun  libweft_mpich.so
-//   SLURM_NTASKS, SLURM_PROCID,       srun --mpi=pmix        libweft_mpi.so
-//   and PMIX_RANK
-//
-// Opens the plugin at the first of PluginPaths that exists, or the file that the variable WEFT_MPI_PLUGIN names.
 // Errors: InvalidArgument: a variable is not a number. FailedPrecondition: the plugin can't be opened, MPI can't start,
 // or MPI and the launcher disagree on the number of ranks, because they belong to different MPIs.
 absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks();

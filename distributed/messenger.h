@@ -1,10 +1,9 @@
 // A Messenger is the thread that drives a Communicator. Other threads, such as workers and the trainer's, hand messages
 // to it. It starts the messages, polls until they end, and then calls their callbacks (Transport::Done).
 //
-// The messengers of all ranks also watch each other (distributed/rank_watch.h): each sends a sign of life to the next
-// rank. If the previous rank stays silent for `timeout_seconds`, the messenger prints a message that names the rank,
-// and ends all programs with exit code 1. It does the same if the previous rank has ended while this rank still waits
-// for a message. A rank whose messenger runs counts as alive, even if its other threads hang.
+// The messengers of all ranks also watch each other (distributed/rank_watch.h), and end all programs with exit code 1
+// if a rank is silent for `timeout_seconds`. A rank whose messenger runs counts as alive, even if its other threads
+// hang.
 //
 //   Messenger messenger(std::move(communicator), {.timeout_seconds = 60});
 //   Ranks ranks(&messenger);

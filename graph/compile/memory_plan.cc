@@ -1,9 +1,6 @@
 // The planner goes through the kernel calls in serial order. It allocates a range of the arena for each output, and
 // frees the range after the last use. An op may overwrite an input that nothing else needs. The smallest plan wins,
 // unless waiting for reused bytes makes the longest path of calls much longer. Then plans that wait less are tried.
-//
-// The bytes of messages are not reused, unless the memory budget demands it. A message may wait for another rank, and a
-// kernel call that overwrites the message's bytes would wait, too.
 #include <algorithm>
 #include <limits>
 #include <map>

@@ -1,5 +1,3 @@
-// RewritePatterns walks a program once, offers each node to the rules of its op, and records the replacements. It
-// copies all other nodes, but begins to copy only when a rule records an op. Rules see the program before the pass.
 // Matchers walk through ops that do not change the meaning of a pattern: casts, reshapes, broadcasts, scales. The rules
 // of attention and of norms share them, so that both accept the same spellings.
 #include "weft/graph/compile/passes/pattern.h"
