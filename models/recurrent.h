@@ -103,8 +103,6 @@ class LstmTranslator {
   // token has no meaning.
   Var Greedy(Var source, Var source_lengths, int32_t begin, int64_t steps) const;
 
-  const LstmTranslatorConfig& config() const { return config_; }
-
  private:
   LstmTranslatorConfig config_;
 };
