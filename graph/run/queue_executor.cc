@@ -12,9 +12,8 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
   for (finished_.assign(1, task); !finished_.empty();) {  // grows by the joins that finish at once
     const uint32_t done = finished_.back();
     finished_.pop_back();
-    for (uint32_t i = schedule_.first_successor[done]; i < schedule_.first_successor[done + 1]; ++i) {
-      const uint32_t next = schedule_.successors[i] & ~Schedule::kAlone;
-      if (--left_[next] > 0) continue;
+    schedule_.ForEachSuccessor(done, [&](uint32_t next) {
+      if (--left_[next] > 0) return;
       left_[next] = schedule_.waits_for[next];  // for the next execution
       if (next < schedule_.task_count) {
         queue->Push(next, worker);
@@ -23,7 +22,7 @@ bool ReadyCounts::Finish(uint32_t task, int worker, ReadyQueue* queue) {
       } else {
         finished_.push_back(next);
       }
-    }
+    });
   }
   return last;
 }
