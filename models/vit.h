@@ -104,8 +104,6 @@ class Vit {
   // Returns the prediction of `task`. For kMasked, records the input "mask" [B, N].
   Var Predict(VitTask task, Var images) const;
 
-  const VitConfig& config() const { return config_; }
-
  private:
   VitConfig config_;
 };
