@@ -253,9 +253,7 @@ class WeightGathers::Inserter {
 
 WeightGathers::WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks,
                              std::function<int(int tag)> bucket_of)
-    : weights_(std::move(weights)), rank_(rank), ranks_(ranks), bucket_of_(std::move(bucket_of)) {
-  for (const DividedWeight& weight : weights_) tables_.push_back(NumberOfPieces(weight.pieces));
-}
+    : weights_(std::move(weights)), rank_(rank), ranks_(ranks), bucket_of_(std::move(bucket_of)) {}
 
 absl::Status WeightGathers::Insert(Program* program, std::vector<ValueId>* roots) {
   return weights_.empty() ? absl::OkStatus() : Inserter(this, program, roots).Run();
@@ -281,7 +279,7 @@ VarList WeightGathers::Gather(Tape* tape, size_t index, std::vector<VarList>* ow
     if (piece.owner == rank_ && !recorded) pieces.push_back(Piece(tape, weights_[weight], piece.rows));
   }
   const GatherRowsAttrs attrs = {.type = weights_[weight].type,
-                                 .pieces = tables_[weight],
+                                 .pieces = NumberOfPieces(weights_[weight].pieces),
                                  .rank = rank_,
                                  .ranks = ranks_,
                                  .tag = kFirstTag - static_cast<int32_t>(index)};

@@ -67,7 +67,6 @@ class WeightGathers {
 
   std::vector<DividedWeight> weights_;
   int rank_, ranks_;
-  std::vector<int32_t> tables_;  // by weight: the number of its pieces in the op's attributes
   std::function<int(int tag)> bucket_of_;
   std::vector<size_t> order_;           // the weight of each gather; empty before the first call of Insert
   std::vector<size_t> buckets_before_;  // by gather: number of the buckets whose messages come before it
