@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "weft/base/status.h"
 
 namespace weft {
 namespace {
