@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <isa-l/crc.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
@@ -39,40 +39,26 @@ std::string Bytes(T value) {
   return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Reads `size` bytes at `offset`. Returns fewer at the end of the file.
-absl::StatusOr<std::string> ReadAt(int fd, int64_t offset, size_t size, const std::string& path) {
-  std::string bytes(size, '\0');
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t got = pread(fd, bytes.data() + done, size - done, offset + static_cast<int64_t>(done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return SystemStatus("read", path, errno);
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 struct Record {
   enum State { kWhole, kIncomplete, kDamaged } state;
   std::string bytes;  // of the event
 };
 
-// Reads the record at `offset`; the file has `rest` bytes from there on.
-absl::StatusOr<Record> ReadRecord(int fd, int64_t offset, uint64_t rest, const std::string& path) {
+// Reads the record at `offset`.
+absl::StatusOr<Record> ReadRecord(const RandomAccessFile& file, int64_t offset) {
+  const auto rest = static_cast<uint64_t>(file.size() - offset);
   if (rest < kHeaderBytes) return Record{Record::kIncomplete};
-  WEFT_ASSIGN_OR_RETURN(const std::string header, ReadAt(fd, offset, kHeaderBytes, path));
+  std::string header(kHeaderBytes, '\0');
+  WEFT_RETURN_IF_ERROR(file.Read(offset, header.size(), header.data()));
   uint64_t length;
-  if (header.size() < kHeaderBytes) return Record{Record::kIncomplete};
   if (Bytes(MaskedCrc(header.substr(0, sizeof(length)))) != header.substr(sizeof(length))) {
     return Record{Record::kDamaged};
   }
   std::memcpy(&length, header.data(), sizeof(length));
   if (length > std::numeric_limits<int>::max() - kFooterBytes) return Record{Record::kDamaged};
   if (rest - kHeaderBytes < length + kFooterBytes) return Record{Record::kIncomplete};
-  WEFT_ASSIGN_OR_RETURN(std::string bytes, ReadAt(fd, offset + kHeaderBytes, length + kFooterBytes, path));
-  if (bytes.size() < length + kFooterBytes) return Record{Record::kIncomplete};
+  std::string bytes(length + kFooterBytes, '\0');
+  WEFT_RETURN_IF_ERROR(file.Read(offset + kHeaderBytes, bytes.size(), bytes.data()));
   const std::string footer = bytes.substr(length);
   bytes.resize(length);
   return Record{Bytes(MaskedCrc(bytes)) == footer ? Record::kWhole : Record::kDamaged, std::move(bytes)};
@@ -111,18 +97,16 @@ absl::StatusOr<EventFile> EventFile::Open(const std::string& folder, int64_t ste
 
 // Removes what Open promises to remove. If nothing is kept, writes the first event.
 absl::Status EventFile::Keep(int64_t step) {
-  struct stat about;
-  if (fstat(file_.get(), &about) != 0) return SystemStatus("read", path_, errno);
+  WEFT_ASSIGN_OR_RETURN(const RandomAccessFile file, RandomAccessFile::Open(path_, /*in_order=*/true));
   int64_t kept = 0;
-  while (step >= 0 && kept < about.st_size) {
-    const auto rest = static_cast<uint64_t>(about.st_size - kept);
-    WEFT_ASSIGN_OR_RETURN(const Record record, ReadRecord(file_.get(), kept, rest, path_));
+  while (step >= 0 && kept < file.size()) {
+    WEFT_ASSIGN_OR_RETURN(const Record record, ReadRecord(file, kept));
     if (record.state == Record::kIncomplete) break;
     event::Event event;
     const bool whole = record.state == Record::kWhole && event.ParseFromString(record.bytes) &&
                        (kept > 0 || event.file_version() == kVersion);
     if (!whole) {
-      warning_ = absl::StrCat(path_, ": the record at byte ", kept, " is damaged; the last ", rest,
+      warning_ = absl::StrCat(path_, ": the record at byte ", kept, " is damaged; the last ", file.size() - kept,
                               " bytes of the file were removed");
       break;
     }
@@ -132,7 +116,7 @@ absl::Status EventFile::Keep(int64_t step) {
     for (const event::Summary::Value& value : event.summary().value()) tags_.insert(value.tag());
     kept += static_cast<int64_t>(kHeaderBytes + record.bytes.size() + kFooterBytes);
   }
-  if (kept != about.st_size && ftruncate(file_.get(), kept) != 0) return SystemStatus("write", path_, errno);
+  if (kept != file.size() && ftruncate(file_.get(), kept) != 0) return SystemStatus("write", path_, errno);
   if (kept > 0) return absl::OkStatus();
   event::Event version = EventAt(0, Now());
   version.set_file_version(kVersion);
