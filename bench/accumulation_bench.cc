@@ -64,8 +64,8 @@ class Step {
  public:
   Step(int64_t count, const Options& options) : model_(options.batch / count, options.length) {
     program_ = {.tape = &model_.tape, .loss = model_.loss};
-    step_ = *TrainingStep::Create({&program_, 1}, MakeOptimizer(), {.micro_batches = count, .threads = options.threads},
-                                  &parameters_);
+    step_ = *TrainingStep::Plan({&program_, 1}, MakeOptimizer(), {.micro_batches = count, .threads = options.threads});
+    WEFT_CHECK(step_->Allocate(&parameters_).ok());
   }
   absl::StatusOr<Turn> Run() {
     const auto next = [this](MicroBatch /*micro_batch*/) -> absl::StatusOr<TrainingBatch> {

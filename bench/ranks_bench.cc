@@ -118,15 +118,15 @@ absl::StatusOr<nlohmann::ordered_json> RunRank(const Options& options, const Ran
   Parameters parameters({.seed = 1});
   const int64_t private_bytes = PrivateBytes();
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
-                        TrainingStep::Create({&program, 1}, BenchOptimizer(),
-                                             {.micro_batches = options.ranked.micro_batches,
-                                              .threads = options.ranked.threads,
-                                              .precision = options.ranked.dtype(),
-                                              .timed = true,
-                                              .ranks = ranks,
-                                              .sharding = options.sharding,
-                                              .bucket_bytes = options.bucket_bytes},
-                                             &parameters));
+                        TrainingStep::Plan({&program, 1}, BenchOptimizer(),
+                                           {.micro_batches = options.ranked.micro_batches,
+                                            .threads = options.ranked.threads,
+                                            .precision = options.ranked.dtype(),
+                                            .timed = true,
+                                            .ranks = ranks,
+                                            .sharding = options.sharding,
+                                            .bucket_bytes = options.bucket_bytes}));
+  WEFT_RETURN_IF_ERROR(step->Allocate(&parameters));
   RankFigures figures;
   const std::vector<MessageGraph> graphs = FindMessageGraphs(*step);
   std::vector<std::pair<size_t, std::vector<TileTime>>> times;  // graph's index and times, of steps that count

@@ -102,8 +102,9 @@ TEST(TrainingPlanTest, TwentyRandomTrainingsAllocateWhatIsPlanned) {
     Parameters parameters({.seed = 1});
     ASSERT_TRUE((*job)->Prepare(&parameters).ok());
     const TrainerOptions trainer = ToTrainerOptions((*job)->training(), (*job)->batches_per_epoch());
-    const auto allocated = TrainingStep::Create((*job)->programs(), trainer.optimizer, trainer, &parameters);
+    const auto allocated = TrainingStep::Plan((*job)->programs(), trainer.optimizer, trainer);
     ASSERT_TRUE(allocated.ok()) << allocated.status();
+    ASSERT_TRUE((*allocated)->Allocate(&parameters).ok());
     EXPECT_EQ(plan->memory.planned, (*allocated)->planned_bytes());
     EXPECT_EQ(plan->memory.weights, BytesOf(parameters, Parameters::kWeights));
     EXPECT_EQ(plan->memory.weights + plan->memory.state, BytesOf(parameters, Parameters::kAll));

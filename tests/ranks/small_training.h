@@ -102,8 +102,8 @@ class Training {
   }
 
   absl::Status Create(const Optimizer& optimizer) {
-    WEFT_ASSIGN_OR_RETURN(step_, TrainingStep::Create(programs_, optimizer, options_, &parameters_));
-    return absl::OkStatus();
+    WEFT_ASSIGN_OR_RETURN(step_, TrainingStep::Plan(programs_, optimizer, options_));
+    return step_->Allocate(&parameters_);
   }
   absl::StatusOr<StepResult> Run(int64_t step, double rate, double limit = std::numeric_limits<double>::infinity()) {
     return step_->Run(

@@ -156,12 +156,4 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Plan(absl::Span<cons
   return step;
 }
 
-absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(absl::Span<const TrainingProgram> programs,
-                                                                   const Optimizer& optimizer,
-                                                                   const StepOptions& options, Parameters* parameters) {
-  WEFT_ASSIGN_OR_RETURN(std::unique_ptr<TrainingStep> step, Plan(programs, optimizer, options));
-  WEFT_RETURN_IF_ERROR(step->Allocate(parameters));
-  return step;
-}
-
 }  // namespace weft

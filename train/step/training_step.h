@@ -1,7 +1,8 @@
 // A TrainingStep runs training steps: it adds the gradients of M micro-batches, and updates the weights once.
 //
 //   const StepOptions options = {.micro_batches = 4};
-//   WEFT_ASSIGN_OR_RETURN(auto step, TrainingStep::Create(task.programs(), optimizer, options, &parameters));
+//   WEFT_ASSIGN_OR_RETURN(auto step, TrainingStep::Plan(task.programs(), optimizer, options));
+//   WEFT_RETURN_IF_ERROR(step->Allocate(&parameters));
 //   const auto next = [&](MicroBatch micro_batch) { return task.Train(/*step=*/0, micro_batch); };
 //   WEFT_ASSIGN_OR_RETURN(const StepResult result, step->Run(/*step=*/0, /*rate=*/1e-3, next));
 //
@@ -62,10 +63,6 @@ class TrainingStep {
                                                             const Optimizer& optimizer, const StepOptions& options);
   // Creates the parameters and allocates the memory of a planned step. `parameters` must outlive the step.
   absl::Status Allocate(Parameters* parameters);
-  // Plans and allocates a step. The tapes of `programs` and `parameters` must outlive the result.
-  static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(absl::Span<const TrainingProgram> programs,
-                                                              const Optimizer& optimizer, const StepOptions& options,
-                                                              Parameters* parameters);
   virtual ~TrainingStep() = default;
 
   // Runs step `step`, counted from 0, with M = options.micro_batches. Calls `next` for each micro-batch in order, after

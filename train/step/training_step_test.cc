@@ -89,7 +89,8 @@ class Slopes {
     slope_ = tape_.Input("slope", {kF32, {}});
     loss_ = tape_.Parameter("w", {kF32, {}}, Constant(1)) * slope_;
     program_ = {.tape = &tape_, .loss = loss_};
-    step_ = *TrainingStep::Create({&program_, 1}, Sgd({}), options, &parameters_);
+    step_ = *TrainingStep::Plan({&program_, 1}, Sgd({}), options);
+    EXPECT_TRUE(step_->Allocate(&parameters_).ok());
   }
   absl::StatusOr<StepResult> Run(const std::vector<float>& slopes, int64_t step = 0,
                                  double limit = std::numeric_limits<double>::infinity()) {
