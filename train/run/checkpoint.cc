@@ -193,12 +193,6 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
                         .trainer = std::move(trainer)};
 }
 
-absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
-  WEFT_RETURN_IF_ERROR(LoadState(CheckpointFolder(checkpoints, info.step), parameters));
-  parameters->set_step(info.parameters_step);
-  return absl::OkStatus();
-}
-
 absl::Status WriteStatePieces(const std::string& folder, int rank, const Parameters& parameters) {
   std::vector<NamedTensor> pieces;
   for (const std::string& name : parameters.Names(Parameters::kAll)) {
@@ -207,7 +201,8 @@ absl::Status WriteStatePieces(const std::string& folder, int rank, const Paramet
   return pieces.empty() ? absl::OkStatus() : WriteSafetensors(FileOfRank(folder, rank), pieces);
 }
 
-absl::Status LoadState(const std::string& folder, Parameters* parameters) {
+absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters) {
+  const std::string folder = CheckpointFolder(checkpoints, info.step);
   std::vector<SafetensorsFile> files;
   WEFT_ASSIGN_OR_RETURN(files.emplace_back(), SafetensorsFile::Open(folder + kCheckpointState, WantedChecksum::kOfRun));
   std::vector<std::string> names = NamesIn(folder).value_or(std::vector<std::string>());
@@ -249,7 +244,9 @@ absl::Status LoadState(const std::string& folder, Parameters* parameters) {
       if (!used.contains(std::string(WeightOfPiece(tensor.name)))) tensors.push_back(tensor);
     }
   }
-  return parameters->Set(folder + kCheckpointState, tensors, Parameters::kAll);
+  WEFT_RETURN_IF_ERROR(parameters->Set(folder + kCheckpointState, tensors, Parameters::kAll));
+  parameters->set_step(info.parameters_step);
+  return absl::OkStatus();
 }
 
 }  // namespace weft

@@ -47,8 +47,9 @@ absl::Status PruneCheckpoints(const std::string& checkpoints, int keep);
 // Reads checkpoint.json. Returns DataLoss if it is damaged. The object `trainer` has all keys with which it was
 // written.
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);
-// Loads state.safetensors, and the files of other ranks, into `parameters` and sets their step. After an error,
-// `parameters` are unchanged.
+// Loads all parameters except caches from state.safetensors and the files of other ranks, and sets their step. If the
+// files have other pieces than `parameters`, joins or cuts their tensors. Errors are those of Parameters::Load. After
+// an error, `parameters` are unchanged.
 absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo& info, Parameters* parameters);
 
 // If ranks divide the optimizer's states (train/step/step_options.h), a checkpoint has one file for each rank. Rank 0
@@ -58,10 +59,6 @@ absl::Status LoadCheckpoint(const std::string& checkpoints, const CheckpointInfo
 // Writes the pieces among the parameters (distributed/piece_name.h) to the file of `rank` in `folder`. Without pieces,
 // writes nothing.
 absl::Status WriteStatePieces(const std::string& folder, int rank, const Parameters& parameters);
-// Loads all parameters except caches from the state files in `folder`. If the files have other pieces than
-// `parameters`, joins or cuts their tensors. Errors are those of Parameters::Load. After an error, `parameters` are
-// unchanged.
-absl::Status LoadState(const std::string& folder, Parameters* parameters);
 
 }  // namespace weft
 

@@ -33,7 +33,8 @@ class StatePiecesTest : public ::testing::Test {
  protected:
   // Writes the files of two ranks, which have the rows 0 .. 3 and 4 .. 5.
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    checkpoints_ = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    folder_ = CheckpointFolder(checkpoints_, /*step=*/0);
     std::filesystem::create_directories(folder_);
     Parameters first, second;
     AddWeight(7, &first);
@@ -50,7 +51,7 @@ class StatePiecesTest : public ::testing::Test {
     AddRows(name, begin, end, &wanted);
     AddRows(name, 0, end - begin, &loaded);
     AddWeight(0, &loaded);
-    const absl::Status status = LoadState(folder_, &loaded);
+    const absl::Status status = Load(&loaded);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(*loaded.Find("w")->as<float>(), 7);
     const auto values = [&](const Parameters& p) {
@@ -60,7 +61,9 @@ class StatePiecesTest : public ::testing::Test {
     EXPECT_EQ(values(loaded), values(wanted));
   }
 
-  std::string folder_;
+  absl::Status Load(Parameters* parameters) const { return LoadCheckpoint(checkpoints_, {.step = 0}, parameters); }
+
+  std::string checkpoints_, folder_;
 };
 
 TEST_F(StatePiecesTest, AnyNumberOfRanksLoadsThem) {
@@ -84,7 +87,7 @@ TEST_F(StatePiecesTest, AMissingFileIsAnError) {
   Parameters loaded;
   AddWeight(0, &loaded);
   AddRows("m.w", 0, 6, &loaded);
-  const absl::Status status = LoadState(folder_, &loaded);
+  const absl::Status status = Load(&loaded);
   EXPECT_THAT(std::string(status.message()), HasSubstr("m.w"));
   EXPECT_EQ(*loaded.Find("w")->as<float>(), 0);
 }
@@ -94,13 +97,13 @@ TEST_F(StatePiecesTest, ADamagedFileIsNamed) {
   Parameters loaded;
   AddWeight(0, &loaded);
   AddRows("m.w", 0, 6, &loaded);
-  EXPECT_THAT(std::string(LoadState(folder_, &loaded).message()), HasSubstr("state.1.safetensors"));
+  EXPECT_THAT(std::string(Load(&loaded).message()), HasSubstr("state.1.safetensors"));
 }
 
 TEST_F(StatePiecesTest, UnexpectedTensorsAreErrors) {
   Parameters loaded;
   AddWeight(0, &loaded);
-  EXPECT_THAT(std::string(LoadState(folder_, &loaded).message()), HasSubstr("m.w[0:4]"));
+  EXPECT_THAT(std::string(Load(&loaded).message()), HasSubstr("m.w[0:4]"));
 }
 
 }  // namespace
