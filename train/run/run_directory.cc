@@ -137,12 +137,10 @@ absl::Status RunDirectory::Inspect() {
   WEFT_ASSIGN_OR_RETURN(const bool empty, IsEmpty(path_));
   exists_ = true;
   if (empty) return Lock();
-  if (const absl::StatusOr<std::string> contents = ReadFile(File(kConfig)); contents.ok()) {
-    absl::StatusOr<nlohmann::ordered_json> config = ParseJsonObject(*contents);
-    if (!config.ok()) return Annotate(config.status(), File(kConfig));
+  if (absl::StatusOr<nlohmann::ordered_json> config = ReadJsonFile(File(kConfig)); config.ok()) {
     config_ = std::make_shared<nlohmann::ordered_json>(*std::move(config));
-  } else if (!absl::IsNotFound(contents.status())) {
-    return contents.status();
+  } else if (!absl::IsNotFound(config.status())) {
+    return config.status();
   }
   if (!IsRunConfig(*config_, options_.name)) {
     return absl::FailedPreconditionError(
