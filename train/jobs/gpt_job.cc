@@ -73,13 +73,12 @@ Hyperparameters GptJob::Table() {
         {.low = 0, .high = 1, .group = "Training"}}},
       &table);
   Append(AdapterRows(), &table);
-  Append(
-      {{"epochs",
-        "passes over the data, which take the place of --steps; 0: --steps counts. Windows are random, so an epoch is "
-        "the number of steps tokens / (batch * context)",
-        &epochs_,
-        {.low = 0, .high = 1e6, .may_change = true, .group = "Training"}}},
-      &table);
+  table.push_back(
+      {"epochs",
+       "passes over the data, which take the place of --steps; 0: --steps counts. Windows are random, so an epoch is "
+       "the number of steps tokens / (batch * context)",
+       &epochs_,
+       {.low = 0, .high = 1e6, .may_change = true, .group = "Training"}});
   Append(TrainingHyperparameters(&training_), &table);
   Append({{"sample-length",
            "number of tokens in the sample at the end; 0: no sample",

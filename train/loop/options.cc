@@ -237,14 +237,11 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
   if (epochs) {
     table.push_back({"epochs", "passes over the data", &*options->epochs, {.low = 0, .high = 1e6, .may_change = true}});
   }
-  Append(
-      {
-          {"steps",
-           epochs ? "number of updates of the weights; 0: those of all epochs" : "number of updates of the weights",
-           &trainer.steps,
-           {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}},
-      },
-      &table);
+  table.push_back(
+      {"steps",
+       epochs ? "number of updates of the weights; 0: those of all epochs" : "number of updates of the weights",
+       &trainer.steps,
+       {.low = 0, .high = static_cast<double>(kMaxSteps), .may_change = true}});
   Append(InGroup("Learning rate", ScheduleHyperparameters(options)), &table);
   const Hyperparameters run = {
       {"eval-every",
