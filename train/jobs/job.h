@@ -90,14 +90,14 @@ class ModelSource {
   // initial values, except those of adapters.
   const std::vector<std::string>& missing() const { return missing_; }
   // Returns Weights::extra of the published model, if the option ignore-extra-tensors is set.
-  virtual std::vector<std::string> extra() const = 0;
+  const std::vector<std::string>& extra() const { return extra_; }
   bool has_weights() const { return !owner_.empty(); }  // whether the weights of a run or of init fix the sizes
 
  protected:
   std::string init_;
   bool ignore_extra_tensors_ = false;
   std::string owner_;  // "the run", or the path of the published weights; "" for a new model
-  std::vector<std::string> missing_;
+  std::vector<std::string> missing_, extra_;
 };
 
 // Published: PublishedGpt, PublishedBert, PublishedTransformer or PublishedVit.
@@ -117,7 +117,6 @@ class SourceOf final : public ModelSource {
   nlohmann::ordered_json Model() const override;
   absl::Status Initialize(const std::vector<std::string>& heads, const std::vector<std::string>& labels,
                           Parameters* parameters) override;
-  std::vector<std::string> extra() const override;
 
   const Config& config() const { return config_; }
   Config* mutable_config() { return &config_; }

@@ -98,6 +98,7 @@ template <class Published>
 absl::Status SourceOf<Published>::ReadInit() {
   const ReadModelOptions options = {.ignore_extra_tensors = true};  // see CheckExtra
   WEFT_ASSIGN_OR_RETURN(published_, ReadModelOf<Published>(init_, options));
+  extra_ = published_->weights.extra();
   return absl::OkStatus();
 }
 
@@ -114,11 +115,6 @@ nlohmann::ordered_json SourceOf<Published>::Model() const {
     if (has_weights() && !has_table) written.context = std::max(written.context, base_.context);
   }
   return WriteModelConfig(written).value_or(nlohmann::ordered_json());
-}
-
-template <class Published>
-std::vector<std::string> SourceOf<Published>::extra() const {
-  return published_ ? published_->weights.extra() : std::vector<std::string>();
 }
 
 template <class Published>
