@@ -57,7 +57,7 @@ void AddFloor(Team* team, const Options& options, nlohmann::ordered_json* row) {
   const int64_t batch = options.batch > 0 ? options.batch : model.batch;
   const int64_t length = options.length > 0 ? options.length : model.length;
   Tape tape;
-  const BenchStep step = RecordStep(&tape, model, batch, length);
+  RecordModel(&tape, model, batch, length);
   double products_seconds = 0, adamw_seconds = 0;
   nlohmann::ordered_json products = nlohmann::ordered_json::array();
   for (const StepProduct& product : ProductsOf(tape, model, options.precision == "bf16" ? kBF16 : kF32)) {
@@ -69,7 +69,7 @@ void AddFloor(Team* team, const Options& options, nlohmann::ordered_json* row) {
                         {"ms", best.seconds * 1e3},
                         {"gflops", product.flops() / best.seconds * 1e-9}});
   }
-  if (step.update) {
+  if (model.trains) {
     int64_t weights = 0;
     for (const Var& weight : tape.Weights()) weights += weight.shape().elements();
     adamw_seconds = AdamWSeconds(weights, team->threads(), options.seconds);

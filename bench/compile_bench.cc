@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
+#include "weft/bench/step/bench_step.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/ops/ops.h"

@@ -8,7 +8,7 @@ namespace {
 double Flops(const char* name, int64_t batch, int64_t length) {
   Tape tape;
   const BenchModel& model = *FindBenchModel(name);
-  RecordStep(&tape, model, batch, length);
+  RecordModel(&tape, model, batch, length);
   double sum = 0;
   for (const StepProduct& product : ProductsOf(tape, model))
     sum += product.flops() * static_cast<double>(product.count);

@@ -62,7 +62,7 @@ void AddRankedFlags(CLI::App* app, RankedOptions* options) {
 }
 
 RankedModel::RankedModel(const RankedOptions& options)
-    : sizes_(SizesOf(options)), loss_(RecordLoss(&tape_, sizes_, sizes_.batch, sizes_.length)) {}
+    : sizes_(SizesOf(options)), loss_(RecordModel(&tape_, sizes_, sizes_.batch, sizes_.length)) {}
 
 TrainingBatch RankedModel::Batch(int64_t micro_batch) {
   const auto stream = static_cast<uint32_t>(2 * micro_batch);

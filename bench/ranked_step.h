@@ -59,7 +59,7 @@ class RankedModel {
  private:
   BenchModel sizes_;
   Tape tape_;
-  BenchStep loss_;
+  RecordedModel loss_;
   std::vector<int32_t> fed_tokens_, fed_targets_;
 };
 

@@ -25,6 +25,7 @@
 #include "weft/bench/command_line.h"
 #include "weft/bench/op_times.h"
 #include "weft/bench/row.h"
+#include "weft/bench/step/bench_step.h"
 #include "weft/core/random.h"
 #include "weft/graph/run/runner.h"
 #include "weft/lab/machine/measure.h"

@@ -1,5 +1,5 @@
 // Records each graph with a batch and the learning rate, ready to compile and run. The tape of a run's step belongs to
-// its job, which the graph keeps. Each BenchModel is a row of sizes; one function records a step of any of them.
+// its job, which the graph keeps. Each BenchModel is a row of sizes; one function records any of them.
 #include "weft/lab/real_graphs.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -62,22 +61,6 @@ Var Logits(const BenchModel& model, Var tokens) {
   return Gpt(ConfigOf<GptConfig>(model)).Logits(tokens);
 }
 
-// Returns the sizes of a model whose context has at least `length` positions.
-BenchModel WithContext(BenchModel model, int64_t length) {
-  model.context = std::max(model.context, length);
-  return model;
-}
-
-double CountWeights(const Tape& tape, absl::string_view prefix) {
-  double count = 0;
-  for (const Var& weight : tape.Weights()) {
-    if (absl::StartsWith(tape.ParameterName(weight), prefix)) {
-      count += static_cast<double>(weight.shape().elements());
-    }
-  }
-  return count;
-}
-
 }  // namespace
 
 absl::Span<const BenchModel> BenchModels() { return kModels; }
@@ -100,31 +83,18 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream)
 
 Optimizer BenchOptimizer() { return AdamW({.clip = 1}); }
 
-BenchStep RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
+RecordedModel RecordModel(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
   const TensorType ids = {kI32, {batch, length}};
-  BenchStep step;
-  step.tokens = tape->Input("tokens", ids, {.below = model.vocabulary});
-  step.targets = tape->Input("targets", ids, {.below = model.vocabulary});
-  step.result = CrossEntropy(Logits(WithContext(model, length), step.tokens), step.targets);
-  return step;
-}
-
-BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length) {
-  const double tokens = static_cast<double>(batch * length);
-  if (!model.trains) {
-    BenchStep step;
-    step.tokens = tape->Input("tokens", {kI32, {batch, length}}, {.below = model.vocabulary});
-    step.result = Bert(ConfigOf<BertConfig>(WithContext(model, length))).Encode(step.tokens);
-    step.flops = 2 * CountWeights(*tape, "encoder.") * tokens;
-    step.options = {.fetch = {step.result}, .mode = kEval};
-    return step;
+  BenchModel sizes = model;
+  sizes.context = std::max(model.context, length);
+  RecordedModel recorded = {.tokens = tape->Input("tokens", ids, {.below = model.vocabulary})};
+  if (model.trains) {
+    recorded.targets = tape->Input("targets", ids, {.below = model.vocabulary});
+    recorded.result = CrossEntropy(Logits(sizes, recorded.tokens), recorded.targets);
+  } else {
+    recorded.result = Bert(ConfigOf<BertConfig>(sizes)).Encode(recorded.tokens);
   }
-  BenchStep step = RecordLoss(tape, model, batch, length);
-  step.rate = tape->Input("learning_rate", {kF32, {}});
-  step.update = BenchOptimizer().Minimize(step.result, step.rate);
-  step.flops = 6 * CountWeights(*tape, "") * tokens;
-  step.options = {.fetch = {step.result}, .update = {step.update}};
-  return step;
+  return recorded;
 }
 
 namespace {
@@ -232,10 +202,11 @@ void RecordBenchModel(absl::string_view name, int64_t batch, RealGraph* graph) {
   BenchModel model = *FindBenchModel(name);
   if (!whole) model.layers = 2;
   if (batch == 0) batch = model.batch;
+  const Var result = RecordModel(graph->tape, model, batch, model.length).result;
   if (model.trains) {
-    graph->loss = RecordLoss(graph->tape, model, batch, model.length).result;
+    graph->loss = result;
   } else {
-    graph->options = RecordStep(graph->tape, model, batch, model.length).options;
+    graph->options = {.fetch = {result}, .mode = kEval};
   }
 }
 

@@ -17,11 +17,6 @@
 //   absl::StatusOr<Graph> compiled = Compile(*graph->tape, graph->options);
 //
 // BenchModels are the models that benchmarks train or run by themselves. bench/peers/ has the same models for PyTorch.
-//
-//   const BenchModel* model = FindBenchModel("gpt2");
-//   Tape tape;
-//   const BenchStep step = RecordStep(&tape, *model, model->batch, model->length);
-//   absl::StatusOr<Graph> compiled = Compile(tape, step.options);
 #ifndef WEFT_LAB_REAL_GRAPHS_H_
 #define WEFT_LAB_REAL_GRAPHS_H_
 
@@ -59,27 +54,21 @@ struct BenchModel {
 absl::Span<const BenchModel> BenchModels();
 const BenchModel* FindBenchModel(absl::string_view name);  // null if there is no such model
 
-struct BenchStep {
-  Var tokens;                   // i32 [B, T]
-  Var targets, rate;            // i32 [B, T], f32 []; null if the model is not trained
-  Var result;                   // the loss [], or the encoder's last layer [B, T, C]
-  Var update;                   // by AdamW with gradients clipped at norm 1; null if the model is not trained
-  double flops = 0;             // tokens times weights times 6; times 2 in a forward pass, without embeddings
-  CompileOptions options = {};  // what the step fetches and updates
+struct RecordedModel {
+  Var tokens;   // i32 [B, T]
+  Var targets;  // i32 [B, T]; null if the model is not trained
+  Var result;   // the loss [], or the encoder's last layer [B, T, C]
 };
 
 // Returns `count` random tokens in 0 .. below - 1, drawn from `stream`. Equal arguments give equal tokens in every
 // program.
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream);
 
-// Records the loss of a model for training on `tape`. The result has no rate, update, FLOPs and options. If `length`
-// exceeds the model's context, the context grows to `length`.
-BenchStep RecordLoss(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
+// Records on `tape` the loss of a model or, if the model is not trained, a forward pass. If `length` exceeds the
+// model's context, the context grows to `length`.
+RecordedModel RecordModel(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 // Returns the optimizer of a training step: AdamW with gradients clipped at norm 1.
 Optimizer BenchOptimizer();
-// Records on `tape` a training step or, if the model is not trained, a forward pass. If `length` exceeds the model's
-// context, the context grows to `length`.
-BenchStep RecordStep(Tape* tape, const BenchModel& model, int64_t batch, int64_t length);
 
 // A step to measure, to print or to simulate: recorded on a tape, with a batch for it.
 struct RealGraph {

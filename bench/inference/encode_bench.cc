@@ -37,8 +37,8 @@ absl::Status Measure(Options options) {
   if (options.threads == 0) options.threads = Cores();
   const BenchModel& model = *FindBenchModel("minilm-forward");
   Tape tape;
-  const BenchStep step = RecordStep(&tape, model, options.batch, options.length);
-  CompileOptions how = {.fetch = {step.result}, .mode = kEval};
+  const RecordedModel recorded = RecordModel(&tape, model, options.batch, options.length);
+  CompileOptions how = {.fetch = {recorded.result}, .mode = kEval};
   ParseDType(options.precision, &how.weights);
   WEFT_ASSIGN_OR_RETURN(Graph graph, Compile(tape, how));
   Parameters parameters({.seed = 1});
@@ -47,7 +47,7 @@ absl::Status Measure(Options options) {
   std::vector<double> seconds;
   for (int64_t i = 0; i <= options.repeats; ++i) {
     const Clock::time_point start = Clock::now();
-    WEFT_RETURN_IF_ERROR(runner.Run({{step.tokens, tokens}}).status());
+    WEFT_RETURN_IF_ERROR(runner.Run({{recorded.tokens, tokens}}).status());
     if (i > 0) seconds.push_back(SecondsSince(start));
   }
   rusage usage;

@@ -1,6 +1,7 @@
-// Tests the BenchModels.
+// Tests the steps of the BenchModels.
+#include "weft/bench/step/bench_step.h"
+
 #include "gtest/gtest.h"
-#include "weft/lab/real_graphs.h"
 
 namespace weft {
 namespace {
