@@ -42,11 +42,6 @@ struct ClassifyExamples {
   std::vector<float> numbers;  // only for regression
 };
 
-// Returns the index of the largest logit.
-int32_t Highest(absl::Span<const float> logits) {
-  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
-}
-
 class ClassifyJob final : public BucketJob {
  public:
   ClassifyJob()
@@ -176,7 +171,9 @@ class ClassifyJob final : public BucketJob {
         if (first < 0) continue;
         const size_t token = row * length + static_cast<size_t>(first);
         right.push_back(labels_[static_cast<size_t>(validation_.labels[example][word])]);
-        predicted.push_back(labels_[static_cast<size_t>(Highest(all.subspan(token * labels_.size(), labels_.size())))]);
+        const absl::Span<const float> logits = all.subspan(token * labels_.size(), labels_.size());
+        const auto highest = std::max_element(logits.begin(), logits.end()) - logits.begin();
+        predicted.push_back(labels_[static_cast<size_t>(highest)]);
       }
       tags_.Add(right, predicted);
     }

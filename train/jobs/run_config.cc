@@ -59,12 +59,6 @@ std::optional<std::string> ChecksumOfList(const std::string& list) {
 
 constexpr const char* kMayDiffer[] = {"threads", "log_every"};
 
-// Returns the value of `key`, or a word for a key that is missing.
-std::string ValueOf(const Json& json, const std::string& key) {
-  const auto found = json.find(key);
-  return found == json.end() ? "none" : found->dump();
-}
-
 // Returns the first key whose value differs between `a` and `b`, or "" if none does. Searches the keys of `a` first. If
 // both values are objects, returns the path of a key inside them, such as "model.n_layer". Sets `a_value` and
 // `b_value`.
@@ -78,8 +72,8 @@ std::string FirstDifference(const Json& a, const Json& b, std::string* a_value, 
           return absl::StrCat(key, ".", FirstDifference(*of_a, *of_b, a_value, b_value));
         }
       }
-      *a_value = ValueOf(a, key);
-      *b_value = ValueOf(b, key);
+      *a_value = of_a != a.end() ? of_a->dump() : "none";
+      *b_value = of_b != b.end() ? of_b->dump() : "none";
       return key;
     }
   }
