@@ -92,8 +92,7 @@ class EventFile {
   // 1970. A file has a tag at most once for each step: values whose tag the last step already has are left out. So a
   // resumed run may append the events of its last step again.
   absl::Status AppendScalars(int64_t step, double wall_time, absl::Span<const Scalar> scalars);
-  // Appends the counts of 30 intervals of equal width between the minimum and the maximum of `values`, which have a
-  // floating-point dtype. Values that are infinite or NaN are not counted.
+  // Appends CountIntervals of `values`, which have a floating-point dtype.
   absl::Status AppendHistogram(int64_t step, double wall_time, const std::string& tag, const Tensor& values);
   // Appends a text, which is UTF-8. TensorBoard shows it as Markdown.
   absl::Status AppendText(int64_t step, double wall_time, const std::string& tag, absl::string_view text);
