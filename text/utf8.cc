@@ -3,7 +3,6 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"

@@ -8,6 +8,7 @@
 #ifndef WEFT_TEXT_UTF8_H_
 #define WEFT_TEXT_UTF8_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,16 @@ struct Utf8Character {
 
 // Returns the character that begins at byte `offset`.
 Utf8Character CharacterAt(absl::string_view text, size_t offset);
+// Calls `take` with the code point and the bytes of each character. A byte that is not UTF-8 is a character of its own,
+// whose code point is -1.
+template <class Take>
+void ForEachCharacter(absl::string_view text, const Take& take) {
+  for (size_t i = 0, bytes; i < text.size(); i += bytes) {
+    const Utf8Character c = CharacterAt(text, i);
+    bytes = std::max<size_t>(c.bytes, 1);
+    take(c.code_point, text.substr(i, bytes));
+  }
+}
 std::string ToUtf8(int32_t code_point);
 inline bool IsContinuation(char byte) { return (byte & 0xC0) == 0x80; }  // no character begins with such a byte
 // Returns the number of characters: of bytes that are no continuation.

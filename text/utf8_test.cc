@@ -76,5 +76,13 @@ TEST(Utf8Test, CountsCharactersAndFindsWhereTheyBegin) {
   EXPECT_EQ(CharacterBegin("\x80\x80", 1), 0);
 }
 
+TEST(Utf8Test, ForEachCharacterTakesBytesThatAreNotUtf8OneByOne) {
+  std::vector<std::pair<int32_t, std::string>> characters;
+  ForEachCharacter("aé\xE2\x82🙂", [&](int32_t c, absl::string_view bytes) { characters.emplace_back(c, bytes); });
+  const std::vector<std::pair<int32_t, std::string>> wanted = {
+      {'a', "a"}, {0xE9, "é"}, {-1, "\xE2"}, {-1, "\x82"}, {0x1F642, "🙂"}};
+  EXPECT_EQ(characters, wanted);
+}
+
 }  // namespace
 }  // namespace weft

@@ -122,11 +122,7 @@ absl::StatusOr<LearntTokenizer> LearnByteLevel(const Paths& paths, const Options
 std::vector<std::string> Alphabet(const WordCounts& counts, int64_t limit) {
   absl::flat_hash_map<int32_t, int64_t> frequency;
   for (const auto& [word, count] : counts.words) {
-    for (size_t i = 0; i < word.size();) {
-      const Utf8Character c = CharacterAt(word, i);
-      frequency[c.code_point] += count;
-      i += c.bytes;
-    }
+    ForEachCharacter(word, [&, count = count](int32_t c, absl::string_view) { frequency[c] += count; });
   }
   std::vector<std::pair<int64_t, int32_t>> order;  // by frequency, the highest first
   for (const auto& [character, count] : frequency) order.emplace_back(-count, character);
@@ -162,13 +158,12 @@ absl::StatusOr<LearntTokenizer> LearnWordPiece(const Paths& paths, const Options
   absl::flat_hash_set<std::string> later;        // the pieces that don't begin a word
   for (const auto& [word, count] : counts.words) {
     std::vector<std::string>& symbols = pieces.emplace_back();
-    for (size_t i = 0, bytes = 0; i < word.size(); i += bytes) {
-      bytes = CharacterAt(word, i).bytes;
-      const absl::string_view character = absl::string_view(word).substr(i, bytes);
-      if (!characters.contains(character)) continue;
-      symbols.push_back(absl::StrCat(i == 0 ? "" : model.prefix, character));
-      if (i > 0) later.insert(symbols.back());
-    }
+    ForEachCharacter(word, [&, &word = word](int32_t, absl::string_view character) {
+      if (!characters.contains(character)) return;
+      const bool begins = character.data() == word.data();
+      symbols.push_back(absl::StrCat(begins ? "" : model.prefix, character));
+      if (!begins) later.insert(symbols.back());
+    });
   }
   alphabet.insert(alphabet.end(), later.begin(), later.end());
   std::sort(alphabet.end() - static_cast<std::ptrdiff_t>(later.size()), alphabet.end());

@@ -12,17 +12,6 @@ namespace {
 // Reports whether Python's str.split splits at `c`.
 bool IsSeparator(int32_t c) { return IsSpace(c) || (0x1C <= c && c <= 0x1F); }
 
-// Calls `take` with each character's code point, or -1 for a byte that is not UTF-8, and the character's begin and end.
-template <class Function>
-void ForEachCharacter(absl::string_view text, const Function& take) {
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Character c = CharacterAt(text, i);
-    const size_t end = i + std::max<size_t>(c.bytes, 1);
-    take(c.bytes > 0 ? c.code_point : -1, i, end);
-    i = end;
-  }
-}
-
 constexpr int32_t kCapitalSigma = 0x3A3;
 
 // Reports whether letter `i` ends a word of several letters, by Unicode's rule Final_Sigma: a cased letter is before it
@@ -41,14 +30,15 @@ bool EndsWord(const std::vector<int32_t>& characters, size_t i) {
 
 std::vector<absl::string_view> SplitWords(absl::string_view text) {
   std::vector<absl::string_view> words;
-  size_t word = 0;  // where the present word begins
+  size_t word = 0, at = 0;  // where the present word and the present character begin
   const auto finish = [&](size_t end) {
     if (end > word) words.push_back(text.substr(word, end - word));
   };
-  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t end) {
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
+    const size_t begin = std::exchange(at, at + character.size());
     if (!IsSeparator(c)) return;
     finish(begin);
-    word = end;
+    word = at;
   });
   finish(text.size());
   return words;
@@ -56,8 +46,8 @@ std::vector<absl::string_view> SplitWords(absl::string_view text) {
 
 std::string Lowercase(absl::string_view text) {
   std::vector<int32_t> characters;  // negative: minus one, minus the byte that is not UTF-8
-  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t /*end*/) {
-    characters.push_back(c >= 0 ? c : -1 - static_cast<uint8_t>(text[begin]));
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
+    characters.push_back(c >= 0 ? c : -1 - static_cast<uint8_t>(character[0]));
   });
   std::string lower;
   for (size_t i = 0; i < characters.size(); ++i) {
@@ -91,10 +81,10 @@ UnitLine JoinWords(absl::Span<const absl::string_view> words) {
 
 UnitLine JoinCharacters(absl::string_view text) {
   UnitLine line;
-  ForEachCharacter(text, [&](int32_t c, size_t begin, size_t end) {
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
     if (IsSeparator(c)) return;
-    line.units.emplace_back(line.text.size(), line.text.size() + end - begin);
-    line.text.append(text.data() + begin, end - begin);
+    line.units.emplace_back(line.text.size(), line.text.size() + character.size());
+    line.text.append(character.data(), character.size());
   });
   return line;
 }

@@ -49,17 +49,16 @@ JinjaList Parts(Run& run, View text, View separator, int64_t cuts = -1) {
 std::string Cased(const std::string& text, bool (*upper)(View before), bool title = false) {
   std::string cased;
   View before;
-  for (size_t i = 0; i < text.size(); i += before.size()) {
-    const Utf8Character c = CharacterAt(text, i);
-    if (c.bytes > 0 && !upper(before)) {
-      AppendLowercase(c.code_point, &cased);
-    } else if (c.code_point == 0xDF) {
+  ForEachCharacter(text, [&](int32_t c, View character) {
+    if (c >= 0 && !upper(before)) {
+      AppendLowercase(c, &cased);
+    } else if (c == 0xDF) {
       cased += title ? "Ss" : "SS";
     } else {
-      cased += ToUtf8(title ? utf8proc_totitle(c.code_point) : utf8proc_toupper(c.code_point));
+      cased += ToUtf8(title ? utf8proc_totitle(c) : utf8proc_toupper(c));
     }
-    before = View(text).substr(i, std::max<size_t>(c.bytes, 1));
-  }
+    before = character;
+  });
   return cased;
 }
 bool Always(View) { return true; }

@@ -37,20 +37,17 @@ bool IsPrintable(int32_t code_point) {
 std::string Quote(absl::string_view text) {
   const char mark = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
   std::string quoted(1, mark);
-  for (size_t i = 0, bytes; i < text.size(); i += bytes) {
-    const Utf8Character c = CharacterAt(text, i);
-    bytes = std::max<size_t>(c.bytes, 1);
-    const size_t escape = absl::string_view("\\\n\r\t").find(text[i]);
-    if (escape != text.npos || text[i] == mark) {
-      absl::StrAppend(&quoted, "\\",
-                      escape == text.npos ? text.substr(i, 1) : absl::string_view("\\nrt").substr(escape, 1));
-    } else if (c.bytes == 0 || IsPrintable(c.code_point)) {
-      absl::StrAppend(&quoted, text.substr(i, bytes));
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
+    const size_t escape = absl::string_view("\\\n\r\t").find(character[0]);
+    if (escape != text.npos || character[0] == mark) {
+      absl::StrAppend(&quoted, "\\", escape == text.npos ? character : absl::string_view("\\nrt").substr(escape, 1));
+    } else if (c < 0 || IsPrintable(c)) {
+      absl::StrAppend(&quoted, character);
     } else {
-      const int digits = c.code_point < 0x100 ? 2 : c.code_point < 0x10000 ? 4 : 8;
-      absl::StrAppendFormat(&quoted, "\\%c%0*x", digits == 2 ? 'x' : digits == 4 ? 'u' : 'U', digits, c.code_point);
+      const int digits = c < 0x100 ? 2 : c < 0x10000 ? 4 : 8;
+      absl::StrAppendFormat(&quoted, "\\%c%0*x", digits == 2 ? 'x' : digits == 4 ? 'u' : 'U', digits, c);
     }
-  }
+  });
   return quoted + mark;
 }
 

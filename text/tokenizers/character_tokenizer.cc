@@ -16,11 +16,7 @@ absl::StatusOr<CharacterTokenizer> CharacterTokenizer::FromText(absl::string_vie
   if (text.empty()) return InvalidArgument("the text is empty");
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<bool> seen(kCodePoints);
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Character c = CharacterAt(text, i);
-    seen[static_cast<size_t>(c.code_point)] = true;
-    i += c.bytes;
-  }
+  ForEachCharacter(text, [&](int32_t c, absl::string_view) { seen[static_cast<size_t>(c)] = true; });
   std::vector<int32_t> characters;
   for (int32_t code_point = 0; code_point < kCodePoints; ++code_point) {
     if (seen[static_cast<size_t>(code_point)]) characters.push_back(code_point);

@@ -52,14 +52,6 @@ class CharacterMap {
   const std::string texts_;
 };
 
-// Appends `text` with its characters replaced.
-void AppendCharacters(const CharacterMap& map, absl::string_view text, std::string* changed) {
-  for (size_t i = 0, bytes; i < text.size(); i += bytes) {
-    bytes = CharacterAt(text, i).bytes;
-    absl::StrAppend(changed, map.Find(text.substr(i, bytes)).value_or(text.substr(i, bytes)));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<Normalizer> NormalizeByMap(std::string map) {
@@ -88,7 +80,9 @@ absl::StatusOr<Normalizer> NormalizeByMap(std::string map) {
       if (whole.has_value()) {
         absl::StrAppend(&changed, *whole);
       } else {
-        AppendCharacters(*characters, grapheme, &changed);
+        ForEachCharacter(grapheme, [&](int32_t, absl::string_view character) {
+          absl::StrAppend(&changed, characters->Find(character).value_or(character));
+        });
       }
     }
     *text = std::move(changed);

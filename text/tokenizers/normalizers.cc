@@ -44,11 +44,7 @@ template <class Function>
 Normalizer EachCharacter(Function append) {
   return [append](std::string* text) {
     std::string changed;
-    for (size_t i = 0; i < text->size();) {
-      const Utf8Character c = CharacterAt(*text, i);
-      append(c.code_point, &changed);
-      i += c.bytes;
-    }
+    ForEachCharacter(*text, [&](int32_t c, absl::string_view) { append(c, &changed); });
     *text = std::move(changed);
     return absl::OkStatus();
   };
@@ -56,16 +52,12 @@ Normalizer EachCharacter(Function append) {
 
 std::string Clean(absl::string_view text, const BertNormalizer& normalizer) {
   std::string cleaned;
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Character next = CharacterAt(text, i);
-    const absl::string_view character = text.substr(i, next.bytes);
-    const int32_t c = next.code_point;
-    i += next.bytes;
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
     const bool break_or_tab = c == '\t' || c == '\n' || c == '\r';
-    if (normalizer.clean_text && (c == 0xFFFD || (IsControl(c) && !break_or_tab))) continue;
+    if (normalizer.clean_text && (c == 0xFFFD || (IsControl(c) && !break_or_tab))) return;
     const bool alone = normalizer.separate_cjk && IsCjk(c), space = normalizer.clean_text && IsSpace(c);
     absl::StrAppend(&cleaned, alone ? " " : "", space ? " " : character, alone ? " " : "");
-  }
+  });
   return cleaned;
 }
 

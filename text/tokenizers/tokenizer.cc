@@ -141,9 +141,7 @@ absl::StatusOr<absl::string_view> Tokenizer::NormalForm(absl::string_view text, 
   if (lowercases_) {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
     std::string lower;
-    for (size_t i = 0; i < text.size(); i += CharacterAt(text, i).bytes) {
-      AppendLowercase(CharacterAt(text, i).code_point, &lower);
-    }
+    ForEachCharacter(text, [&](int32_t c, absl::string_view) { AppendLowercase(c, &lower); });
     text = *storage = std::move(lower);
   }
   return Normalize(text, storage);
