@@ -101,38 +101,39 @@ absl::Status EmitSplits(const TextPiece& piece, std::vector<Part> parts, SplitBe
   return EmitParts(piece, words, emit);
 }
 
+// Returns the runs of characters for which `kind_of` returns the same number. Characters of number 0 are left out. Each
+// character of a negative number is a run of its own, which matches.
+template <class Function>
+std::vector<Part> RunsOf(absl::string_view text, const Function& kind_of) {
+  std::vector<Part> runs;
+  size_t at = 0;
+  int last = 0;
+  ForEachCharacter(text, [&](int32_t c, absl::string_view character) {
+    const int kind = kind_of(c);
+    if (kind < 0 || (kind > 0 && kind != last)) runs.push_back({at, at, kind < 0});
+    at += character.size();
+    if (kind != 0) runs.back().end = at;
+    last = kind;
+  });
+  return runs;
+}
+
 // Splits at the characters for which `matches` returns true.
 template <class Function>
 PreTokenizer SplitAt(Function matches, SplitBehavior behavior) {
   return [matches, behavior](const TextPiece& piece, Emit emit) {
-    std::vector<Part> parts;
-    for (size_t i = 0; i < piece.text.size();) {
-      const Utf8Character c = CharacterAt(piece.text, i);
-      const bool match = matches(c.code_point);
-      if (match || parts.empty() || parts.back().matches) parts.push_back({i, i, match});
-      parts.back().end = i += c.bytes;
-    }
-    return EmitSplits(piece, std::move(parts), behavior, emit);
+    const auto kind_of = [&](int32_t c) { return matches(c) ? -1 : 1; };
+    return EmitSplits(piece, RunsOf(piece.text, kind_of), behavior, emit);
   };
 }
 
-// Splits at the runs of characters for which `kind_of` returns the same number. Runs of number 0 are left out.
+// Splits into the runs of RunsOf.
 template <class Function>
 PreTokenizer SplitRuns(Function kind_of) {
-  return [kind_of](const TextPiece& piece, Emit emit) {
-    std::vector<Part> parts;
-    int last = 0;
-    for (size_t i = 0; i < piece.text.size();) {
-      const Utf8Character c = CharacterAt(piece.text, i);
-      const int kind = kind_of(c.code_point);
-      if (kind != 0 && kind != last) parts.push_back({i, i, true});
-      i += c.bytes;
-      if (kind != 0) parts.back().end = i;
-      last = kind;
-    }
-    return EmitParts(piece, parts, emit);
-  };
+  return [kind_of](const TextPiece& piece, Emit emit) { return EmitParts(piece, RunsOf(piece.text, kind_of), emit); };
 }
+
+int BertKind(int32_t c) { return IsSpace(c) ? 0 : EndsWord(c) ? -1 : 1; }
 
 // Splits at the matches of a regular expression, or with `invert`, at what is between them.
 PreTokenizer SplitBy(RegularExpression expression, SplitBehavior behavior, bool invert) {
@@ -283,30 +284,11 @@ bool EndsWord(int32_t c) { return IsPunctuation(c) || (c > ' ' && c < 0x7F && !I
 
 std::vector<absl::string_view> BertWords(absl::string_view text) {
   std::vector<absl::string_view> words;
-  bool inside = false;
-  for (size_t i = 0; i < text.size();) {
-    const Utf8Character next = CharacterAt(text, i);
-    const bool space = IsSpace(next.code_point), alone = !space && EndsWord(next.code_point);
-    if (!space && inside && !alone) {
-      words.back() = absl::string_view(words.back().data(), words.back().size() + next.bytes);
-    } else if (!space) {
-      words.push_back(text.substr(i, next.bytes));
-    }
-    inside = !space && !alone;
-    i += next.bytes;
-  }
+  for (const Part& run : RunsOf(text, BertKind)) words.push_back(text.substr(run.begin, run.end - run.begin));
   return words;
 }
 
-PreTokenizer SplitBertWords() {
-  return [](const TextPiece& piece, Emit emit) -> absl::Status {
-    for (const absl::string_view word : BertWords(piece.text)) {
-      const auto offset = static_cast<size_t>(word.data() - piece.text.data());
-      WEFT_RETURN_IF_ERROR(emit({word, piece.at + offset, piece.begins && offset == 0}));
-    }
-    return absl::OkStatus();
-  };
-}
+PreTokenizer SplitBertWords() { return SplitRuns(BertKind); }
 
 absl::StatusOr<std::string> ReadMark(const Json& object) {
   WEFT_ASSIGN_OR_RETURN(std::string mark, Get<std::string>(object, "replacement", "\u2581"));
