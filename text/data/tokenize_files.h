@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "weft/text/data/token_files.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 

@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
