@@ -102,7 +102,6 @@ Hyperparameter ChoiceRow(std::string flag, std::string help, ValueNames<E> names
 //
 //   Append(InGroup("Model", ModelHyperparameters(&options)), &table);
 Hyperparameters InGroup(absl::string_view group, Hyperparameters rows);
-// Appends `rows` to `table`.
 void Append(const Hyperparameters& rows, Hyperparameters* table);
 
 // Sets the value of `parameter` from `text`. If `text` breaks the rules, returns InvalidArgument, such as "batch:

@@ -4,10 +4,7 @@
 //   WEFT_ASSIGN_OR_RETURN(const LearntTokenizer learnt, LearnTokenizer({"a.txt", "b.txt.gz"}, options));
 //   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", learnt.file));       // load_tokenizer.h
 //
-//   WEFT_ASSIGN_OR_RETURN(BpeModel model, LearnByteLevelBpe(text, {.vocabulary = 8000}));
-//   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, Bpe::Create(std::move(model)));
-//
-// Each kind is a row of the table in learn_tokenizer.cc.
+// Each kind is a row of the table in learn_tokenizer.cc. tokenizers/bpe.h has an example of LearnByteLevelBpe.
 #ifndef WEFT_TEXT_LEARN_LEARN_TOKENIZER_H_
 #define WEFT_TEXT_LEARN_LEARN_TOKENIZER_H_
 

@@ -1,8 +1,5 @@
-// The operations of expressions, with the meaning that Python gives them. Whole
-// numbers have 64 bits.
-//
-// As in the immutable sandbox of Jinja that transformers uses, no list and no
-// dict can be changed.
+// The operations of expressions, with the meaning that Python gives them. Whole numbers have 64 bits. As in the
+// immutable sandbox of Jinja that transformers uses, no list and no dict can be changed.
 #include <algorithm>
 #include <cstdlib>
 #include <string>

@@ -83,7 +83,6 @@ struct JinjaValue {
   size_t bytes = 1;  // estimated size of a text, or of a list or dict with all that it has, each time it has it
 };
 
-// The arguments of a call.
 struct JinjaCall {
   JinjaList arguments = {};
   std::vector<std::pair<std::string, JinjaValue>> named = {};
@@ -96,7 +95,6 @@ bool operator==(const JinjaValue& a, const JinjaValue& b);
 std::optional<bool> Less(const JinjaValue& a, const JinjaValue& b);
 // Returns the value of `key` in a dict, or null.
 const JinjaValue* Find(const JinjaList& dict, const JinjaValue& key);
-// Sets the value of `key`.
 void Set(JinjaList* dict, const JinjaValue& key, const JinjaValue& value);
 
 // How a value is written: as Python's repr does, or as its json.dumps does.

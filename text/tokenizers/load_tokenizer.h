@@ -4,9 +4,7 @@
 //   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Tokenizer> tokenizer, LoadTokenizer("bert-base-uncased"));
 //   WEFT_RETURN_IF_ERROR(CheckTokenizerFolder("tokenizer", /*overwrite=*/false));   // before long work
 //   WEFT_RETURN_IF_ERROR(WriteTokenizerFolder("tokenizer", {"tokenizer.json", contents}));
-//
-// Each kind of file is defined in a source file of its own (tokenizer_kind.h), and is a row of the table in
-// load_tokenizer.cc.
+// tokenizer_kind.h says how to add a kind of file.
 #ifndef WEFT_TEXT_TOKENIZERS_LOAD_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZERS_LOAD_TOKENIZER_H_
 

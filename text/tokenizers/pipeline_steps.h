@@ -1,6 +1,4 @@
-// The steps of a pipeline (pipeline.h), as Hugging Face's tokenizers have them. Normalizers change a text before it is
-// split into words. Pre-tokenizers split it into the words that a model encodes separately. Decoders change the texts
-// of tokens into the parts of a text.
+// The steps of a pipeline, as Hugging Face's tokenizers have them. pipeline.h says what each kind of step does.
 //
 //   WEFT_ASSIGN_OR_RETURN(const Normalizer compose, ReadNormalizer(R"({"type": "NFC"})"_json));
 //   std::string text = "e\u0301";
