@@ -95,8 +95,7 @@ struct Set {
     return absl::OkStatus();
   }
   absl::Status operator()(const Hyperparameter::Text& value) const {
-    if (rules.choices.empty()) return value.set(text);
-    if (absl::c_linear_search(rules.choices, text)) return value.set(text);
+    if (rules.choices.empty() || absl::c_linear_search(rules.choices, text)) return value.set(text);
     const std::string hyphens = absl::StrReplaceAll(text, {{"_", "-"}});
     WEFT_RETURN_IF_ERROR(CheckChoice(hyphens, rules));
     return value.set(hyphens);
