@@ -2,9 +2,9 @@
 #include "weft/text/tokenizers/bpe.h"
 
 #include <algorithm>
+#include <compare>
 #include <functional>
 #include <queue>
-#include <tuple>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -21,9 +21,7 @@ constexpr size_t kMaxScannedLength = 16;
 
 struct Candidate {  // a merge of the token at `position` and the token after it
   int32_t rank, position, left, right, id;
-  friend bool operator>(const Candidate& a, const Candidate& b) {
-    return std::tie(a.rank, a.position) > std::tie(b.rank, b.position);
-  }
+  friend auto operator<=>(const Candidate&, const Candidate&) = default;
 };
 
 absl::StatusOr<MergeTable> MergesOf(const BpeModel& model) {
