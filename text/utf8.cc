@@ -145,6 +145,17 @@ bool IsSpace(int32_t code_point) {
          IsBetween(code_point, UTF8PROC_CATEGORY_ZS, UTF8PROC_CATEGORY_ZP);
 }
 
+size_t BeforeSpace(absl::string_view text, size_t end) {
+  for (size_t begin; end > 0 && IsSpace(CharacterAt(text, begin = CharacterBegin(text, end - 1)).code_point);)
+    end = begin;
+  return end;
+}
+
+size_t BehindSpace(absl::string_view text, size_t begin) {
+  while (begin < text.size() && IsSpace(CharacterAt(text, begin).code_point)) begin += CharacterAt(text, begin).bytes;
+  return begin;
+}
+
 bool IsCjk(int32_t code_point) {
   // BERT's own list has 0x2B820 in place of 0x2B920, which is from `tokenizers`.
   constexpr Range kBlocks[] = {{0x4E00, 0x9FFF},   {0x3400, 0x4DBF},   {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F},

@@ -68,6 +68,9 @@ bool IsCased(int32_t code_point);          // the property Cased: upper, lower a
 // Reports whether a rule of letter case looks past `code_point`: marks, formats, modifiers, and marks such as ' . ·
 // inside words (the property Case_Ignorable).
 bool IsCaseIgnorable(int32_t code_point);
+// Return where the white space before byte `end` begins, and where the white space at byte `begin` ends.
+size_t BeforeSpace(absl::string_view text, size_t end);
+size_t BehindSpace(absl::string_view text, size_t begin);
 // Appends the lowercase form of `code_point`. The form doesn't depend on context: 'Σ' gives 'σ' even at a word's end.
 void AppendLowercase(int32_t code_point, std::string* text);
 

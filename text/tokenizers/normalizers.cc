@@ -97,14 +97,8 @@ absl::StatusOr<Normalizer> ReadStrip(const Json& object) {
   WEFT_ASSIGN_OR_RETURN(const bool left, Get(object, "strip_left", true));
   WEFT_ASSIGN_OR_RETURN(const bool right, Get(object, "strip_right", true));
   return Normalizer([left, right](std::string* text) {
-    size_t begin = 0, end = text->size();
-    while (left && begin < end && IsSpace(CharacterAt(*text, begin).code_point))
-      begin += CharacterAt(*text, begin).bytes;
-    for (size_t last; right && end > begin; end = last) {
-      last = CharacterBegin(*text, end - 1);
-      if (!IsSpace(CharacterAt(*text, last).code_point)) break;
-    }
-    *text = text->substr(begin, end - begin);
+    if (right) text->resize(BeforeSpace(*text, text->size()));
+    if (left) text->erase(0, BehindSpace(*text, 0));
     return absl::OkStatus();
   });
 }

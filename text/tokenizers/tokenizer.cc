@@ -47,17 +47,6 @@ ModelInput Fill(const WrapFormat& format, absl::Span<const int32_t> first, absl:
   return input;
 }
 
-size_t BeforeSpace(absl::string_view text, size_t end) {
-  for (size_t begin; end > 0 && IsSpace(CharacterAt(text, begin = CharacterBegin(text, end - 1)).code_point);)
-    end = begin;
-  return end;
-}
-
-size_t BehindSpace(absl::string_view text, size_t begin) {
-  while (begin < text.size() && IsSpace(CharacterAt(text, begin).code_point)) begin += CharacterAt(text, begin).bytes;
-  return begin;
-}
-
 bool IsSingleWord(absl::string_view text, size_t begin, size_t end) {
   return (begin == 0 || !IsWordCharacter(CharacterAt(text, CharacterBegin(text, begin - 1)).code_point)) &&
          (end == text.size() || !IsWordCharacter(CharacterAt(text, end).code_point));
