@@ -51,7 +51,7 @@ std::string CharacterTokenizer::ToJson() const {
   return json.dump() + "\n";
 }
 
-absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::EncodeOrdinary(absl::string_view text) const {
+absl::StatusOr<std::vector<int32_t>> CharacterTokenizer::EncodeOrdinary(absl::string_view text, bool /*begins*/) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size());
   for (size_t i = 0; i < text.size();) {

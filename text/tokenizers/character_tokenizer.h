@@ -28,7 +28,7 @@ class ByteTokenizer final : public Tokenizer {
   int64_t vocabulary_size() const override { return 256; }
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override {
     std::vector<int32_t> ids;
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
     return ids;
@@ -51,7 +51,7 @@ class CharacterTokenizer final : public Tokenizer {
   }
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override;
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 
  private:

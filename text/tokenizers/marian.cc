@@ -54,7 +54,7 @@ class MarianTokenizer final : public Tokenizer {
   }
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
     std::vector<int32_t> ids;
     const auto add = [&](absl::string_view piece) {

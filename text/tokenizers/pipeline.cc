@@ -17,7 +17,7 @@ absl::Status SplitPiece(absl::Span<const PreTokenizer> pre_tokenizers, const Tex
                            [&](const TextPiece& part) { return SplitPiece(pre_tokenizers.subspan(1), part, emit); });
 }
 
-absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodePiece(absl::string_view text, bool begins) const {
+absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodeOrdinary(absl::string_view text, bool begins) const {
   WEFT_RETURN_IF_ERROR(CheckUtf8(text));
   std::vector<int32_t> ids;
   struct Range {

@@ -55,10 +55,7 @@ class PipelineTokenizer : public Tokenizer {
   explicit PipelineTokenizer(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
 
   // Encodes each distinct word of a text once, and copies the ids when the word occurs again.
-  absl::StatusOr<std::vector<int32_t>> EncodePiece(absl::string_view text, bool begins) const override;
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
-    return EncodePiece(text, /*begins=*/true);
-  }
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool begins) const override;
   absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
   std::string Join(absl::Span<const int32_t> ids) const override;
 

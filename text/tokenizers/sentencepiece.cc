@@ -40,7 +40,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   bool SetPrefixSpace(bool space) override { return space; }  // the model itself says so
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
     return model_.Encode({text.data(), text.size()});
   }

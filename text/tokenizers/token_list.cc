@@ -57,7 +57,7 @@ class TokenList final : public Tokenizer {
   int64_t vocabulary_size() const override { return vocabulary_.size(); }
 
  protected:
-  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const override {
+  absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
     std::vector<int32_t> ids;
     const int32_t unknown = *special_tokens().unknown;

@@ -119,7 +119,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(absl::string_view text, b
         continue;
       }
       const bool begins = written.data() == text.data() && piece.data() == normal.data();
-      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodePiece(piece, begins));
+      WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ordinary, EncodeOrdinary(piece, begins));
       ids.insert(ids.end(), ordinary.begin(), ordinary.end());
     }
   }

@@ -152,12 +152,9 @@ class Tokenizer {
   virtual bool SetPrefixSpace(bool /*space*/) { return true; }
 
  protected:
-  // Returns the ids of a normalized text that has no added token.
-  virtual absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text) const = 0;
-  // Like EncodeOrdinary. `begins`: whether the text of Encode begins with `text`, and not with an added token.
-  virtual absl::StatusOr<std::vector<int32_t>> EncodePiece(absl::string_view text, bool /*begins*/) const {
-    return EncodeOrdinary(text);
-  }
+  // Returns the ids of a normalized text that has no added token. `begins`: whether the text of Encode begins with
+  // `text`, and not with an added token.
+  virtual absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool begins) const = 0;
   // Returns the normalized form of `text`, which `storage` may keep.
   virtual absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* /*storage*/) const {
     return text;
