@@ -293,11 +293,7 @@ absl::Status CheckSettings(const Options& options, const Kind& kind) {
 
 }  // namespace
 
-std::vector<std::string> LearntTokenizerKinds() {
-  std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
-  return names;
-}
+std::vector<std::string> LearntTokenizerKinds() { return RowNames(kKinds); }
 
 absl::StatusOr<LearntTokenizer> LearnTokenizer(const Paths& paths, const Options& options) {
   for (const Kind& kind : kKinds) {
