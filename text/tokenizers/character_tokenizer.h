@@ -46,9 +46,6 @@ class CharacterTokenizer final : public Tokenizer {
   std::string ToJson() const;
 
   int64_t vocabulary_size() const override { return static_cast<int64_t>(characters_.size()); }
-  friend bool operator==(const CharacterTokenizer& a, const CharacterTokenizer& b) {
-    return a.characters_ == b.characters_;
-  }
 
  protected:
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool /*begins*/) const override;
