@@ -135,7 +135,6 @@ struct TokenFileWriter::State {
 
 TokenFileWriter::TokenFileWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
 TokenFileWriter::TokenFileWriter(TokenFileWriter&&) noexcept = default;
-TokenFileWriter& TokenFileWriter::operator=(TokenFileWriter&&) noexcept = default;
 TokenFileWriter::~TokenFileWriter() = default;
 
 absl::StatusOr<TokenFileWriter> TokenFileWriter::Create(const std::string& folder,

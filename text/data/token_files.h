@@ -151,7 +151,6 @@ class TokenFileWriter {
   static absl::StatusOr<TokenFileWriter> Create(const std::string& folder, const std::vector<NamedContents>& tokenizer,
                                                 int64_t shard_tokens = kShardTokens);
   TokenFileWriter(TokenFileWriter&&) noexcept;
-  TokenFileWriter& operator=(TokenFileWriter&&) noexcept;
   ~TokenFileWriter();  // removes FOLDER.tmp unless Finish succeeded
 
   // Adds tokens to the present document. Returns InvalidArgument if an id is not in the vocabulary.
