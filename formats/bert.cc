@@ -18,62 +18,6 @@ constexpr std::pair<const char*, LabelScores> kProblemTypes[] = {
     {"regression", LabelScores::kNumbers},
     {"multi_label_classification", LabelScores::kSigmoid},
     {"single_label_classification", LabelScores::kSoftmax}};
-}  // namespace
-
-absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
-  constexpr int64_t kMaxLabels = 1'000'000;
-  const auto found = json.find("id2label");
-  const Json number = json.value("num_labels", Json());
-  if (found == json.end() || found->is_null())
-    return UsualLabels(std::min(WholeNumber(number).value_or(0), kMaxLabels));
-  const auto error = [&](absl::string_view what) { return InvalidArgument("id2label ", what); };
-  if (!found->is_object()) return error("is not an object");
-  std::vector<std::string> labels(found->size());
-  std::vector<bool> given(labels.size());
-  for (const auto& [key, label] : found->items()) {
-    uint32_t id = 0;
-    if (!absl::SimpleAtoi(key, &id) || id >= labels.size() || given[id]) {
-      return error(absl::StrCat("has the key '", key, "', wanted 0 .. ", labels.size() - 1, ", each once"));
-    }
-    if (!label.is_string()) return error(absl::StrCat("of ", key, " is not a text"));
-    labels[id] = label.get<std::string>();
-    given[id] = true;
-  }
-  if (number.is_null() || number == labels.size()) return labels;
-  return InvalidArgument("num_labels is ", number.dump(), ", but id2label has ", labels.size(), " labels");
-}
-
-std::vector<std::string> UsualLabels(int64_t count) {
-  std::vector<std::string> labels;
-  for (int64_t i = 0; i < count; ++i) labels.push_back(absl::StrCat("LABEL_", i));
-  return labels;
-}
-
-void AddLabels(const std::vector<std::string>& labels, Json* json) {
-  Json names = Json::object(), ids = Json::object();
-  for (size_t i = 0; i < labels.size(); ++i) {
-    names[absl::StrCat(i)] = labels[i];
-    ids[labels[i]] = i;
-  }
-  (*json)["id2label"] = std::move(names);
-  (*json)["label2id"] = std::move(ids);
-}
-
-absl::StatusOr<LabelScores> LabelScoresFromJson(const Json& json, size_t labels) {
-  KeyReader keys(json);
-  LabelScores scores = LabelScores::kSoftmax;
-  keys.Choice("problem_type", Choices<LabelScores>(kProblemTypes), scores);
-  WEFT_RETURN_IF_ERROR(keys.Refused());
-  return labels == 1 && scores == LabelScores::kSoftmax ? LabelScores::kSigmoid : scores;
-}
-
-void AddLabelScores(LabelScores scores, Json* json) {
-  for (const auto& [name, value] : kProblemTypes) {
-    if (value == scores && scores != LabelScores::kSoftmax) (*json)["problem_type"] = name;
-  }
-}
-
-namespace {
 
 void RecordModel(const PublishedBert& model, int64_t tokens, bool heads, Tape* tape) {
   const Weights& weights = model.weights;
@@ -245,6 +189,59 @@ absl::Status PublishAdapter(absl::string_view model_type, Weights* adapter) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> LabelsFromJson(const Json& json) {
+  constexpr int64_t kMaxLabels = 1'000'000;
+  const auto found = json.find("id2label");
+  const Json number = json.value("num_labels", Json());
+  if (found == json.end() || found->is_null())
+    return UsualLabels(std::min(WholeNumber(number).value_or(0), kMaxLabels));
+  const auto error = [&](absl::string_view what) { return InvalidArgument("id2label ", what); };
+  if (!found->is_object()) return error("is not an object");
+  std::vector<std::string> labels(found->size());
+  std::vector<bool> given(labels.size());
+  for (const auto& [key, label] : found->items()) {
+    uint32_t id = 0;
+    if (!absl::SimpleAtoi(key, &id) || id >= labels.size() || given[id]) {
+      return error(absl::StrCat("has the key '", key, "', wanted 0 .. ", labels.size() - 1, ", each once"));
+    }
+    if (!label.is_string()) return error(absl::StrCat("of ", key, " is not a text"));
+    labels[id] = label.get<std::string>();
+    given[id] = true;
+  }
+  if (number.is_null() || number == labels.size()) return labels;
+  return InvalidArgument("num_labels is ", number.dump(), ", but id2label has ", labels.size(), " labels");
+}
+
+std::vector<std::string> UsualLabels(int64_t count) {
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < count; ++i) labels.push_back(absl::StrCat("LABEL_", i));
+  return labels;
+}
+
+void AddLabels(const std::vector<std::string>& labels, Json* json) {
+  Json names = Json::object(), ids = Json::object();
+  for (size_t i = 0; i < labels.size(); ++i) {
+    names[absl::StrCat(i)] = labels[i];
+    ids[labels[i]] = i;
+  }
+  (*json)["id2label"] = std::move(names);
+  (*json)["label2id"] = std::move(ids);
+}
+
+absl::StatusOr<LabelScores> LabelScoresFromJson(const Json& json, size_t labels) {
+  KeyReader keys(json);
+  LabelScores scores = LabelScores::kSoftmax;
+  keys.Choice("problem_type", Choices<LabelScores>(kProblemTypes), scores);
+  WEFT_RETURN_IF_ERROR(keys.Refused());
+  return labels == 1 && scores == LabelScores::kSoftmax ? LabelScores::kSigmoid : scores;
+}
+
+void AddLabelScores(LabelScores scores, Json* json) {
+  for (const auto& [name, value] : kProblemTypes) {
+    if (value == scores && scores != LabelScores::kSoftmax) (*json)["problem_type"] = name;
+  }
+}
 
 const ModelFamily PublishedBert::kFamily = {
     .name = "a BERT",

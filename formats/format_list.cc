@@ -56,25 +56,6 @@ absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
 
 constexpr absl::string_view kHuggingFaceFiles[] = {kConfigFile, kWeightsFile, kGenerationConfig};
 
-}  // namespace
-
-// The format of Hugging Face: a folder with config.json, whose key model_type tells the family, and model.safetensors.
-constexpr Format kHuggingFaceFormat = {
-    .name = "huggingface",
-    .mark = "model_type (Hugging Face)",
-    .recognizes = [](const Json& config) { return FindModelType(config) != nullptr; },
-    .family = FamilyOfConfig,
-    .read = [](const std::string& folder, const Json& config) -> absl::StatusOr<PublishedModel> {
-      WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfConfig(config), ConfigPath(folder)));
-      return family->read(folder, config);
-    },
-    .write = [](const PublishedModel& model, const std::string& folder,
-                const WriteModelOptions& options) { return FamilyOf(model).write(model, folder, options); },
-    .files = kHuggingFaceFiles,
-};
-
-namespace {
-
 // A model has the first of these formats that recognizes it.
 constexpr const Format* kFormats[] = {&kRunFormat,  &kWeftFormat,        &kPeftFormat,
                                       &kGgufFormat, &kHuggingFaceFormat, &kNanoGptFormat,
@@ -96,6 +77,21 @@ absl::StatusOr<const ModelFamily*> FamilyIn(const std::string& path, const Forma
 }
 
 }  // namespace
+
+// The format of Hugging Face: a folder with config.json, whose key model_type tells the family, and model.safetensors.
+constexpr Format kHuggingFaceFormat = {
+    .name = "huggingface",
+    .mark = "model_type (Hugging Face)",
+    .recognizes = [](const Json& config) { return FindModelType(config) != nullptr; },
+    .family = FamilyOfConfig,
+    .read = [](const std::string& folder, const Json& config) -> absl::StatusOr<PublishedModel> {
+      WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, Annotate(FamilyOfConfig(config), ConfigPath(folder)));
+      return family->read(folder, config);
+    },
+    .write = [](const PublishedModel& model, const std::string& folder,
+                const WriteModelOptions& options) { return FamilyOf(model).write(model, folder, options); },
+    .files = kHuggingFaceFiles,
+};
 
 absl::Span<const ModelFamily* const> ModelFamilies() { return FamiliesOf(static_cast<PublishedModel*>(nullptr)); }
 

@@ -47,28 +47,6 @@ absl::StatusOr<Json> ToRun(const PublishedGpt& model) {
   return Json{{"model", std::move(config)}};
 }
 
-}  // namespace
-
-template <>
-absl::StatusOr<GptConfig> ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  std::string type = "gpt2";
-  keys.Field("model_type", type);
-  const DecoderFamily* const family = FindDecoder(type);
-  if (family == nullptr) {
-    keys.Refuse("model_type", absl::StrJoin(ModelTypes(), ", "));
-    return keys.Refused();
-  }
-  GptConfig config = family->defaults();
-  family->list(keys, config);
-  const size_t classes = family->classes[1].empty() ? 1 : 2;
-  ReadUsualKeys(keys, absl::MakeConstSpan(family->classes).first(classes));
-  keys.Harmless({"is_decoder"});
-  return Finished(keys, config);
-}
-
-namespace {
-
 // Writes `config` as a model of `family`.
 absl::StatusOr<Json> WriteAs(const DecoderFamily& family, const GptConfig& config) {
   KeyWriter keys;
@@ -100,54 +78,6 @@ absl::StatusOr<Json> WriteAsAny(const GptConfig& config, absl::string_view prefe
   }
   return json;
 }
-
-}  // namespace
-
-absl::StatusOr<Json> ToJson(const GptConfig& config) { return WriteAsAny(config, ""); }
-
-std::vector<Weights::Rule> GptTensorsToDrop() {
-  return {{"#.attn.bias", {}}, {"#.attention.bias", {}}, {"#.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};
-}
-
-absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
-  if (gpt.config.attention.rotary == layout || !gpt.config.attention.rotary) return gpt;
-  PublishedGpt result = {.config = gpt.config, .model_type = gpt.model_type};
-  result.config.attention.rotary = layout;
-  const AttentionVariant head =
-      WithWidths(gpt.config.attention, gpt.config.ablation, gpt.config.heads, gpt.config.width);
-  const int64_t width = head.key_width, turned = head.rotary_width != 0 ? head.rotary_width : width, half = turned / 2;
-  for (const auto& [name, from] : gpt.weights.tensors()) {
-    WEFT_ASSIGN_OR_RETURN(const Tensor to, result.weights.Add(name, from.type));
-    bool moves = false;
-    for (const char* const each : {".q_proj.", ".k_proj.", ".q_norm.", ".k_norm."}) {
-      moves = moves || absl::StrContains(name, absl::StrCat(".self_attn", each));
-    }
-    if (!moves) {
-      std::memcpy(to.data, from.data, from.type.bytes());
-      continue;
-    }
-    // A head has `width` rows. Rotary positions turn its first `turned` rows, and half = turned / 2. In layout kPairs,
-    // rotation k turns rows 2k and 2k + 1 of a head; in layout kHalves, it turns rows k and k + half.
-    const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
-    for (int64_t row = 0; row < rows; ++row) {
-      const int64_t first = row / width * width, i = row % width;
-      const int64_t pairs = i < turned ? first + i % half * 2 + i / half : row;
-      const bool to_halves = layout == RotaryLayout::kHalves;
-      std::memcpy(to.data + (to_halves ? row : pairs) * bytes, from.data + (to_halves ? pairs : row) * bytes,
-                  static_cast<size_t>(bytes));
-    }
-  }
-  return result;
-}
-
-absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
-  PublishedGpt result = gpt;
-  result.config.bias = true;
-  WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(result), &result.weights));
-  return result;
-}
-
-namespace {
 
 // Returns the rules for the layers of a model_type whose names are not Gpt's.
 std::vector<Weights::Rule> LayersOf(absl::string_view model_type) {
@@ -282,6 +212,68 @@ absl::Status Untie(PublishedGpt* model) {
 }
 
 }  // namespace
+
+template <>
+absl::StatusOr<GptConfig> ConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  std::string type = "gpt2";
+  keys.Field("model_type", type);
+  const DecoderFamily* const family = FindDecoder(type);
+  if (family == nullptr) {
+    keys.Refuse("model_type", absl::StrJoin(ModelTypes(), ", "));
+    return keys.Refused();
+  }
+  GptConfig config = family->defaults();
+  family->list(keys, config);
+  const size_t classes = family->classes[1].empty() ? 1 : 2;
+  ReadUsualKeys(keys, absl::MakeConstSpan(family->classes).first(classes));
+  keys.Harmless({"is_decoder"});
+  return Finished(keys, config);
+}
+
+absl::StatusOr<Json> ToJson(const GptConfig& config) { return WriteAsAny(config, ""); }
+
+std::vector<Weights::Rule> GptTensorsToDrop() {
+  return {{"#.attn.bias", {}}, {"#.attention.bias", {}}, {"#.masked_bias", {}}, {"#.rotary_emb.inv_freq", {}}};
+}
+
+absl::StatusOr<PublishedGpt> WithRotary(const PublishedGpt& gpt, RotaryLayout layout) {
+  if (gpt.config.attention.rotary == layout || !gpt.config.attention.rotary) return gpt;
+  PublishedGpt result = {.config = gpt.config, .model_type = gpt.model_type};
+  result.config.attention.rotary = layout;
+  const AttentionVariant head =
+      WithWidths(gpt.config.attention, gpt.config.ablation, gpt.config.heads, gpt.config.width);
+  const int64_t width = head.key_width, turned = head.rotary_width != 0 ? head.rotary_width : width, half = turned / 2;
+  for (const auto& [name, from] : gpt.weights.tensors()) {
+    WEFT_ASSIGN_OR_RETURN(const Tensor to, result.weights.Add(name, from.type));
+    bool moves = false;
+    for (const char* const each : {".q_proj.", ".k_proj.", ".q_norm.", ".k_norm."}) {
+      moves = moves || absl::StrContains(name, absl::StrCat(".self_attn", each));
+    }
+    if (!moves) {
+      std::memcpy(to.data, from.data, from.type.bytes());
+      continue;
+    }
+    // A head has `width` rows. Rotary positions turn its first `turned` rows, and half = turned / 2. In layout kPairs,
+    // rotation k turns rows 2k and 2k + 1 of a head; in layout kHalves, it turns rows k and k + half.
+    const int64_t rows = from.type.shape.dim(0), bytes = static_cast<int64_t>(from.type.bytes()) / rows;
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t first = row / width * width, i = row % width;
+      const int64_t pairs = i < turned ? first + i % half * 2 + i / half : row;
+      const bool to_halves = layout == RotaryLayout::kHalves;
+      std::memcpy(to.data + (to_halves ? row : pairs) * bytes, from.data + (to_halves ? pairs : row) * bytes,
+                  static_cast<size_t>(bytes));
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<PublishedGpt> WithBiases(const PublishedGpt& gpt) {
+  PublishedGpt result = gpt;
+  result.config.bias = true;
+  WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(result), &result.weights));
+  return result;
+}
 
 const ModelFamily PublishedGpt::kFamily = {
     .name = "a GPT",

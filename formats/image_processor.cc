@@ -33,8 +33,6 @@ struct Resampling {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr absl::string_view kPng("\x89PNG\r\n\x1a\n", 8), kJpeg("\xff\xd8\xff", 3), kExif("Exif\0\0", 6);
 
 // Returns InvalidArgument for a picture of too many pixels. `bytes`: size of its file.

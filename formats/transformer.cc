@@ -64,53 +64,6 @@ void ReadPatterns(KeyReader& keys, TransformerConfig& config) {
   }
 }
 
-}  // namespace
-
-template <>
-absl::StatusOr<TransformerConfig> ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  TransformerConfig config;
-  keys.Only("model_type", "transformer");
-  ListTransformer(keys, config);
-  ReadPatterns(keys, config);
-  if (keys.Find("decoder_vocab_size") == nullptr) config.target_vocabulary = config.source_vocabulary;
-  keys.Only("decoder_attention_heads", config.heads);
-  keys.Only("decoder_ffn_dim", config.feed_forward);
-  keys.Only("is_encoder_decoder", true);
-  keys.Harmless({"architectures"});
-  keys.Harmless(kTokenNameKeys);
-  return Finished(keys, config);
-}
-
-absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  KeyWriter keys;
-  keys.Write("model_type", "transformer");
-  keys.Write("is_encoder_decoder", true);
-  TransformerConfig full = WithFeedForward(config);
-  ListTransformer(keys, full);
-  keys.Field("decoder_attention_heads", full.heads);
-  keys.Field("decoder_ffn_dim", full.feed_forward);
-  Json patterns = Json::array();
-  for (const AttentionPattern& pattern : config.attention.patterns)
-    patterns.push_back({pattern.window, pattern.stride});
-  if (!patterns.empty()) keys.Write("attention_patterns", patterns);
-  Json json = std::move(keys).Finish();
-  WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, ConfigFromJson<TransformerConfig>(json)));
-  return json;
-}
-
-absl::Status TieTables(TransformerConfig* config, Weights* weights) {
-  const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
-  for (const char* const copy : {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"}) {
-    if (config->shared_embeddings) WEFT_RETURN_IF_ERROR(weights->Tie(table, copy));
-  }
-  config->tied_head = config->tied_head && weights->Tie(table, "lm_head.weight").ok();
-  return absl::OkStatus();
-}
-
-namespace {
-
 constexpr const TranslatorFamily* kFamilies[] = {&kMarianFamily, &kT5Family};
 
 void RecordModel(const PublishedTransformer& model, int64_t tokens, bool, Tape* tape) {
@@ -230,6 +183,49 @@ std::vector<std::string> TiedLayers(const PublishedTransformer& model) {
 }
 
 }  // namespace
+
+template <>
+absl::StatusOr<TransformerConfig> ConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  TransformerConfig config;
+  keys.Only("model_type", "transformer");
+  ListTransformer(keys, config);
+  ReadPatterns(keys, config);
+  if (keys.Find("decoder_vocab_size") == nullptr) config.target_vocabulary = config.source_vocabulary;
+  keys.Only("decoder_attention_heads", config.heads);
+  keys.Only("decoder_ffn_dim", config.feed_forward);
+  keys.Only("is_encoder_decoder", true);
+  keys.Harmless({"architectures"});
+  keys.Harmless(kTokenNameKeys);
+  return Finished(keys, config);
+}
+
+absl::StatusOr<Json> ToJson(const TransformerConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  KeyWriter keys;
+  keys.Write("model_type", "transformer");
+  keys.Write("is_encoder_decoder", true);
+  TransformerConfig full = WithFeedForward(config);
+  ListTransformer(keys, full);
+  keys.Field("decoder_attention_heads", full.heads);
+  keys.Field("decoder_ffn_dim", full.feed_forward);
+  Json patterns = Json::array();
+  for (const AttentionPattern& pattern : config.attention.patterns)
+    patterns.push_back({pattern.window, pattern.stride});
+  if (!patterns.empty()) keys.Write("attention_patterns", patterns);
+  Json json = std::move(keys).Finish();
+  WEFT_RETURN_IF_ERROR(CheckReadBack("transformer", config, ConfigFromJson<TransformerConfig>(json)));
+  return json;
+}
+
+absl::Status TieTables(TransformerConfig* config, Weights* weights) {
+  const std::string table = config->shared_embeddings ? "shared.weight" : "decoder.embed_tokens.weight";
+  for (const char* const copy : {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"}) {
+    if (config->shared_embeddings) WEFT_RETURN_IF_ERROR(weights->Tie(table, copy));
+  }
+  config->tied_head = config->tied_head && weights->Tie(table, "lm_head.weight").ok();
+  return absl::OkStatus();
+}
 
 const ModelFamily PublishedTransformer::kFamily = {
     .name = "an encoder-decoder Transformer",

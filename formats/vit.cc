@@ -13,8 +13,6 @@
 namespace weft {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // A model_type, its class that classifies pictures and its class that guesses masked patches.
 struct VitType {
   const char *name, *classifier, *masked;
@@ -52,68 +50,6 @@ void ReadImageSize(KeyReader* keys, VitConfig* config) {
     keys->Refuse("image_size", "a whole number, or two");
   }
 }
-
-}  // namespace
-
-template <>
-absl::StatusOr<VitConfig> ConfigFromJson(const Json& json) {
-  KeyReader keys(json);
-  VitConfig config = {.classes = 2, .feed_forward = 3072};
-  if (const Json* const name = keys.Find("model_type"); name != nullptr && *name == kDeit.name) {
-    const Json* const classes = keys.Find("architectures");
-    const bool head = classes != nullptr && *classes == Json{kTeacher.classifier};
-    config.distillation = head ? Distillation::kHead : Distillation::kToken;
-  }
-  const VitType& type = TypeOf(config);
-  keys.Only("model_type", type.name);
-  ReadImageSize(&keys, &config);
-  ListVit(keys, config);
-  keys.Harmless({"id2label", "label2id"});
-  ReadUsualKeys(keys, {type.classifier, type.masked});
-  WEFT_RETURN_IF_ERROR(keys.Finish());
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> labels, LabelsFromJson(json));
-  if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  return config;
-}
-
-absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> labels, LabelsFromJson(json));
-  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
-  return labels;
-}
-
-absl::StatusOr<Json> ToJson(const VitConfig& config) {
-  WEFT_RETURN_IF_ERROR(Validate(config));
-  KeyWriter keys;
-  const VitType& type = TypeOf(config);
-  keys.Write("model_type", type.name);
-  keys.Write("architectures", std::vector<std::string>{type.classifier});
-  if (config.image_height == config.image_width) {
-    keys.Write("image_size", config.image_height);
-  } else {
-    keys.Write("image_size", std::vector<int64_t>{config.image_height, config.image_width});
-  }
-  VitConfig full = WithFeedForward(config);
-  ListVit(keys, full);
-  keys.Write("attention_probs_dropout_prob", 0.0);
-  Json json = std::move(keys).Finish();
-  std::vector<std::string> labels;
-  for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
-  AddLabels(labels, &json);
-  WEFT_RETURN_IF_ERROR(CheckReadBack(type.name, config, ConfigFromJson<VitConfig>(json)));
-  return json;
-}
-
-void SetVitTask(VitTask task, Json* json) {
-  if (task == VitTask::kClassify) return;
-  for (const char* key : {"architectures", "id2label", "label2id"}) json->erase(key);
-  if (task == VitTask::kOrder) return;
-  (*json)["architectures"] = {(*json)["model_type"] == kVit.name ? kVit.masked : kDeit.masked};
-  (*json)["encoder_stride"] = (*json)["patch_size"];
-}
-
-namespace {
 
 void RecordModel(const PublishedVit& vit, int64_t, bool, Tape* tape) {
   const VitConfig& config = vit.config;
@@ -193,6 +129,64 @@ absl::StatusOr<Json> ToRun(const PublishedVit& vit) {
 }
 
 }  // namespace
+
+template <>
+absl::StatusOr<VitConfig> ConfigFromJson(const Json& json) {
+  KeyReader keys(json);
+  VitConfig config = {.classes = 2, .feed_forward = 3072};
+  if (const Json* const name = keys.Find("model_type"); name != nullptr && *name == kDeit.name) {
+    const Json* const classes = keys.Find("architectures");
+    const bool head = classes != nullptr && *classes == Json{kTeacher.classifier};
+    config.distillation = head ? Distillation::kHead : Distillation::kToken;
+  }
+  const VitType& type = TypeOf(config);
+  keys.Only("model_type", type.name);
+  ReadImageSize(&keys, &config);
+  ListVit(keys, config);
+  keys.Harmless({"id2label", "label2id"});
+  ReadUsualKeys(keys, {type.classifier, type.masked});
+  WEFT_RETURN_IF_ERROR(keys.Finish());
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> labels, LabelsFromJson(json));
+  if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  return config;
+}
+
+absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> labels, LabelsFromJson(json));
+  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
+  return labels;
+}
+
+absl::StatusOr<Json> ToJson(const VitConfig& config) {
+  WEFT_RETURN_IF_ERROR(Validate(config));
+  KeyWriter keys;
+  const VitType& type = TypeOf(config);
+  keys.Write("model_type", type.name);
+  keys.Write("architectures", std::vector<std::string>{type.classifier});
+  if (config.image_height == config.image_width) {
+    keys.Write("image_size", config.image_height);
+  } else {
+    keys.Write("image_size", std::vector<int64_t>{config.image_height, config.image_width});
+  }
+  VitConfig full = WithFeedForward(config);
+  ListVit(keys, full);
+  keys.Write("attention_probs_dropout_prob", 0.0);
+  Json json = std::move(keys).Finish();
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < config.classes; ++i) labels.push_back(absl::StrCat(i));
+  AddLabels(labels, &json);
+  WEFT_RETURN_IF_ERROR(CheckReadBack(type.name, config, ConfigFromJson<VitConfig>(json)));
+  return json;
+}
+
+void SetVitTask(VitTask task, Json* json) {
+  if (task == VitTask::kClassify) return;
+  for (const char* key : {"architectures", "id2label", "label2id"}) json->erase(key);
+  if (task == VitTask::kOrder) return;
+  (*json)["architectures"] = {(*json)["model_type"] == kVit.name ? kVit.masked : kDeit.masked};
+  (*json)["encoder_stride"] = (*json)["patch_size"];
+}
 
 const ModelFamily PublishedVit::kFamily = {
     .name = "a ViT",

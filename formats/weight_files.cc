@@ -23,6 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;  // sorted, because an index may have many keys
 
+// A file is of the first of these kinds that recognises it. A folder's weights are of the first kind that is there.
+constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kSafetensors, &kPyTorch, &kTensorFlow, &kFlax};
+
 bool BeginsWith(absl::string_view bytes, absl::string_view beginning) {
   const auto fits = [](char wanted, char got) { return wanted == '?' || wanted == got; };
   return !beginning.empty() && absl::c_equal(beginning, bytes.substr(0, beginning.size()), fits);
@@ -38,6 +41,43 @@ absl::Status ForeignError(const fs::path& path, const Container& container) {
   return InvalidArgument(path.string(), " is ", container.what,
                          container.config == nullptr ? ", which is not read. " : ", which is a model by itself. ",
                          container.advice);
+}
+
+// Returns the container of a file by the file's first bytes or, for a model by itself, by its name. Returns null if
+// there is none.
+const Container* ContainerOf(const std::string& path) {
+  const absl::StatusOr<RandomAccessFile> file = RandomAccessFile::Open(path);
+  std::string bytes(16, '\0');
+  if (!file.ok() || !file->Read(0, bytes.size(), bytes.data()).ok()) bytes.clear();
+  for (const Container* const container : kContainers) {
+    if (absl::c_any_of(container->beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
+      return container;
+    }
+  }
+  for (const Container* const container : kContainers) {
+    if (container->config != nullptr && HasEnding(*container, path)) return container;
+  }
+  return nullptr;
+}
+
+// Reads the index `path` of files of `container` in `folder`.
+absl::StatusOr<WeightFiles> ReadIndex(const std::string& folder, const std::string& path, const Container& container) {
+  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  WEFT_ASSIGN_OR_RETURN(const Json json, Annotate(ParseLargeJsonObject(text), path));
+  const Json map = json.value("weight_map", Json());
+  if (!map.is_object() || map.empty()) {
+    return InvalidArgument(path, ": weight_map is missing or empty; wanted the name of a file for each tensor");
+  }
+  WeightFiles files = {path, {}};
+  for (const auto& [tensor, file] : map.items()) {
+    const std::string name = file.is_string() ? file.get<std::string>() : "";
+    if (!HasEnding(container, name) || absl::StrContains(name, '/')) {
+      return InvalidArgument(path, ": '", tensor, "' is in ", file.dump(-1, ' ', false, Json::error_handler_t::replace),
+                             "; wanted the name of ", container.what, " in the same folder");
+    }
+    files.tensors[absl::StrCat(folder, "/", name)].push_back(tensor);
+  }
+  return files;
 }
 
 }  // namespace
@@ -67,30 +107,6 @@ constexpr Container kSafetensors = {.what = "a safetensors file",
                                     .open = [](const std::string& path, WantedChecksum checksum) {
                                       return Shared(SafetensorsFile::Open(path, checksum));
                                     }};
-
-// A file is of the first of these kinds that recognises it. A folder's weights are of the first kind that is there.
-constexpr const Container* kContainers[] = {&kGguf, &kOnnx, &kSafetensors, &kPyTorch, &kTensorFlow, &kFlax};
-
-namespace {
-
-// Returns the container of a file by the file's first bytes or, for a model by itself, by its name. Returns null if
-// there is none.
-const Container* ContainerOf(const std::string& path) {
-  const absl::StatusOr<RandomAccessFile> file = RandomAccessFile::Open(path);
-  std::string bytes(16, '\0');
-  if (!file.ok() || !file->Read(0, bytes.size(), bytes.data()).ok()) bytes.clear();
-  for (const Container* const container : kContainers) {
-    if (absl::c_any_of(container->beginnings, [&](absl::string_view each) { return BeginsWith(bytes, each); })) {
-      return container;
-    }
-  }
-  for (const Container* const container : kContainers) {
-    if (container->config != nullptr && HasEnding(*container, path)) return container;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 absl::StatusOr<nlohmann::ordered_json> ReadFileConfig(const std::string& path) {
   const Container* const container = ContainerOf(path);
@@ -125,30 +141,6 @@ absl::StatusOr<std::shared_ptr<const TensorFile>> OpenTensorFile(const std::stri
   }
   return kSafetensors.open(path, checksum);
 }
-
-namespace {
-
-// Reads the index `path` of files of `container` in `folder`.
-absl::StatusOr<WeightFiles> ReadIndex(const std::string& folder, const std::string& path, const Container& container) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
-  WEFT_ASSIGN_OR_RETURN(const Json json, Annotate(ParseLargeJsonObject(text), path));
-  const Json map = json.value("weight_map", Json());
-  if (!map.is_object() || map.empty()) {
-    return InvalidArgument(path, ": weight_map is missing or empty; wanted the name of a file for each tensor");
-  }
-  WeightFiles files = {path, {}};
-  for (const auto& [tensor, file] : map.items()) {
-    const std::string name = file.is_string() ? file.get<std::string>() : "";
-    if (!HasEnding(container, name) || absl::StrContains(name, '/')) {
-      return InvalidArgument(path, ": '", tensor, "' is in ", file.dump(-1, ' ', false, Json::error_handler_t::replace),
-                             "; wanted the name of ", container.what, " in the same folder");
-    }
-    files.tensors[absl::StrCat(folder, "/", name)].push_back(tensor);
-  }
-  return files;
-}
-
-}  // namespace
 
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
   std::error_code error;
