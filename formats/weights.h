@@ -178,15 +178,9 @@ struct ReadModelOptions {
   // If set, a model of another family is an error, which is found before the weights are read.
   const ModelFamily* family = nullptr;
 };
-// Reads a model in any format of model_formats.h. `path` is a file of GGUF, or a folder with
-// one and no config.json, a file of llama2.c (a header of 7 numbers, or of 256 bytes in version 1, then the weights in
-// f32), or a folder with the config.json of a training run, of weft quantize, or
-// of one of these programs:
-//
-// - Hugging Face's transformers (ReadHuggingFace).
-// - nanoGPT: its model_args, and its state as model.safetensors. Norms without biases get biases of zeros.
-// - CTranslate2, as its converters write it, with a model.bin of version 6. If there is a model.safetensors with
-//   CTranslate2's names, reads that; config.json then has the sizes (d_model, num_heads, ffn_dim, ...).
+// Reads a model in any format of model_formats.h. `path`: a file of GGUF or llama2.c; a folder with a file of GGUF and
+// no config.json; a folder of an adapter (adapters.h); or a folder with the config.json of a training run, of weft
+// quantize or of another program. The files that define the formats, such as nano_gpt.cc, say what they read.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
 // The same for a model that must be of one family: ReadModelOf<PublishedGpt>("gpt2").
 template <class Model>
@@ -198,12 +192,7 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
 }
 
 // Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's model_type must be
-// of the family:
-//   PublishedGpt          the decoder families of decoders/decoder.h, such as gpt2 and llama
-//   PublishedBert         bert and the other types of formats/bert_type.cc, with or without heads
-//   PublishedTransformer  transformer, this project's own, with names like Marian's, and those of translators.h
-//   PublishedVit          vit and deit, with the heads of ForImageClassification, ForImageClassificationWithTeacher or
-//                         ForMaskedImageModeling
+// of the family (ModelFamily::model_types).
 absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
 template <class Model>
 absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
@@ -225,27 +214,9 @@ struct WriteModelOptions {
 // InvalidArgument, for example "a configuration of gpt2 cannot say that positions are rotary". Weights are written in
 // f32 with unchanged bits. An existing file is replaced as a whole.
 //
-// huggingface: config.json and model.safetensors in the names and layouts of the Hugging Face class that has the model:
-//   GPT          the class of the decoder family as which it was read, or else of the first that can express it
-//                (decoders/decoder.h). A GPT-2 without biases gets biases of zeros. If rotary positions are in pairs,
-//                queries and keys are reordered for halves.
-//   BERT         BertModel; with heads, BertForPreTraining or a similar class, with the prefix "bert." and labels. A
-//                classifier of the mean (Pooling::kMean) is an error, because only ModernBERT has such a class.
-//   Transformer  the first class of marian.cc that has it, such as MarianMTModel (norms after each layer),
-//                PegasusForConditionalGeneration (norms first, one token table), BlenderbotForConditionalGeneration (as
-//                Pegasus, with a table of positions), with a generation_config.json. If `folder` has a tokenizer.json,
-//                adds the end token to its input format, and writes tokenizer_config.json: AutoTokenizer then gives the
-//                ids that the model was trained on. If no class has it, this project's own model_type "transformer",
-//                with names like Marian's, or an error that names what each class lacks.
-//   ViT          ViTForImageClassification, DeiTForImageClassification, DeiTForImageClassificationWithTeacher
-// nanogpt: nanoGPT's model_args as config.json, and the model's state as model.safetensors. If `config.bias` is false
-// and all biases of norms are 0, writes no biases. Otherwise missing biases are written as zeros.
-// llama2.c: a checkpoint of llama2.c as one file, model.bin.
-// gguf: model.gguf, with the tokenizer.json and the generation_config.json of `folder` in it. GPT-2 and Llama only.
-// onnx: graphs for onnxruntime, with the names of `optimum` (onnx_models.cc): model.onnx, or encoder_model.onnx and
-// decoder_model.onnx, and the config.json of huggingface if a class there has the model.
-// ctranslate2: the files that the program CTranslate2 opens: model.bin, config.json and, if `folder` has a tokenizer
-// whose file spells its tokens, a vocabulary. A model as OpenNMT trains them also gets a model.safetensors.
+// docs/formats.md lists the classes, files and names of huggingface, gguf, onnx and ctranslate2. Some formats also use
+// files that are in `folder`: gguf takes in the tokenizer and generation_config.json, and a Transformer in huggingface
+// or ctranslate2 gets the files that its tokenizer lacks.
 absl::Status WriteModel(const std::string& folder, const PublishedModel& model,
                         absl::string_view format = "huggingface", const WriteModelOptions& options = {});
 
