@@ -120,14 +120,17 @@ GptConfig UsualFalcon() {
   return config;
 }
 
-constexpr LayerName kFalconLayers[] = {{"transformer.word_embeddings", "model.embed_tokens"},
-                                       {"transformer.h.#.self_attention.dense", "model.layers.#.self_attn.o_proj"},
-                                       {"transformer.h.#.mlp.dense_h_to_4h", "model.layers.#.mlp.up_proj"},
-                                       {"transformer.h.#.mlp.dense_4h_to_h", "model.layers.#.mlp.down_proj"},
-                                       {"transformer.ln_f", "model.norm"}};
-constexpr LayerName kNorms[] = {
+// The layers of Falcon, then the norms of a Falcon whose layers are not parallel, then what BLOOM has besides.
+constexpr LayerName kBloomLayers[] = {
+    {"transformer.word_embeddings", "model.embed_tokens"},
+    {"transformer.h.#.self_attention.dense", "model.layers.#.self_attn.o_proj"},
+    {"transformer.h.#.mlp.dense_h_to_4h", "model.layers.#.mlp.up_proj"},
+    {"transformer.h.#.mlp.dense_4h_to_h", "model.layers.#.mlp.down_proj"},
+    {"transformer.ln_f", "model.norm"},
     {"transformer.h.#.input_layernorm", "model.layers.#.input_layernorm"},
-    {"transformer.h.#.post_attention_layernorm", "model.layers.#.post_attention_layernorm"}};
+    {"transformer.h.#.post_attention_layernorm", "model.layers.#.post_attention_layernorm"},
+    {"transformer.word_embeddings_layernorm", "model.embed_norm"}};
+constexpr absl::Span<const LayerName> kFalconLayers(kBloomLayers, 5), kNorms(&kBloomLayers[5], 2);
 constexpr LayerName kParallelNorms[] = {{"transformer.h.#.ln_attn", "model.layers.#.input_layernorm"},
                                         {"transformer.h.#.ln_mlp", "model.layers.#.post_attention_layernorm"}};
 
@@ -167,16 +170,6 @@ GptConfig UsualBloom() {
   config.attention = {.distance_bias = DistanceBias::kAlibi};
   return config;
 }
-
-constexpr LayerName kBloomLayers[] = {
-    {"transformer.word_embeddings", "model.embed_tokens"},
-    {"transformer.word_embeddings_layernorm", "model.embed_norm"},
-    {"transformer.h.#.input_layernorm", "model.layers.#.input_layernorm"},
-    {"transformer.h.#.self_attention.dense", "model.layers.#.self_attn.o_proj"},
-    {"transformer.h.#.post_attention_layernorm", "model.layers.#.post_attention_layernorm"},
-    {"transformer.h.#.mlp.dense_h_to_4h", "model.layers.#.mlp.up_proj"},
-    {"transformer.h.#.mlp.dense_4h_to_h", "model.layers.#.mlp.down_proj"},
-    {"transformer.ln_f", "model.norm"}};
 
 // OPT (Zhang et al., 2022): learned positions that begin with 2, as fairseq numbers them.
 void ListOpt(Keys& keys, GptConfig& config) {
