@@ -79,9 +79,7 @@ void ListModernBert(Keys& keys, BertConfig& config) {
   keys.Field("norm_eps", config.norm.epsilon);
   keys.Field("norm_bias", config.norm.bias);
   keys.Field("mlp_bias", config.bias);
-  bool bias = config.attention.projection_bias.value_or(config.bias);
-  keys.Field("attention_bias", bias);
-  config.attention.projection_bias = config.attention.output_bias = bias;
+  ListAttentionBias(keys, config);
   Activation activation = config.masked_activation.value_or(config.activation);
   keys.Choice("classifier_activation", kActivations, activation);
   config.masked_activation = activation;

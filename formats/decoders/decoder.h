@@ -71,9 +71,14 @@ void ListSizes(Keys& keys, Config& config) {
 void ListLlamaKeys(Keys& keys, GptConfig& config, const char* activation = "hidden_act",
                    const char* epsilon = "rms_norm_eps");
 
-// Lists `key`, which says whether all four layers of attention have biases. ListLlamaKeys or `config` has said before
-// whether the other layers have biases.
-void ListAttentionBias(Keys& keys, GptConfig& config, const char* key = "attention_bias");
+// Lists attention_bias, which says whether all four layers of attention have biases. ListLlamaKeys or `config` has said
+// before whether the other layers have biases.
+template <class Config>
+void ListAttentionBias(Keys& keys, Config& config) {
+  bool bias = config.attention.projection_bias.value_or(config.bias);
+  keys.Field("attention_bias", bias);
+  config.attention.projection_bias = config.attention.output_bias = bias;
+}
 
 // The keys of rotary positions in which families differ.
 struct RotaryKeys {

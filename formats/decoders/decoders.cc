@@ -145,12 +145,6 @@ void ListLlamaKeys(Keys& keys, GptConfig& config, const char* activation, const 
   keys.Field("tie_word_embeddings", config.tied_head);
 }
 
-void ListAttentionBias(Keys& keys, GptConfig& config, const char* key) {
-  bool bias = config.attention.projection_bias.value_or(config.bias);
-  keys.Field(key, bias);
-  config.attention.projection_bias = config.attention.output_bias = bias;
-}
-
 void ListRotary(Keys& keys, GptConfig& config, const RotaryKeys& names) {
   keys.Field(names.theta, config.attention.rotary_base);
   if (!keys.reading()) return WriteRotary(keys, config.attention, names);
