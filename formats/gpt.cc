@@ -204,11 +204,9 @@ std::vector<std::string> TiedLayers(const PublishedGpt& model) {
 }
 
 absl::Status Untie(PublishedGpt* model) {
-  const Tensor table = *model->weights.Find(absl::StrCat(TokenTable(model->config), ".weight"));
-  WEFT_ASSIGN_OR_RETURN(const Tensor head, model->weights.Add("lm_head.weight", table.type));
-  std::memcpy(head.data, table.data, table.type.bytes());
   model->config.tied_head = false;
-  return absl::OkStatus();
+  return model->weights.AddCopy("lm_head.weight",
+                                *model->weights.Find(absl::StrCat(TokenTable(model->config), ".weight")));
 }
 
 }  // namespace
