@@ -232,14 +232,6 @@ absl::StatusOr<Weights> Permute(const Weights& weights, bool to_halves) {
 
 std::string PositionsName(absl::string_view side) { return absl::StrCat(side, ".embed_positions.weight"); }
 
-// Adds each side's table of position embeddings for a class that has them as weights.
-absl::Status AddPositions(const TransformerConfig& config, Weights* weights) {
-  for (const absl::string_view side : kSides) {
-    WEFT_RETURN_IF_ERROR(AddSinusoids(PositionsName(side), config.context, config, weights));
-  }
-  return absl::OkStatus();
-}
-
 // Renames a tensor, which gets another shape of as many elements.
 absl::Status Reshape(const std::string& from, const std::string& to, const Shape& shape, Weights* weights) {
   const Tensor* const tensor = weights->Find(from);
@@ -299,7 +291,9 @@ absl::StatusOr<Json> Publish(const TranslatorType& type, const TransformerConfig
   if (type.usual.positions == Positions::kSinusoidal) {
     WEFT_ASSIGN_OR_RETURN(*weights, Permute(*weights, /*to_halves=*/true));
   } else if (StoresPositions(type) && config.positions != Positions::kLearned) {
-    WEFT_RETURN_IF_ERROR(AddPositions(config, weights));
+    for (const absl::string_view side : kSides) {
+      WEFT_RETURN_IF_ERROR(AddSinusoids(PositionsName(side), config.context, config, weights));
+    }
   }
   config.bias = true;
   WEFT_RETURN_IF_ERROR(AddZeroBiases(ParametersOf(PublishedTransformer{config}), weights));
