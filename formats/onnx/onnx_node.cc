@@ -81,19 +81,6 @@ void Convert(absl::string_view bytes, const OnnxElement& type, OnnxConstant* to)
 constexpr absl::string_view kWithoutEffect[] = {"hidden_size",       "momentum", "round_mode", "saturate",     "seed",
                                                 "softmax_precision", "sorted",   "stash_type", "storage_order"};
 
-using Table = std::map<std::pair<absl::string_view, absl::string_view>, const OnnxOp*>;
-
-const Table& AllOps() {
-  static const Table* const all = [] {
-    auto* const table = new Table;
-    for (const auto& ops : {OnnxArithmetic(), OnnxLayers(), OnnxSequences(), OnnxShapes()}) {
-      for (const OnnxOp& op : ops) WEFT_CHECK(table->emplace(std::pair(op.domain, op.name), &op).second);
-    }
-    return table;
-  }();
-  return *all;
-}
-
 }  // namespace
 
 absl::StatusOr<OnnxElement> OnnxElementOf(int64_t type) {
@@ -172,15 +159,16 @@ absl::StatusOr<OnnxConstant> ReadOnnxTensor(const onnx::Tensor& tensor, OnnxFile
 }
 
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view name) {
-  const auto found = AllOps().find({domain == "ai.onnx" ? "" : domain, name});
-  return found == AllOps().end() ? nullptr : found->second;
-}
-
-std::vector<std::string> OnnxOpNames() {
-  std::vector<std::string> names = {"Constant", "If"};  // onnx_recorder.cc has them
-  for (const auto& [key, op] : AllOps()) names.emplace_back(op->name);
-  absl::c_sort(names);
-  return names;
+  using Table = std::map<std::pair<absl::string_view, absl::string_view>, const OnnxOp*>;
+  static const Table* const all = [] {
+    auto* const table = new Table;
+    for (const auto& ops : {OnnxArithmetic(), OnnxLayers(), OnnxSequences(), OnnxShapes()}) {
+      for (const OnnxOp& op : ops) WEFT_CHECK(table->emplace(std::pair(op.domain, op.name), &op).second);
+    }
+    return table;
+  }();
+  const auto found = all->find({domain == "ai.onnx" ? "" : domain, name});
+  return found == all->end() ? nullptr : found->second;
 }
 
 absl::Status CheckOnnxSteps(int64_t steps) {

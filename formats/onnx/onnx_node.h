@@ -187,8 +187,6 @@ absl::Span<const OnnxOp> OnnxSequences();
 absl::Span<const OnnxOp> OnnxShapes();
 // Returns the row of an op, or null.
 const OnnxOp* FindOnnxOp(absl::string_view domain, absl::string_view name);
-// Returns the names of all ops that are read, sorted.
-std::vector<std::string> OnnxOpNames();
 
 // Records the nodes of the model's graph, and returns the graph's outputs. `values`: the inputs and initializers. What
 // depends only on constants and shapes is computed while recording, because ops such as Reshape need the numbers.
