@@ -292,9 +292,7 @@ OnnxResult MaxPool(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const Window w, PoolWindow(node));
   constexpr double kNone = -std::numeric_limits<double>::infinity();
   const VarList slices = Slices(node.in(0), w, kNone, kNone);
-  Var y = slices[0];
-  for (size_t i = 1; i < slices.size(); ++i) y = Maximum(y, slices[i]);
-  return VarList{y};
+  return VarList{std::accumulate(slices.begin() + 1, slices.end(), slices[0], Maximum)};
 }
 // Divides by the number of elements in the window; padding counts if the node says so.
 OnnxResult AveragePool(const OnnxNode& node) {
@@ -304,12 +302,9 @@ OnnxResult AveragePool(const OnnxNode& node) {
   for (int i = 0; i < 2; ++i) one.set_dim(i, 1);
   const VarList slices = Slices(x, w, 0, 0);
   const VarList counts = Slices(Fill(x.tape, {x.dtype(), one}, 1), w, node.Int("count_include_pad", 0) != 0 ? 1 : 0, 0);
-  Var sum = slices[0], count = counts[0];
-  for (size_t i = 1; i < slices.size(); ++i) {
-    sum = sum + slices[i];
-    count = count + counts[i];
-  }
-  return VarList{sum / count};
+  const auto sum = [](const VarList& parts) { return std::accumulate(parts.begin() + 1, parts.end(), parts[0], Add); };
+  const Var total = sum(slices);
+  return VarList{total / sum(counts)};
 }
 template <Var (*reduce)(Var, AxisSpan, bool)>
 OnnxResult Global(const OnnxNode& node) {
