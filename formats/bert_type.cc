@@ -329,9 +329,7 @@ absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const BertConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  KeyWriter keys;
-  keys.Write("model_type", config.model_type);
-  keys.Write("architectures", std::vector<std::string>{ClassName(config, kModelClass)});
+  KeyWriter keys(config.model_type, ClassName(config, kModelClass));
   BertConfig full = WithFeedForward(config);
   TypeOf(config.model_type).type.list(keys, full);
   Json json = std::move(keys).Finish();

@@ -133,6 +133,11 @@ absl::StatusOr<Config> Finished(KeyReader& keys, const Config& config) {
 class KeyWriter : public Keys {
  public:
   KeyWriter() : Keys(nullptr) {}
+  // Begins with the keys by which the package transformers finds the class of a model.
+  KeyWriter(absl::string_view model_type, absl::string_view model_class) : KeyWriter() {
+    Write("model_type", std::string(model_type));
+    Write("architectures", Json::array({std::string(model_class)}));
+  }
 
   Json Finish() && { return std::move(written_); }
 };

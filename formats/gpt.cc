@@ -49,9 +49,7 @@ absl::StatusOr<Json> ToRun(const PublishedGpt& model) {
 
 // Writes `config` as a model of `family`.
 absl::StatusOr<Json> WriteAs(const DecoderFamily& family, const GptConfig& config) {
-  KeyWriter keys;
-  keys.Write("model_type", std::string(family.model_type));
-  keys.Write("architectures", std::vector<std::string>{std::string(family.classes[0])});
+  KeyWriter keys(family.model_type, family.classes[0]);
   GptConfig full = config;
   if (config.names == GptConfig::Names::kLlama) {
     full = WithFeedForward(config);

@@ -170,9 +170,7 @@ absl::StatusOr<TransformerConfig> MarianConfigFromJson(const TranslatorType& typ
 }
 
 Json MarianToJson(const TranslatorType& type, const TransformerConfig& config, const TranslationTokens& tokens) {
-  KeyWriter keys;
-  keys.Write("model_type", type.model_type);
-  keys.Write("architectures", std::vector<std::string>{std::string(type.classes.front())});
+  KeyWriter keys(type.model_type, type.classes.front());
   keys.Write("is_encoder_decoder", true);
   TransformerConfig full = WithFeedForward(config);
   ListMarian(keys, type, full);

@@ -122,9 +122,7 @@ absl::StatusOr<Json> ToJson(const TranslatorType& type, const TransformerConfig&
   for (const auto& [name, kind] : kActivations) {
     if (kind == full.activation && *activation == '\0') activation = name;
   }
-  KeyWriter keys;
-  keys.Write("model_type", type.model_type);
-  keys.Write("architectures", std::vector<std::string>{std::string(type.classes[0])});
+  KeyWriter keys(type.model_type, type.classes[0]);
   keys.Write("is_encoder_decoder", true);
   ListT5(keys, full);
   keys.Write("d_kv", WithWidths(full.attention, full.ablation, full.heads, full.width).key_width);

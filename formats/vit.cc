@@ -160,10 +160,8 @@ absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
 
 absl::StatusOr<Json> ToJson(const VitConfig& config) {
   WEFT_RETURN_IF_ERROR(Validate(config));
-  KeyWriter keys;
   const VitType& type = TypeOf(config);
-  keys.Write("model_type", type.name);
-  keys.Write("architectures", std::vector<std::string>{type.classifier});
+  KeyWriter keys(type.name, type.classifier);
   if (config.image_height == config.image_width) {
     keys.Write("image_size", config.image_height);
   } else {
