@@ -15,22 +15,6 @@ constexpr std::pair<const char*, Activation> kActivationNames[] = {
     {"relu2", Activation::kReluSquared},
 };
 
-constexpr const char* kGenerationKeyList[] = {
-    // Special tokens.
-    "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "decoder_start_token_id", "forced_bos_token_id",
-    "forced_eos_token_id",
-    // Lengths, beam search and sampling.
-    "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
-    "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "min_p", "epsilon_cutoff", "eta_cutoff",
-    "min_new_tokens", "guidance_scale", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
-    "encoder_no_repeat_ngram_size", "bad_words_ids",
-    // Results, and tokens that must or may not follow.
-    "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
-    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens"};
-
-constexpr const char* kTokenNameKeyList[] = {"unk_token",           "bos_token",      "eos_token",
-                                             "decoder_start_token", "add_source_bos", "add_source_eos"};
-
 // Returns `json` as text for an error message: at most 200 bytes, and "..." if more follow.
 std::string Shortened(const Json& json) {
   constexpr size_t kMaxCharacters = 200;
@@ -45,8 +29,6 @@ std::string Shortened(const Json& json) {
 }  // namespace
 
 const Choices<Activation> kActivations = kActivationNames;
-const absl::Span<const char* const> kGenerationKeys = kGenerationKeyList;
-const absl::Span<const char* const> kTokenNameKeys = kTokenNameKeyList;
 
 const Json* Keys::Find(const char* key) {
   if (!reading()) return nullptr;

@@ -34,9 +34,21 @@ template <class E>
 using Choices = absl::Span<const std::pair<const char*, E>>;  // if a value has several names, the first is written
 extern const Choices<Activation> kActivations;
 // Keys of text generation that config.json may have. formats/generation.h reads them.
-extern const absl::Span<const char* const> kGenerationKeys;
+inline constexpr const char* kGenerationKeys[] = {
+    // Special tokens.
+    "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id", "decoder_start_token_id", "forced_bos_token_id",
+    "forced_eos_token_id",
+    // Lengths, beam search and sampling.
+    "max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "num_beam_groups",
+    "diversity_penalty", "temperature", "top_k", "top_p", "typical_p", "min_p", "epsilon_cutoff", "eta_cutoff",
+    "min_new_tokens", "guidance_scale", "repetition_penalty", "length_penalty", "no_repeat_ngram_size",
+    "encoder_no_repeat_ngram_size", "bad_words_ids",
+    // Results, and tokens that must or may not follow.
+    "num_return_sequences", "output_scores", "return_dict_in_generate", "remove_invalid_values",
+    "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens"};
 // The keys of CTranslate2's config.json for special tokens. ReadTokenNames (published.h) reads them.
-extern const absl::Span<const char* const> kTokenNameKeys;
+inline constexpr const char* kTokenNameKeys[] = {"unk_token",           "bos_token",      "eos_token",
+                                                 "decoder_start_token", "add_source_bos", "add_source_eos"};
 
 // The keys of one JSON object, which a KeyReader reads and a KeyWriter writes.
 class Keys {
