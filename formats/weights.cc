@@ -199,10 +199,9 @@ absl::Status Weights::CheckNoExtra() const {
                    "such tensors out"));
 }
 
-absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
-                              Parameters::Others others) {
+absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters) {
   WEFT_RETURN_IF_ERROR(CheckFinite(path, weights));
-  return parameters->Set(path, weights.tensors(), Parameters::kWeights, others);
+  return parameters->Set(path, weights.tensors(), Parameters::kWeights);
 }
 
 absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters) {

@@ -109,8 +109,7 @@ class Weights {
 // `path`: the model, for errors.
 absl::Status CheckFinite(const std::string& path, const Weights& weights);
 // Sets `parameters` to the weights of a model that is to be used, as Parameters::Set does, after CheckFinite.
-absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters,
-                              Parameters::Others others = Parameters::kNothingElse);
+absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters);
 // The same for parameters that no graph has created yet: they will be the weights themselves, without a copy, or
 // weights in another dtype (Parameters::Provide).
 absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters);
