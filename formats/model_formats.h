@@ -5,9 +5,7 @@
 //   WEFT_ASSIGN_OR_RETURN(const ModelFamily* family, FindFamily("gpt2"));   // PublishedGpt::kFamily
 //   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel("gpt2"));         // weights.h
 //
-// To add a format, write one file that defines its row, and name the row in format_list.cc. To add a family, write
-// the model (models/), add its Published struct to PublishedModel in weights.h, and write one file that defines the
-// struct's kFamily, a row with all that other code needs to know of the family: vit.cc is the shortest example.
+// docs/extending.md says how to add a format or a family.
 #ifndef WEFT_FORMATS_MODEL_FORMATS_H_
 #define WEFT_FORMATS_MODEL_FORMATS_H_
 

@@ -128,7 +128,6 @@ absl::Status Write(const PublishedModel& model, const std::string& folder, const
 
 constexpr Format kOnnxFormat = {
     .name = "onnx",
-    .mark = "",
     .write = Write,
     .files = kFiles,
 };

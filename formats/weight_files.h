@@ -1,9 +1,6 @@
 // Containers are the kinds of files that hold weights, such as safetensors and GGUF. These functions recognise and read
-// them, find the files of a model's weights, and divide weights into several files. No other folder includes this
-// header.
-//
-// To add a container, write one file that defines its row: `constexpr Container kNpz = {...};`. Name it in the
-// table of weight_files.cc.
+// them, find the files of a model's weights, and divide weights into several files. docs/extending.md says how to add a
+// container. No other folder includes this header.
 #ifndef WEFT_FORMATS_WEIGHT_FILES_H_
 #define WEFT_FORMATS_WEIGHT_FILES_H_
 

@@ -6,9 +6,7 @@
 //     return VarList{Gelu(node.in(0), node.String("approximate", "none") == "tanh" ? GeluForm::kTanh :
 //     GeluForm::kErf)};
 //   }
-//   constexpr OnnxOp kOps[] = {{"Gelu", Gelu}};
-//
-// To add an op, write its function and its row in a file of formats/onnx/ops/.
+//   constexpr OnnxOp kOps[] = {{"Gelu", Gelu}};  // in a file of formats/onnx/ops/
 #ifndef WEFT_FORMATS_ONNX_ONNX_NODE_H_
 #define WEFT_FORMATS_ONNX_ONNX_NODE_H_
 
