@@ -124,8 +124,6 @@ std::vector<float> BertEncoder::TokenEmbedding(int32_t id) const {
   return row;
 }
 
-Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs) { return bert.Encode(tokens, inputs); }
-
 absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::string& path, BertEncoderOptions options,
                                                                  const std::string& prompt) {
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(path));
@@ -137,10 +135,10 @@ absl::StatusOr<std::unique_ptr<BertEncoder>> OpenSentenceEncoder(const std::stri
   }
   bert.tokenizer->ReadSpecial(options.special_tokens);
   const Pooling pooling = options.format.pooling;
-  return BertEncoder::Create(
-      std::move(bert), options, [pooling](const Bert& model, Var tokens, const BertInputs& inputs) {
-        return model.SentenceEmbedding(HiddenStates(model, tokens, inputs), inputs.lengths, pooling);
-      });
+  return BertEncoder::Create(std::move(bert), options,
+                             [pooling](const Bert& model, Var tokens, const BertInputs& inputs) {
+                               return model.SentenceEmbedding(model.Encode(tokens, inputs), inputs.lengths, pooling);
+                             });
 }
 
 }  // namespace weft

@@ -64,7 +64,7 @@ class BertEncoder {
   using Take = absl::FunctionRef<void(size_t input, absl::Span<const float> result)>;
   absl::Status Run(absl::Span<const ModelInput> inputs, Take take);
   // Returns the hidden state [C] of token `position` of a text, not counting special tokens. `hidden`: the result of
-  // Run for this text, [T, C], if the graph records HiddenStates.
+  // Run for this text, [T, C], if the graph records Bert::Encode.
   absl::Span<const float> HiddenState(absl::Span<const float> hidden, size_t position) const;
   // Returns the row of an id in the table of token embeddings: [C].
   std::vector<float> TokenEmbedding(int32_t id) const;
@@ -89,9 +89,6 @@ class BertEncoder {
   Parameters parameters_{{.draw = false}};
   GraphCache<BucketSize, Bucket> buckets_;
 };
-
-// Records the hidden states of the last layer: f32 [B, T, C].
-Var HiddenStates(const Bert& bert, Var tokens, const BertInputs& inputs);
 
 // Opens a model as OpenBert does. The encoder's results are sentence embeddings [C] of norm 1. The format of texts is
 // that of ReadSentenceFormat with `prompt`.

@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<MaskFiller>> MaskFiller::Open(const std::string& 
                  config.embedding_width != 0 ? config.embedding_width : config.width);
   filler->logits_ = Bert(config).MaskedTokens(filler->hidden_);  // [1, V]
   bert.tokenizer->ReadSpecial(true);                             // the masks of a text
-  WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
+  WEFT_ASSIGN_OR_RETURN(filler->encoder_, BertEncoder::Create(std::move(bert), options, &Bert::Encode));
   WEFT_RETURN_IF_ERROR(filler->head_.Compile({.fetch = {filler->logits_}}, runtime, filler->encoder_->parameters()));
   return filler;
 }
@@ -106,7 +106,7 @@ absl::StatusOr<WordVectors> WordVectors::Open(const std::string& path, const std
     return InvalidArgument(path, ": its token embeddings have the width ", width, " and its hidden states ",
                            bert.model.config.width, ", so that they can't be compared");
   }
-  WEFT_ASSIGN_OR_RETURN(vectors.encoder_, BertEncoder::Create(std::move(bert), options, HiddenStates));
+  WEFT_ASSIGN_OR_RETURN(vectors.encoder_, BertEncoder::Create(std::move(bert), options, &Bert::Encode));
   const BertEncoder& encoder = *vectors.encoder_;
   absl::StatusOr<std::vector<int32_t>> pieces = encoder.tokenizer().Encode(word);
   if (!pieces.ok()) return Annotate(pieces.status(), "word");
