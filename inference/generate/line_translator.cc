@@ -73,7 +73,8 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTra
   WEFT_RETURN_IF_ERROR(
       translator->translator_->Translate({}, translator->options_.search).status());  // checks the options
   if (!options.shortlist.empty()) {
-    WEFT_ASSIGN_OR_RETURN(translator->lexicon_, ReadModelLexicon(translator->opened_, options.shortlist));
+    WEFT_ASSIGN_OR_RETURN(const LexiconVocabularies vocabularies, VocabulariesOf(translator->opened_));
+    WEFT_ASSIGN_OR_RETURN(translator->lexicon_, ReadLexicon(options.shortlist, vocabularies));
   }
   return translator;
 }
@@ -129,11 +130,6 @@ absl::StatusOr<std::string> LineTranslator::Text(const Hypothesis& translation) 
   }
   text += stream.Finish();
   return absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}, {"\t", " "}});
-}
-
-absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const LexiconVocabularies vocabularies, VocabulariesOf(model));
-  return ReadLexicon(path, vocabularies);
 }
 
 absl::StatusOr<LearntLexicon> LearnModelLexicon(const OpenedTransformer& model, const LexiconTexts& texts,

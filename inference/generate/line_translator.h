@@ -75,10 +75,6 @@ class LineTranslator {
   std::unique_ptr<Translator> translator_;
 };
 
-// Reads a lexicon whose tokens are spelt as in the model's vocabularies. Errors are those of ReadLexicon and
-// TokenTexts, and InvalidArgument if the tokenizer's file does not spell all of its tokens.
-absl::StatusOr<Lexicon> ReadModelLexicon(const OpenedTransformer& model, const std::string& path);
-
 // Longer sentences would need much memory and tell little, because each of their tokens could translate each other one.
 inline constexpr size_t kMaxLexiconTokens = 256;
 
