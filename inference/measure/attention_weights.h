@@ -48,9 +48,6 @@ struct AttentionWeights {
   std::optional<AttendedPicture> picture;
 };
 
-// The maximum number of weights in one result: 2^28 in f32 take 1 GiB.
-inline constexpr int64_t kMaxAttentionWeights = int64_t{1} << 28;
-
 struct AttentionQuery {
   // GPT, BERT: the text. Encoder-decoder: the source sentence. ViT: the path of a file of pictures.
   std::string text;
@@ -64,7 +61,7 @@ struct AttentionQuery {
   bool truncate = false;                    // true: cuts texts that exceed the context; false: they are errors
   bool raise = true;                        // false: compiles without the op `attention`, to compare
   int64_t threads = 0;                      // 0: one for each core
-  int64_t max_weights = kMaxAttentionWeights;
+  int64_t max_weights = int64_t{1} << 28;   // the maximum number of weights in one result; 2^28 in f32 take 1 GiB
 };
 
 // `model`: a model of any family, as for ReadModel. Returns InvalidArgument if the query does not fit the model, such
