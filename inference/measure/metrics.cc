@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
@@ -110,6 +111,65 @@ std::string ConfusionList(const ConfusionMatrix& confusion, absl::Span<const std
   return text;
 }
 
+struct Entity {
+  std::string type;
+  size_t first = 0, last = 0;  // indices of words
+
+  bool operator==(const Entity&) const = default;
+};
+
+// A tag is split into the letter of its position, and the type of its entity.
+struct Tag {
+  char letter = 'O';
+  absl::string_view type = "";
+
+  bool is_within() const { return !absl::StrContains("O.", letter); }
+};
+
+Tag Split(absl::string_view text) {
+  if (text.empty()) return {.type = "_"};
+  Tag tag = {.letter = text[0], .type = text.substr(1)};
+  const size_t hyphen = tag.type.find('-');
+  if (hyphen != absl::string_view::npos) tag.type.remove_prefix(hyphen + 1);
+  if (tag.type.empty()) tag.type = "_";
+  return tag;
+}
+
+bool EndsBetween(const Tag& tag, const Tag& next) {
+  if (absl::StrContains("ES", tag.letter)) return true;
+  if (absl::StrContains("BI", tag.letter) && absl::StrContains("BSO", next.letter)) return true;
+  return tag.is_within() && tag.type != next.type;
+}
+
+bool BeginsBetween(const Tag& tag, const Tag& next) {
+  if (absl::StrContains("BS", next.letter)) return true;
+  if (absl::StrContains("ESO", tag.letter) && absl::StrContains("EI", next.letter)) return true;
+  return next.is_within() && tag.type != next.type;
+}
+
+// Returns the entities of the tags of one sentence.
+std::vector<Entity> EntitiesOf(absl::Span<const std::string> tags) {
+  std::vector<Entity> entities;
+  Tag last;
+  size_t first = 0;
+  for (size_t i = 0; i <= tags.size(); ++i) {
+    const Tag tag = i < tags.size() ? Split(tags[i]) : Tag{.type = "_"};
+    if (i > 0 && EndsBetween(last, tag)) entities.push_back({std::string(last.type), first, i - 1});
+    if (BeginsBetween(last, tag)) first = i;
+    last = tag;
+  }
+  return entities;
+}
+
+std::string Line(absl::string_view name, size_t width, const Quality& figures) {
+  return absl::StrFormat("%*s  %9.4f %9.4f %9.4f %9d\n", static_cast<int>(width), name, figures.precision,
+                         figures.recall, figures.f1, figures.support);
+}
+
+double Mean(absl::Span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 }  // namespace
 
 ConfusionMatrix CountConfusions(absl::Span<const int32_t> right, absl::Span<const int32_t> predicted, size_t classes) {
@@ -163,67 +223,6 @@ std::string ToText(const ConfusionMatrix& confusion, absl::Span<const std::strin
   return absl::StrCat(QualityTable(confusion, labels), "\n",
                       matrix.empty() ? ConfusionList(confusion, labels) : matrix);
 }
-
-namespace {
-
-bool IsOneOf(char letter, absl::string_view letters) { return letters.find(letter) != absl::string_view::npos; }
-
-struct Entity {
-  std::string type;
-  size_t first = 0, last = 0;  // indices of words
-
-  bool operator==(const Entity&) const = default;
-};
-
-// A tag is split into the letter of its position, and the type of its entity.
-struct Tag {
-  char letter = 'O';
-  absl::string_view type = "";
-
-  bool is_within() const { return !IsOneOf(letter, "O."); }
-};
-
-Tag Split(absl::string_view text) {
-  if (text.empty()) return {.type = "_"};
-  Tag tag = {.letter = text[0], .type = text.substr(1)};
-  const size_t hyphen = tag.type.find('-');
-  if (hyphen != absl::string_view::npos) tag.type.remove_prefix(hyphen + 1);
-  if (tag.type.empty()) tag.type = "_";
-  return tag;
-}
-
-bool EndsBetween(const Tag& tag, const Tag& next) {
-  if (IsOneOf(tag.letter, "ES")) return true;
-  if (IsOneOf(tag.letter, "BI") && IsOneOf(next.letter, "BSO")) return true;
-  return tag.is_within() && tag.type != next.type;
-}
-
-bool BeginsBetween(const Tag& tag, const Tag& next) {
-  if (IsOneOf(next.letter, "BS")) return true;
-  if (IsOneOf(tag.letter, "ESO") && IsOneOf(next.letter, "EI")) return true;
-  return next.is_within() && tag.type != next.type;
-}
-
-// Returns the entities of the tags of one sentence.
-std::vector<Entity> EntitiesOf(absl::Span<const std::string> tags) {
-  std::vector<Entity> entities;
-  Tag last;
-  size_t first = 0;
-  for (size_t i = 0; i <= tags.size(); ++i) {
-    const Tag tag = i < tags.size() ? Split(tags[i]) : Tag{.type = "_"};
-    if (i > 0 && EndsBetween(last, tag)) entities.push_back({std::string(last.type), first, i - 1});
-    if (BeginsBetween(last, tag)) first = i;
-    last = tag;
-  }
-  return entities;
-}
-
-std::string Line(absl::string_view name, size_t width, const Quality& figures) {
-  return absl::StrFormat("%*s  %9.4f %9.4f %9.4f %9d\n", static_cast<int>(width), name, figures.precision,
-                         figures.recall, figures.f1, figures.support);
-}
-
-}  // namespace
 
 void TaggingScore::Add(absl::Span<const std::string> right, absl::Span<const std::string> predicted) {
   WEFT_CHECK(right.size() == predicted.size());
@@ -282,14 +281,6 @@ std::string ToText(const TagReport& report) {
                   Line(kWidest, width, report.weighted));
   return text;
 }
-
-namespace {
-
-double Mean(absl::Span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-}  // namespace
 
 double PearsonCorrelation(absl::Span<const double> x, absl::Span<const double> y) {
   WEFT_CHECK(x.size() == y.size());
