@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/train/read_job.h"
+#include "weft/apps/train/run_training.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/lab/estimate/available_memory.h"

@@ -1,6 +1,4 @@
-// Later sources of options win, and all of them set the same rows.
-#include "weft/apps/train/read_job.h"
-
+// Makes a job from its options. Later sources of options win, and all of them set the same rows.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "weft/apps/train/run_training.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"

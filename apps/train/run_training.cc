@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "weft/apps/flags.h"
 #include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
@@ -30,7 +29,6 @@
 #include "weft/train/loop/trainer.h"
 #include "weft/train/run/build_info.h"
 #include "weft/train/run/metrics.h"
-#include "weft/train/run/run_directory.h"
 
 namespace weft {
 namespace {

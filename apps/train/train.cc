@@ -8,7 +8,6 @@
 #include "absl/strings/strip.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/train/read_job.h"
 #include "weft/apps/train/run_training.h"
 #include "weft/distributed/messenger.h"
 #include "weft/train/jobs/job_list.h"
