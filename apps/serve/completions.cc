@@ -156,7 +156,7 @@ Json Bytes(const std::string& text) {
 absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedModel& model, bool chat,
                                            int64_t max_tokens) {
   constexpr int64_t kDefaultLength = 16;  // of completions, as OpenAI's
-  Completion completion = {.chat = chat};
+  Completion completion = {{.chat = chat}};
   JsonFields fields(&request);
   std::vector<Tokens> prompts;
   if (chat) {
@@ -209,17 +209,10 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
 }
 
 Completions::Completions(const Completion& completion, const ServedModel& model, std::string id, int64_t created)
-    : model_(model),
-      chat_(completion.chat),
-      stream_(completion.stream),
-      logprobs_(completion.logprobs),
-      prompt_tokens_(completion.prompt_tokens),
-      created_(created),
-      id_(std::move(id)),
-      choices_(completion.texts.size()) {}
+    : model_(model), form_(completion), created_(created), id_(std::move(id)), choices_(completion.texts.size()) {}
 
 Json Completions::Frame(bool chunk) const {
-  const char* const kind = !chat_ ? "text_completion" : chunk ? "chat.completion.chunk" : "chat.completion";
+  const char* const kind = !form_.chat ? "text_completion" : chunk ? "chat.completion.chunk" : "chat.completion";
   return {{"id", id_},
           {"object", kind},
           {"created", created_},
@@ -229,16 +222,17 @@ Json Completions::Frame(bool chunk) const {
 }
 
 Json Completions::Usage() const {
-  return {
-      {"prompt_tokens", prompt_tokens_}, {"completion_tokens", tokens_}, {"total_tokens", prompt_tokens_ + tokens_}};
+  return {{"prompt_tokens", form_.prompt_tokens},
+          {"completion_tokens", tokens_},
+          {"total_tokens", form_.prompt_tokens + tokens_}};
 }
 
 void Completions::AddLogprobs(const Answer::Event& event, size_t offset, Json* all) const {
-  if (logprobs_ < 0 || event.token < 0) return;
+  if (form_.logprobs < 0 || event.token < 0) return;
   const auto text = [&](const TokenLogprob& each) { return model_.generator->TokenText(each.token); };
   const auto likeliest = absl::MakeConstSpan(event.logprobs).subspan(1);
   const TokenLogprob& own = event.logprobs[0];
-  if (!chat_) {
+  if (!form_.chat) {
     (*all)["tokens"].push_back(text(own));
     (*all)["token_logprobs"].push_back(own.logprob);
     Json top = Json::object();
@@ -266,7 +260,7 @@ Json Completions::Chunk(size_t choice, Json fields) const {
 
 std::vector<Json> Completions::Begin() const {
   std::vector<Json> chunks;
-  for (size_t i = 0; chat_ && i < choices_.size(); ++i) {
+  for (size_t i = 0; form_.chat && i < choices_.size(); ++i) {
     chunks.push_back(Chunk(i, {{"delta", {{"role", "assistant"}, {"content", ""}}}, {"finish_reason", nullptr}}));
   }
   return chunks;
@@ -275,10 +269,10 @@ std::vector<Json> Completions::Begin() const {
 std::vector<Json> Completions::Add(const Answer::Event& event) {
   Choice& choice = choices_[event.prompt];
   Json logprobs;
-  AddLogprobs(event, choice.offset, stream_ ? &logprobs : &choice.logprobs);
+  AddLogprobs(event, choice.offset, form_.stream ? &logprobs : &choice.logprobs);
   choice.offset += CountCharacters(event.text);
   tokens_ += event.token >= 0 ? 1 : 0;
-  if (!stream_) {
+  if (!form_.stream) {
     choice.text += event.text;
     if (event.end) choice.finish_reason = Reason(*event.end);
     return {};
@@ -287,7 +281,7 @@ std::vector<Json> Completions::Add(const Answer::Event& event) {
   const auto add = [&](const std::string& text, const Json& numbers, const Json& reason) {
     Json fields = {{"logprobs", numbers}, {"finish_reason", reason}};
     const Json delta = text.empty() ? Json::object() : Json{{"content", text}};
-    fields[chat_ ? "delta" : "text"] = chat_ ? delta : Json(text);
+    fields[form_.chat ? "delta" : "text"] = form_.chat ? delta : Json(text);
     chunks.push_back(Chunk(event.prompt, std::move(fields)));
   };
   if (!event.text.empty() || !logprobs.is_null()) add(event.text, logprobs, nullptr);
@@ -307,7 +301,7 @@ Json Completions::ToJson() const {
     const Choice& choice = choices_[i];
     json["choices"].push_back({{"index", i}, {"logprobs", choice.logprobs}, {"finish_reason", choice.finish_reason}});
     const Json message = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    json["choices"].back()[chat_ ? "message" : "text"] = chat_ ? message : Json(choice.text);
+    json["choices"].back()[form_.chat ? "message" : "text"] = form_.chat ? message : Json(choice.text);
   }
   json["usage"] = Usage();
   return json;

@@ -18,11 +18,14 @@
 
 namespace weft {
 
-struct Completion {
+// What the JSON of an answer depends on, beside the generated texts.
+struct CompletionForm {
   bool chat = false, stream = false, usage = false;  // usage: a stream ends with the counts of tokens
   int64_t logprobs = -1;                             // as GenerateOptions::logprobs
-  std::vector<ContinuationRequest> texts;            // `n` for each prompt
   int64_t prompt_tokens = 0;
+};
+struct Completion : CompletionForm {
+  std::vector<ContinuationRequest> texts = {};  // `n` for each prompt
 };
 
 // Parses a request. Text i of `n` has the seed `seed` + i. The default seed is 0, so equal requests get equal answers.
@@ -60,8 +63,8 @@ class Completions {
   nlohmann::ordered_json Chunk(size_t choice, nlohmann::ordered_json fields) const;
 
   const ServedModel& model_;
-  const bool chat_, stream_;
-  const int64_t logprobs_, prompt_tokens_, created_;
+  const CompletionForm form_;
+  const int64_t created_;
   const std::string id_;
   std::vector<Choice> choices_;
   int64_t tokens_ = 0;
