@@ -59,7 +59,7 @@ absl::StatusOr<Json> Server::Generate(const Json& request, ServedModel* model, h
                  .completions = Completions(completion, *model, id, absl::ToUnixSeconds(started)),
                  .usage = completion.usage,
                  .started = started});
-  WEFT_RETURN_IF_ERROR(engine_->Continue(model, std::move(completion.texts), stream->answer));
+  WEFT_RETURN_IF_ERROR(engine_.Continue(model, std::move(completion.texts), stream->answer));
   // Takes events, at least one unless time passes. Returns whether more follow.
   const auto take = [this, stream](auto each) -> absl::StatusOr<bool> {
     std::vector<Answer::Event> events;
@@ -118,7 +118,7 @@ absl::StatusOr<Json> Server::Embed(const Json& request, ServedModel* model, http
     if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
     if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
     tokens += ids->size();
-    WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, engine_->Run([&] { return model->encoder->Run(*ids); }));
+    WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, engine_.Run([&] { return model->encoder->Run(*ids); }));
     data.push_back({{"object", "embedding"}, {"index", i}});
     data.back()["embedding"] = format == "float" ? Json(embedding) : Json(Base64(embedding));
   }
@@ -146,7 +146,7 @@ absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, h
     if (head.pairs()) example.texts.push_back(seconds[i]);
     example.line = i + 1;
   }
-  const auto results = engine_->Run([&] { return head.Run(examples); });
+  const auto results = engine_.Run([&] { return head.Run(examples); });
   if (absl::IsInvalidArgument(results.status())) return FieldError("input", results.status().message());
   WEFT_RETURN_IF_ERROR(results.status());
   Json list = Json::array();
@@ -189,7 +189,7 @@ absl::StatusOr<Json> Server::Translate(const Json& request, ServedModel* model, 
     if (!source.ok()) return FieldError("text", source.status().message());
     if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
     WEFT_ASSIGN_OR_RETURN(const auto best,
-                          engine_->Run([&] { return model->translator->Translate({*source}, search); }));
+                          engine_.Run([&] { return model->translator->Translate({*source}, search); }));
     Json translation = {{"source", line}, {"text", ""}, {"log_probability", 0.0}};
     if (!best[0].empty()) {
       WEFT_ASSIGN_OR_RETURN(translation["text"], model->translator->Text(best[0][0]));

@@ -27,8 +27,8 @@ absl::StatusOr<bool> Answer::Take(absl::Duration timeout, std::vector<Event>* ev
   return open_ > 0;
 }
 
-Engine::Engine(std::vector<ServedModel*> models, const Options& options)
-    : models_(std::move(models)), max_waiting_(static_cast<size_t>(options.queue)), thread_([this] { Loop(); }) {}
+Engine::Engine(const std::vector<std::unique_ptr<ServedModel>>& models, const Options& options)
+    : models_(models), max_waiting_(static_cast<size_t>(options.queue)), thread_([this] { Loop(); }) {}
 
 void Engine::Stop() {
   {
@@ -88,14 +88,14 @@ void Engine::Add(ServedModel* model, ContinuationRequest request, size_t index, 
 bool Engine::StepAll() {
   bool more = false;
   size_t running = 0, waiting = 0, pages = 0, used = 0;
-  for (ServedModel* const model : models_) {
+  for (const auto& model : models_) {
     if (model->generator == nullptr) continue;
     Generator& generator = *model->generator->generator();
     const absl::StatusOr<bool> stepped = generator.Step();
     if (!stepped.ok()) {
       std::erase_if(answers_, [&](const auto& text) {
-        if (text.first.first == model) text.second->Fail(stepped.status());
-        return text.first.first == model;
+        if (text.first.first == model.get()) text.second->Fail(stepped.status());
+        return text.first.first == model.get();
       });
     }
     more = more || (stepped.ok() && *stepped);

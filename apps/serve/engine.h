@@ -75,7 +75,8 @@ class Engine {
     std::atomic<size_t> pages = 0, used_pages = 0;
   };
 
-  Engine(std::vector<ServedModel*> models, const Options& options);
+  // `models` must outlive the engine.
+  Engine(const std::vector<std::unique_ptr<ServedModel>>& models, const Options& options);
   ~Engine() { Stop(); }
   void Stop();  // ends all texts; later ones are refused with Unavailable
 
@@ -111,7 +112,7 @@ class Engine {
   bool StepAll();  // returns whether a generator has more texts
   void Loop();
 
-  const std::vector<ServedModel*> models_;
+  const std::vector<std::unique_ptr<ServedModel>>& models_;
   const size_t max_waiting_;
   Counts counts_;
   absl::Mutex mutex_;

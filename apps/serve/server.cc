@@ -91,11 +91,9 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
     : models_(std::move(models)),
       options_(options),
       started_(absl::Now()),
+      engine_(models_, options.engine),
       http_(options.limits),
       first_tokens_(std::size(kFirstTokenSeconds) + 1) {
-  std::vector<ServedModel*> all;
-  for (const auto& model : models_) all.push_back(model.get());
-  engine_ = std::make_unique<Engine>(std::move(all), options.engine);
   Route("/v1/completions", "completions", &Server::Generate<false>);
   Route("/v1/chat/completions", "chat", &Server::Generate<true>);
   Route("/v1/embeddings", "embeddings", &Server::Embed);
@@ -155,7 +153,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::vector<std::unique_pt
 }
 
 void Server::Stop() {
-  engine_->Stop();
+  engine_.Stop();
   if (!listens_.joinable()) return;
   // The thread that listens may not have begun yet.
   while (!http_.is_running() && !http_.closed()) absl::SleepFor(absl::Milliseconds(1));
@@ -266,7 +264,7 @@ void Server::Get(const httplib::Request& request, httplib::Response* response) {
 }
 
 std::string Server::Metrics() {
-  const Engine::Counts& counts = engine_->counts();
+  const Engine::Counts& counts = engine_.counts();
   std::string text;
   const auto add = [&](const char* name, const char* type, const char* help, auto value) {
     absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");

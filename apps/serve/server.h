@@ -91,7 +91,7 @@ class Server {
   const std::vector<std::unique_ptr<ServedModel>> models_;
   const ServerOptions options_;
   const absl::Time started_;
-  std::unique_ptr<Engine> engine_;
+  Engine engine_;
   std::set<std::string> routes_;  // of POST
   absl::Mutex attention_mutex_;   // one request for attention at a time, beside the engine
   Connections http_;
