@@ -14,7 +14,6 @@
 
 #include "absl/status/statusor.h"
 #include "weft/apps/serve/engine.h"
-#include "weft/apps/serve/served_model.h"
 
 namespace weft {
 

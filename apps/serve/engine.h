@@ -1,5 +1,6 @@
-// An Engine runs all models of a server in one thread. Texts of one GPT are continued together, in continuous batches.
-// Between two steps of the batches, it runs at most one job, such as the embedding of a text.
+// A ServedModel is a model that a server answers with: a GPT, a BERT or an encoder-decoder Transformer. An Engine runs
+// all models of a server in one thread. Texts of one GPT are continued together, in continuous batches. Between two
+// steps of the batches, it runs at most one job, such as the embedding of a text.
 //
 //   Engine engine(models, {.queue = 256});
 //   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // `answer` gets the tokens
@@ -15,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -25,14 +27,51 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "weft/apps/serve/served_model.h"
 #include "weft/base/status.h"
+#include "weft/inference/encode/bert_encoder.h"
+#include "weft/inference/encode/classifier.h"
 #include "weft/inference/generate/generate.h"
+#include "weft/inference/generate/line_translator.h"
+#include "weft/inference/generate/text_generation.h"
+#include "weft/text/templates/chat_template.h"
 
 namespace weft {
+
+struct ServedModel {
+  std::string name, path;
+  std::string kind;  // "gpt", "bert" or "transformer"
+  // The tasks of the model: some of "completions", "chat", "embeddings", "classify", "translate" and "attention".
+  std::vector<std::string> tasks;
+  int64_t context = 0;  // maximum number of tokens that it reads
+
+  // A GPT has a generator, whose options are the defaults of a request. `chat` is unset if it has no chat template.
+  std::unique_ptr<TextGenerator> generator = nullptr;
+  std::optional<ChatTemplate> chat = std::nullopt;
+
+  // A BERT has an encoder. `head` is null if it has no classifier.
+  std::unique_ptr<BertEncoder> encoder = nullptr;
+  std::unique_ptr<TextHead> head = nullptr;
+
+  // An encoder-decoder has a translator. `search` has the defaults of a request.
+  BeamSearchOptions search = {};
+  std::unique_ptr<LineTranslator> translator = nullptr;
+
+  bool Does(absl::string_view task) const;
+
+  // Returns the tokens of a conversation in the form of the chat template, up to where the model's answer begins. The
+  // texts of special tokens in messages are ordinary text. Returns InvalidArgument if the template refuses the
+  // messages, or if there are more tokens than the context.
+  absl::StatusOr<std::vector<int32_t>> ChatTokens(const nlohmann::ordered_json& messages) const;
+};
+
+// Opens a model in any format that ReadModel reads. The options of a GPT that its files name take the place of
+// `options`. Returns InvalidArgument for a Vision Transformer, and if the model can't be opened.
+absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
+                                                             TextGeneratorOptions options);
 
 // An Answer carries texts, token by token, from the engine's thread to the thread of a connection.
 class Answer {

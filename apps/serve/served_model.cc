@@ -1,10 +1,10 @@
-#include "weft/apps/serve/served_model.h"
-
+// Opens the models of a server.
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
 #include "absl/algorithm/container.h"
+#include "weft/apps/serve/engine.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
 #include "weft/formats/weights.h"

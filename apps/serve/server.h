@@ -36,7 +36,6 @@
 #include "absl/time/time.h"
 #include "weft/apps/serve/connections.h"
 #include "weft/apps/serve/engine.h"
-#include "weft/apps/serve/served_model.h"
 
 namespace weft {
 
