@@ -80,7 +80,11 @@ absl::StatusOr<std::string> ContentOf(const Json& message, const std::string& wh
   return text;
 }
 
+// Returns the tokens of a conversation in the form of the chat template, up to where the model's answer begins. The
+// texts of special tokens in messages are ordinary text.
 absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model) {
+  const Tokenizer& tokenizer = *model.generator->gpt().tokenizer;
+  const auto marked = [&](const std::string& text) { return MarkSpecialTokens(text, tokenizer); };
   const Json* const field = fields->Any("messages");
   if (field == nullptr || !field->is_array() || field->empty()) {
     return FieldError("messages", "wanted an array of at least one message");
@@ -92,16 +96,20 @@ absl::StatusOr<Tokens> ChatPromptOf(JsonFields* fields, const ServedModel& model
     if (!message.is_object() || !message.value("role", Json()).is_string()) {
       return FieldError(where, R"(wanted an object with "role" and "content")");
     }
-    WEFT_ASSIGN_OR_RETURN(std::string content, ContentOf(message, where));
-    messages.push_back({{"role", message["role"]}, {"content", std::move(content)}});
+    WEFT_ASSIGN_OR_RETURN(const std::string content, ContentOf(message, where));
+    messages.push_back({{"role", marked(message["role"].get<std::string>())}, {"content", marked(content)}});
     for (const auto& [name, value] : message.items()) {
       if (name == "role" || name == "content" || name == "name" || value.is_null()) continue;
       return FieldError(absl::StrCat(where, ".", name), "this server does not support it");
     }
   }
-  absl::StatusOr<Tokens> tokens = model.ChatTokens(messages);
+  const absl::StatusOr<std::string> text = model.chat->Render(messages, /*answers=*/true);
+  if (!text.ok()) return FieldError("messages", text.status().message());
+  absl::StatusOr<Tokens> tokens = EncodeMarked(*text, tokenizer);
   if (!tokens.ok()) return FieldError("messages", tokens.status().message());
-  return tokens;
+  if (static_cast<int64_t>(tokens->size()) <= model.context) return tokens;
+  return FieldError("messages", absl::StrCat("the messages have ", tokens->size(),
+                                             " tokens, but the model's context is ", model.context));
 }
 
 absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, SamplingOptions* sampling) {

@@ -16,7 +16,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <thread>
@@ -27,7 +26,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -59,13 +57,6 @@ struct ServedModel {
   // An encoder-decoder has a translator. `search` has the defaults of a request.
   BeamSearchOptions search = {};
   std::unique_ptr<LineTranslator> translator = nullptr;
-
-  bool Does(absl::string_view task) const;
-
-  // Returns the tokens of a conversation in the form of the chat template, up to where the model's answer begins. The
-  // texts of special tokens in messages are ordinary text. Returns InvalidArgument if the template refuses the
-  // messages, or if there are more tokens than the context.
-  absl::StatusOr<std::vector<int32_t>> ChatTokens(const nlohmann::ordered_json& messages) const;
 };
 
 // Opens a model in any format that ReadModel reads. The options of a GPT that its files name take the place of

@@ -1,9 +1,7 @@
 // Opens the models of a server.
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
-#include "absl/algorithm/container.h"
 #include "weft/apps/serve/engine.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
@@ -50,20 +48,6 @@ absl::Status AddTransformer(const RuntimeOptions& runtime, ServedModel* served) 
 }
 
 }  // namespace
-
-bool ServedModel::Does(absl::string_view task) const { return absl::c_linear_search(tasks, task); }
-
-absl::StatusOr<std::vector<int32_t>> ServedModel::ChatTokens(const nlohmann::ordered_json& messages) const {
-  const Tokenizer& tokenizer = *generator->gpt().tokenizer;
-  nlohmann::ordered_json marked = messages;
-  for (nlohmann::ordered_json& message : marked) {
-    for (nlohmann::ordered_json& text : message) text = MarkSpecialTokens(text.get<std::string>(), tokenizer);
-  }
-  WEFT_ASSIGN_OR_RETURN(const std::string text, chat->Render(marked, /*answers=*/true));
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, EncodeMarked(text, tokenizer));
-  if (static_cast<int64_t>(tokens.size()) <= context) return tokens;
-  return InvalidArgument("the messages have ", tokens.size(), " tokens, but the model's context is ", context);
-}
 
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
                                                              TextGeneratorOptions options) {

@@ -218,11 +218,12 @@ absl::StatusOr<ServedModel*> Server::ModelOf(const Json& request, const char* ta
   WEFT_RETURN_IF_ERROR(fields.Text("model", &name));
   std::vector<std::string> names;
   for (const auto& model : models_) {
-    if (model->name == name && !model->Does(task)) {
+    const bool does = absl::c_linear_search(model->tasks, task);
+    if (model->name == name && !does) {
       return FieldError("model",
                         absl::StrCat("'", name, "' can't do this; it does ", absl::StrJoin(model->tasks, ", ")));
     }
-    if ((name.empty() || model->name == name) && model->Does(task)) return model.get();
+    if ((name.empty() || model->name == name) && does) return model.get();
     names.push_back(model->name);
   }
   return absl::NotFoundError(name.empty() ? absl::StrCat("no model of this server does ", task)
