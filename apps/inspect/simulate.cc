@@ -214,20 +214,15 @@ absl::StatusOr<Workload> Measure(const SimulateFlags& flags, const GraphChoice& 
   return workload;
 }
 
-struct Totals {
-  std::string name;  // the name of the graph or of the file of tasks
-  size_t tasks = 0;
-  double seconds = 0, critical_path = 0;
-};
-
-void PrintJson(const Totals& totals, const Prediction& prediction) {
-  nlohmann::ordered_json json = {{"graph", totals.name},
+// `name`: of the graph or of the file of tasks. `critical_path`: in seconds.
+void PrintJson(const std::string& name, double critical_path, const Prediction& prediction) {
+  nlohmann::ordered_json json = {{"graph", name},
                                  {"policy", prediction.policy->name},
                                  {"workers", prediction.workers},
                                  {"makespan_ms", prediction.makespan * 1e3},
                                  {"speedup", prediction.speedup},
                                  {"utilization", prediction.utilization},
-                                 {"critical_path_ms", totals.critical_path * 1e3},
+                                 {"critical_path_ms", critical_path * 1e3},
                                  {"bound_ms", prediction.bound * 1e3},
                                  {"measured_ms", nullptr}};
   if (prediction.measured) json["measured_ms"] = *prediction.measured * 1e3;
@@ -355,17 +350,18 @@ absl::Status SimulateStep(const SimulateFlags& flags) {
   const bool load = !flags.tasks.empty();
   if (!load) std::fprintf(stderr, "measuring a step of %s\n", Printable(choice.name).c_str());
   WEFT_ASSIGN_OR_RETURN(const Workload workload, load ? Load(flags.tasks) : UsageError(Measure(flags, choice, &cases)));
-  const Totals totals = {load ? flags.tasks : choice.name, workload.costs.size(), workload.seconds(),
-                         workload.critical_path()};
+  const std::string& name = load ? flags.tasks : choice.name;
+  const size_t tasks = workload.costs.size();
+  const double critical_path = workload.critical_path();
   if (flags.save == kStandardOutput) return absl::OkStatus();  // it has the tasks alone
   if (!flags.json) {
     std::printf("%s: %zu tasks, %.2f ms of work on one worker, %.2f ms on the critical path\n\n",
-                Printable(totals.name).c_str(), totals.tasks, totals.seconds * 1e3, totals.critical_path * 1e3);
+                Printable(name).c_str(), tasks, workload.seconds() * 1e3, critical_path * 1e3);
     std::puts("policy                  workers  makespan_ms  bound_ms  speedup utilization measured_ms     off");
   }
-  std::fprintf(stderr, "simulating %zu executions of %zu tasks\n", cases.size(), totals.tasks);
+  std::fprintf(stderr, "simulating %zu executions of %zu tasks\n", cases.size(), tasks);
   for (const Prediction& each : PredictAll(workload, cases, sharing)) {
-    flags.json ? PrintJson(totals, each) : PrintRow(each);
+    flags.json ? PrintJson(name, critical_path, each) : PrintRow(each);
   }
   constexpr int kCheckedWorkers = 2;  // up to which simulations of large models agreed with executions
   if (!flags.json && !load && workers.back() > kCheckedWorkers) {
