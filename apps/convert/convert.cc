@@ -26,15 +26,9 @@ namespace {
 
 struct ConvertFlags {
   ConvertOptions options;
-  std::optional<DType> weights;  // of weft export
+  std::optional<DType> weights;  // of weft export and weft quantize
   int64_t file_version = 0;      // of weft export
-  GivenFlags given;
-};
-
-struct QuantizeFlags {
-  ConvertOptions options = {.format = "weft"};
-  std::string argument;  // the model, named without a flag
-  std::optional<DType> weights = kQ8_0;
+  std::string argument;          // of weft quantize: the model, named without a flag
   GivenFlags given;
 };
 
@@ -95,7 +89,7 @@ Hyperparameters ExportTable(ConvertFlags* flags) {
   return table;
 }
 
-Hyperparameters QuantizeTable(QuantizeFlags* flags) {
+Hyperparameters QuantizeTable(ConvertFlags* flags) {
   Hyperparameter weights = WeightsRow(&flags->weights);
   weights.help =
       absl::StrCat("format of matrices: ", WeightFormatList(/*with_bytes=*/true),
@@ -134,7 +128,7 @@ absl::Status Convert(ConvertFlags flags, bool published) {
   return absl::OkStatus();
 }
 
-absl::Status Quantize(QuantizeFlags flags) {
+absl::Status Quantize(ConvertFlags flags) {
   ConvertOptions& options = flags.options;
   if (!flags.argument.empty() && !options.model.empty()) {
     return InvalidArgument("--model=", options.model, " and the argument ", flags.argument, " exclude each other");
@@ -188,7 +182,7 @@ Command ExportCommand(CLI::App* weft, const std::string& name) {
 }
 
 Command QuantizeCommand(CLI::App* weft, const std::string& name) {
-  auto flags = std::make_shared<QuantizeFlags>();
+  auto flags = std::make_shared<ConvertFlags>(ConvertFlags{.options = {.format = "weft"}, .weights = kQ8_0});
   Command command = MakeCommand(
       weft, name,
       {"Writes a model with weights of fewer bytes, which the commands that use models read faster. They take the "
