@@ -61,8 +61,7 @@ absl::Status SetLogitBias(absl::string_view text, std::vector<std::pair<int32_t,
   return absl::OkStatus();
 }
 
-}  // namespace
-
+// Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
 Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group) {
   const auto set = [ends](absl::string_view text) {
     *ends = Texts(absl::StrSplit(text, ',', absl::SkipEmpty()));
@@ -74,6 +73,8 @@ Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const
           Hyperparameter::Text{[ends] { return absl::StrJoin(ends->value_or(Texts()), ","); }, set},
           {.may_be_empty = true, .group = group, .type = "TOKENS"}};
 }
+
+}  // namespace
 
 Hyperparameters SamplingRows(SamplingOptions* sampling) {
   return {

@@ -6,16 +6,12 @@
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "weft/apps/flags.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/inference/generate/text_generation.h"
@@ -24,8 +20,6 @@
 
 namespace weft {
 
-// Returns the row of the flag --end-token, whose texts EndTokens (inference/runtime/open_model.h) reads.
-Hyperparameter EndTokensRow(std::optional<std::vector<std::string>>* ends, const char* group);
 // Returns rows for all sampling options except the seed. A server reads them from requests by Hyperparameter::key.
 Hyperparameters SamplingRows(SamplingOptions* sampling);
 // Returns rows for the options of a TextGenerator that these commands share.
