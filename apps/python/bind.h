@@ -19,7 +19,6 @@
 #include "absl/status/statusor.h"
 #include "weft/apps/flags.h"
 #include "weft/base/status.h"
-#include "weft/core/parameters.h"
 #include "weft/core/tape.h"
 #include "weft/ops/ops.h"
 #include "weft/options/hyperparameters.h"

@@ -17,9 +17,7 @@
 #define WEFT_APPS_SERVE_SERVER_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
