@@ -27,8 +27,8 @@ absl::StatusOr<bool> Answer::Take(absl::Duration timeout, std::vector<Event>* ev
   return open_ > 0;
 }
 
-Engine::Engine(const std::vector<std::unique_ptr<ServedModel>>& models, const Options& options)
-    : models_(models), max_waiting_(static_cast<size_t>(options.queue)), thread_([this] { Loop(); }) {}
+Engine::Engine(const std::vector<std::unique_ptr<ServedModel>>& models, int64_t queue)
+    : models_(models), max_waiting_(static_cast<size_t>(queue)), thread_([this] { Loop(); }) {}
 
 void Engine::Stop() {
   {

@@ -2,7 +2,7 @@
 // all models of a server in one thread. Texts of one GPT are continued together, in continuous batches. Between two
 // steps of the batches, it runs at most one job, such as the embedding of a text.
 //
-//   Engine engine(models, {.queue = 256});
+//   Engine engine(models, /*queue=*/256);
 //   WEFT_RETURN_IF_ERROR(engine.Continue(model, std::move(requests), answer));   // `answer` gets the tokens
 //   WEFT_ASSIGN_OR_RETURN(const auto embedding, engine.Run([&] { return model->encoder->Run(ids); }));
 #ifndef WEFT_APPS_SERVE_ENGINE_H_
@@ -95,9 +95,6 @@ class Answer {
 
 class Engine {
  public:
-  struct Options {
-    int64_t queue = 256;  // maximum number of texts and jobs that wait
-  };
   // The numbers of tokens that were read and generated so far, of texts, and of pages of all caches.
   struct Counts {
     std::atomic<int64_t> prompt_tokens = 0, tokens = 0;
@@ -105,8 +102,8 @@ class Engine {
     std::atomic<size_t> pages = 0, used_pages = 0;
   };
 
-  // `models` must outlive the engine.
-  Engine(const std::vector<std::unique_ptr<ServedModel>>& models, const Options& options);
+  // `models` must outlive the engine. `queue`: maximum number of texts and jobs that wait.
+  Engine(const std::vector<std::unique_ptr<ServedModel>>& models, int64_t queue);
   ~Engine() { Stop(); }
   void Stop();  // ends all texts; later ones are refused with Unavailable
 

@@ -91,7 +91,7 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
     : models_(std::move(models)),
       options_(options),
       started_(absl::Now()),
-      engine_(models_, options.engine),
+      engine_(models_, options.queue),
       http_(options.limits),
       first_tokens_(std::size(kFirstTokenSeconds) + 1) {
   Route("/v1/completions", "completions", &Server::Generate<false>);

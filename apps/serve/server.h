@@ -44,7 +44,7 @@ struct ServerOptions {
   // whose Origin is another site, or whose Host is neither an address nor a name of its machine.
   std::string api_key;
   int64_t max_tokens = 4096;  // maximum number of tokens of a generated text
-  Engine::Options engine = {};
+  int64_t queue = 256;        // maximum number of texts and jobs that wait
   ConnectionLimits limits = {};
 };
 

@@ -296,7 +296,7 @@ TEST_F(ServerTest, BoundsTheNumbersOfAnAnswer) {
 }
 
 TEST_F(ServerTest, AFullQueueAnswers503) {
-  Serve({.engine = {.queue = 1}}, /*threads=*/1, /*batch=*/1);
+  Serve({.queue = 1}, /*threads=*/1, /*batch=*/1);
   EXPECT_EQ(Post("/v1/completions", {{"prompt", "the "}, {"n", 2}}).first, 400);  // would never fit
   const std::string body = Json({{"prompt", "the "}, {"max_tokens", 50}}).dump();
   std::atomic<int> done = 0, refused = 0;

@@ -52,7 +52,7 @@ Hyperparameters Table(ServeFlags* flags) {
        {.low = 1024, .is_bytes = true, .group = "Limits"}},
       {"queue",
        "maximum number of texts that wait; a further request gets the status 503",
-       &flags->server.engine.queue,
+       &flags->server.queue,
        {.low = 1, .high = 1e6, .group = "Limits"}},
       {"connections",
        "maximum number of open connections; a further client waits",
