@@ -1,6 +1,4 @@
 // Each thread serves one connection at a time. The server has ConnectionLimits::connections threads.
-#include "weft/apps/serve/connections.h"
-
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
+#include "weft/apps/serve/server.h"
 
 namespace weft {
 namespace {
