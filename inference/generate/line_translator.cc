@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <system_error>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -59,9 +58,6 @@ absl::Status CheckOutput(const OpenedTransformer& model, const LexiconTexts& tex
 }
 
 }  // namespace
-
-LineTranslator::LineTranslator(const LineTranslatorOptions& options, OpenedTransformer opened)
-    : options_(options), opened_(std::move(opened)) {}
 
 absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTransformer opened,
                                                                        const LineTranslatorOptions& options) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -66,7 +67,8 @@ class LineTranslator {
   absl::StatusOr<std::string> Text(const Hypothesis& translation) const;
 
  private:
-  LineTranslator(const LineTranslatorOptions& options, OpenedTransformer opened);
+  LineTranslator(const LineTranslatorOptions& options, OpenedTransformer opened)
+      : options_(options), opened_(std::move(opened)) {}
 
   LineTranslatorOptions options_;
   const OpenedTransformer opened_;

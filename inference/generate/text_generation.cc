@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -41,9 +40,6 @@ absl::StatusOr<bool> Give(GeneratedToken generated, const Sink& sink, TextStream
 }
 
 }  // namespace
-
-TextGenerator::TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt)
-    : options_(options), gpt_(std::move(gpt)) {}
 
 absl::StatusOr<std::unique_ptr<TextGenerator>> TextGenerator::Create(OpenedGpt gpt,
                                                                      const TextGeneratorOptions& options) {

@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -94,7 +95,7 @@ class TextGenerator {
   const TextGeneratorOptions& options() const { return options_; }
 
  private:
-  TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt);
+  TextGenerator(const TextGeneratorOptions& options, OpenedGpt gpt) : options_(options), gpt_(std::move(gpt)) {}
   absl::Status OpenDraft();
 
   TextGeneratorOptions options_;
