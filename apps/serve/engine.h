@@ -62,7 +62,7 @@ struct ServedModel {
 // Opens a model in any format that ReadModel reads. The options of a GPT that its files name take the place of
 // `options`. Returns InvalidArgument for a Vision Transformer, and if the model can't be opened.
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
-                                                             TextGeneratorOptions options);
+                                                             const TextGeneratorOptions& options);
 
 // An Answer carries texts, token by token, from the engine's thread to the thread of a connection.
 class Answer {

@@ -10,7 +10,8 @@
 namespace weft {
 namespace {
 
-absl::Status AddGpt(TextGeneratorOptions options, ServedModel* served) {
+// Each of these functions opens the parts of a served model of one family.
+absl::Status Add(const PublishedGpt&, TextGeneratorOptions options, ServedModel* served) {
   options.slide = false;
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(served->path, /*given=*/{}, /*beams=*/false, &options));
   served->kind = "gpt";
@@ -22,13 +23,13 @@ absl::Status AddGpt(TextGeneratorOptions options, ServedModel* served) {
   return absl::OkStatus();
 }
 
-absl::Status AddBert(const RuntimeOptions& runtime, ServedModel* served) {
+absl::Status Add(const PublishedBert&, const TextGeneratorOptions& options, ServedModel* served) {
   served->kind = "bert";
   served->tasks = {"embeddings", "attention"};
-  WEFT_ASSIGN_OR_RETURN(served->encoder, OpenSentenceEncoder(served->path, {.runtime = runtime}));
+  WEFT_ASSIGN_OR_RETURN(served->encoder, OpenSentenceEncoder(served->path, {.runtime = options.runtime}));
   served->context = served->encoder->config().context;
   WEFT_ASSIGN_OR_RETURN(OpenedBert bert, OpenBert(served->path));
-  auto head = TextHead::Create(std::move(bert), {.runtime = runtime});
+  auto head = TextHead::Create(std::move(bert), {.runtime = options.runtime});
   if (absl::IsUnimplemented(head.status())) return absl::OkStatus();
   if (!head.ok()) return head.status();
   served->head = *std::move(head);
@@ -36,33 +37,29 @@ absl::Status AddBert(const RuntimeOptions& runtime, ServedModel* served) {
   return absl::OkStatus();
 }
 
-absl::Status AddTransformer(const RuntimeOptions& runtime, ServedModel* served) {
+absl::Status Add(const PublishedTransformer&, const TextGeneratorOptions& options, ServedModel* served) {
   served->kind = "transformer";
   served->tasks = {"translate", "attention"};
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(served->path));
   served->context = opened.model.config.context;
   served->search = opened.search;
-  const LineTranslatorOptions options = {.search = opened.search, .runtime = runtime};
-  WEFT_ASSIGN_OR_RETURN(served->translator, LineTranslator::Create(std::move(opened), options));
+  const LineTranslatorOptions how = {.search = opened.search, .runtime = options.runtime};
+  WEFT_ASSIGN_OR_RETURN(served->translator, LineTranslator::Create(std::move(opened), how));
   return absl::OkStatus();
+}
+
+absl::Status Add(const PublishedVit&, const TextGeneratorOptions&, ServedModel* served) {
+  return InvalidArgument(served->path,
+                         ": a server answers with a GPT, a BERT or an encoder-decoder, but this is a ViT");
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
-                                                             TextGeneratorOptions options) {
+                                                             const TextGeneratorOptions& options) {
   auto served = std::make_unique<ServedModel>(ServedModel{.name = name, .path = path});
-  const RuntimeOptions runtime = options.runtime;
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
-  if (std::holds_alternative<PublishedGpt>(model)) {
-    WEFT_RETURN_IF_ERROR(AddGpt(std::move(options), served.get()));
-  } else if (std::holds_alternative<PublishedBert>(model)) {
-    WEFT_RETURN_IF_ERROR(AddBert(runtime, served.get()));
-  } else if (std::holds_alternative<PublishedTransformer>(model)) {
-    WEFT_RETURN_IF_ERROR(AddTransformer(runtime, served.get()));
-  } else {
-    return InvalidArgument(path, ": a server answers with a GPT, a BERT or an encoder-decoder, but this is a ViT");
-  }
+  WEFT_RETURN_IF_ERROR(std::visit([&](const auto& each) { return Add(each, options, served.get()); }, model));
   return served;
 }
 
