@@ -153,11 +153,7 @@ absl::Status ReadLogprobs(JsonFields* fields, Completion* completion) {
 
 std::string Reason(TextEnd end) { return end == TextEnd::kStop || end == TextEnd::kSink ? "stop" : "length"; }
 
-Json Bytes(const std::string& text) {
-  Json bytes = Json::array();
-  for (const char byte : text) bytes.push_back(static_cast<uint8_t>(byte));
-  return bytes;
-}
+Json Bytes(const std::string& text) { return std::vector<uint8_t>(text.begin(), text.end()); }
 
 }  // namespace
 
