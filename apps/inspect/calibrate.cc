@@ -2,16 +2,15 @@
 // these costs with measured times of a training step. With --network, it measures messages between two ranks instead,
 // and with --threads how much threads slow each other down.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "weft/apps/commands.h"
 #include "weft/apps/inspect/step_flags.h"
 #include "weft/apps/streams.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/messenger.h"
@@ -112,8 +111,7 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
 // Measures the network, or how much threads slow each other down. Adds the figures to the file of --out if the file
 // exists; otherwise writes a new file.
 absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger) {
-  std::error_code error;
-  const bool there = flags.out != kStandardOutput && std::filesystem::exists(flags.out, error);
+  const bool there = flags.out != kStandardOutput && Exists(flags.out);
   WEFT_ASSIGN_OR_RETURN(const std::optional<Calibration> old, ReadCalibration(there ? flags.out : ""));
   Calibration calibration = old.value_or(Calibration());
   WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "weft/apps/serve/server.h"
 #include "weft/apps/streams.h"
 #include "weft/apps/use/generator_rows.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 
 namespace weft {
@@ -71,8 +71,7 @@ Hyperparameters Table(ServeFlags* flags) {
 // Returns {name, path} of "NAME=MODEL" or "MODEL". If there is a file called so, the whole text is its path.
 std::pair<std::string, std::string> NameAndPath(const std::string& model) {
   const std::pair<std::string, std::string> parts = absl::StrSplit(model, absl::MaxSplits('=', 1));
-  std::error_code missing;
-  if (!parts.second.empty() && !std::filesystem::exists(InputPath(model), missing)) return parts;
+  if (!parts.second.empty() && !Exists(InputPath(model))) return parts;
   const std::filesystem::path path = std::filesystem::path(InputPath(model)).lexically_normal();
   return {(path.has_filename() ? path.filename() : path.parent_path().filename()).string(), model};
 }

@@ -2,10 +2,8 @@
 #include "weft/inference/runtime/open_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <tuple>
 
 #include "absl/algorithm/container.h"
@@ -21,17 +19,15 @@
 namespace weft {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 constexpr int32_t kText = -1;  // stands for a text in the tokens of an input format: no token has this id
 
 // Reads the tokens of one side, "source" or "target", from CTranslate2's lists. Returns null if there is no list.
 absl::StatusOr<std::shared_ptr<Tokenizer>> FindTokenList(const std::string& folder, const std::string& side,
                                                          const std::string& unknown) {
-  std::error_code error;
   for (const std::string& name : TokenListNames(side)) {
     const std::string path = absl::StrCat(folder, "/", name);
-    if (!fs::exists(path, error)) continue;
+    if (!Exists(path)) continue;
     WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
     return Annotate(ReadTokenList(contents, unknown), path);
   }
