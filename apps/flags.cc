@@ -60,8 +60,6 @@ absl::Status Failure(const absl::Status& status) {
   return absl::IsInvalidArgument(UsageError(status)) ? absl::DataLossError(status.message()) : status;
 }
 
-int ExitCode(const absl::Status& status) { return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1; }
-
 CLI::App* AddCommand(CLI::App* parent, const std::string& name, const std::string& about) {
   const std::vector<std::string> words = absl::StrSplit(name, ' ');
   for (size_t i = 0; i + 1 < words.size(); ++i) parent = parent->get_subcommand(words[i]);

@@ -1,5 +1,5 @@
 // These functions turn rows of a table of hyperparameters into flags of the command line, write the help of commands
-// (apps/help.cc), and turn errors into exit codes.
+// (apps/help.cc), and decide which errors are of usage.
 // MakeCommand (apps/commands.h has an example) calls the first two for a command.
 //
 //   GivenFlags given;
@@ -46,7 +46,6 @@ template <class T>
 absl::StatusOr<T> Failure(absl::StatusOr<T> result) {
   return result.ok() ? std::move(result) : absl::StatusOr<T>(Failure(result.status()));
 }
-int ExitCode(const absl::Status& status);
 
 // The flags that the command line has: the value of each as a text, by the flag's name without "--".
 using GivenFlags = std::map<std::string, std::string>;

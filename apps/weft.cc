@@ -59,7 +59,7 @@ int Report(const std::string& command, const absl::Status& status) {
     std::fflush(stdout);
     std::fprintf(stderr, "%s: %s\n", command.c_str(), message.c_str());
   }
-  return ExitCode(status);
+  return status.ok() ? 0 : absl::IsInvalidArgument(status) ? 2 : 1;
 }
 
 // Returns an error if mpirun or srun started the program as one of several ranks, for a command that trains nothing.
