@@ -82,7 +82,9 @@ Hyperparameters PrintTable(GraphFlags* flags) {
 }
 
 Hyperparameters Table(GraphFlags* flags) {
-  Hyperparameters table = PrintTable(flags);
+  Hyperparameters table = {
+      {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config, {.type = "FILE"}}};
+  Append(PrintTable(flags), &table);
   Append(
       {
           {"vocabulary",
@@ -92,11 +94,7 @@ Hyperparameters Table(GraphFlags* flags) {
           {"batch", "number of windows in a batch", &flags->options.batch, {.low = 1, .high = 1e6}},
       },
       &table);
-  table.insert(
-      table.begin(),
-      {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config, {.type = "FILE"}});
-  const Hyperparameters model = InGroup("Model", ModelRows(&flags->options.model));
-  table.insert(table.end(), model.begin(), model.end());
+  Append(InGroup("Model", ModelRows(&flags->options.model)), &table);
   return table;
 }
 
