@@ -289,8 +289,7 @@ absl::Status Evaluate(EvaluateFlags flags) {
   }
   const Subject* const subject = FindSubject(family);
   if (subject == nullptr) {
-    return UsageError(
-        InvalidArgument("--model: ", flags.model, " is ", family->name, ", which evaluate can't measure"));
+    return InvalidArgument("--model: ", flags.model, " is ", family->name, ", which evaluate can't measure");
   }
   WEFT_RETURN_IF_ERROR(CheckFlags(flags, *subject));
   WEFT_ASSIGN_OR_RETURN(const Figures figures, subject->measure(flags));

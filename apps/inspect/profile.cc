@@ -110,9 +110,8 @@ absl::Status ProfileRanks(const ProfileFlags& flags, Messenger* messenger) {
   if (messenger != nullptr) return ProfileRank(flags, choice, messenger);
   InProcessOptions imitation;
   if (!flags.network.empty()) {
-    const absl::StatusOr<Network> network = ParseNetwork(flags.network);
-    if (!network.ok()) return InvalidArgument("--network: ", network.status().message());
-    imitation = Imitation(*network);
+    WEFT_ASSIGN_OR_RETURN(const Network network, Annotate(ParseNetwork(flags.network), "--network"));
+    imitation = Imitation(network);
   }
   std::vector<absl::Status> statuses(static_cast<size_t>(flags.ranks));
   const auto run = [&](Transport* transport) {
