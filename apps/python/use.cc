@@ -19,12 +19,12 @@ namespace {
 using Texts = std::vector<std::string>;
 using Tokens = std::vector<std::vector<int32_t>>;
 
-// Encodes each of `texts` with encode(text).
-template <class Encode>
-absl::StatusOr<Tokens> EncodeAll(const Texts& texts, Encode encode) {
+// Encodes each of `texts` with model.Encode(text).
+template <class Model>
+absl::StatusOr<Tokens> EncodeAll(const Texts& texts, const Model& model) {
   Tokens tokens;
   for (const std::string& text : texts) {
-    WEFT_ASSIGN_OR_RETURN(tokens.emplace_back(), encode(text));
+    WEFT_ASSIGN_OR_RETURN(tokens.emplace_back(), model.Encode(text));
   }
   return tokens;
 }
@@ -62,8 +62,7 @@ std::unique_ptr<TextGenerator> OpenGenerator(const std::string& path, const Give
 void Generate(TextGenerator* self, const Texts& prompts, const py::function& on_text) {
   bool stopped = false;
   WithoutGil([&]() -> absl::Status {
-    const auto encode = [&](const std::string& prompt) { return self->Encode(prompt); };
-    WEFT_ASSIGN_OR_RETURN(const Tokens tokens, EncodeAll(prompts, encode));
+    WEFT_ASSIGN_OR_RETURN(const Tokens tokens, EncodeAll(prompts, *self));
     return self->Continue(tokens, [&](const GeneratedToken& token) {
       const py::gil_scoped_acquire gil;
       const py::object index = py::int_(token.prompt), text = Recorded(token.text);
@@ -88,8 +87,7 @@ std::unique_ptr<LineTranslator> OpenLines(const std::string& path, const GivenFl
 // Returns the best translations of each line.
 std::vector<Texts> Translate(LineTranslator* self, const Texts& lines) {
   return WithoutGil([&]() -> absl::StatusOr<std::vector<Texts>> {
-    WEFT_ASSIGN_OR_RETURN(const Tokens sources,
-                          EncodeAll(lines, [&](const std::string& line) { return self->Encode(line); }));
+    WEFT_ASSIGN_OR_RETURN(const Tokens sources, EncodeAll(lines, *self));
     WEFT_ASSIGN_OR_RETURN(const auto translations, self->Translate(sources));
     std::vector<Texts> all(translations.size());
     for (size_t i = 0; i < all.size(); ++i) {
