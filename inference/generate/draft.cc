@@ -33,9 +33,6 @@ std::vector<int32_t> DraftByLookup(absl::Span<const int32_t> text, size_t count)
   return {};
 }
 
-ModelDraft::ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages)
-    : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(kCachePage)) {}
-
 absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& config, Parameters* parameters,
                                                                const RuntimeOptions& options) {
   WEFT_RETURN_IF_ERROR(Validate(config));

@@ -277,7 +277,8 @@ class ModelDraft {
     size_t wanted = 0;              // number of tokens that `tokens` should have
   };
 
-  ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages);
+  ModelDraft(const GptConfig& config, const RuntimeOptions& options, int64_t pages)
+      : config_(config), options_(options), pool_(static_cast<size_t>(pages), static_cast<size_t>(kCachePage)) {}
   Text* TextOf(size_t request, absl::Span<const DraftRequest> requests);
   absl::Status Read(const std::vector<Text*>& texts);
 
