@@ -1,5 +1,4 @@
-// The encoder of a MaskFiller runs on whole texts, and its head on one masked token at a time. A WordVectors gives each
-// occurrence of its word, as a whole word, the mean of the hidden states of its pieces.
+// The encoder of a MaskFiller runs on whole texts, and its head on one masked token at a time.
 #include "weft/inference/encode/token_states.h"
 
 #include <cmath>

@@ -42,8 +42,7 @@ absl::StatusOr<LexiconVocabularies> VocabulariesOf(const OpenedTransformer& mode
   return vocabularies;
 }
 
-// Returns AlreadyExists if `path` exists and `if_there` is kFail. Returns InvalidArgument if `path` is one of the
-// texts, a file in the model's folder, or not a regular file. A lexicon never replaces these.
+// Returns an error unless a lexicon may be written to `path`. A lexicon never replaces its texts or a model's files.
 absl::Status CheckOutput(const OpenedTransformer& model, const LexiconTexts& texts, const std::string& path,
                          IfThere if_there) {
   if (!Exists(path)) return absl::OkStatus();

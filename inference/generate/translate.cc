@@ -1,6 +1,4 @@
-// An encoder graph writes the memories of a few sentences to a cache. Then each execution of a decoder graph adds a
-// token to all hypotheses of the sentences that are being translated. The decoder's rows are hypotheses of any
-// sentences, at any positions.
+// The rows of the decoder's graph are hypotheses of any sentences, at any positions.
 //
 // A hypothesis has one page of one position for each of its tokens. So hypotheses share the tokens that they have in
 // common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxTranslatorRows
