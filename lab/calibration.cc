@@ -89,26 +89,18 @@ Terms MinimizeErrors(const std::vector<Terms>& rows, const std::vector<double>& 
   return best;
 }
 
-// Returns the number of a key, or -1 if there is none from 0 to `limit`.
-double Number(const nlohmann::json& object, const char* key, double limit = kMaxRate) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_number()) return -1;
-  const double value = it->get<double>();
-  return value >= 0 && value <= limit ? value : -1;
-}
-
 absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) {
   constexpr double kMaxFigure = 1e18, kMaxThreads = 1e6;
   std::vector<SharingRow> rows;
   bool valid = json.is_array() && !json.empty();
   for (const nlohmann::json& entry : valid ? json : nlohmann::json::array()) {
-    const double threads = Number(entry, "threads", kMaxThreads);
+    const double threads = NumberUpTo(kMaxThreads, entry, "threads");
     valid = valid && threads >= 1 && threads == std::floor(threads);
     if (!valid) break;
     valid = rows.empty() ? threads == 1 : threads > rows.back().threads;
     SharingRow& row = rows.emplace_back(SharingRow{.threads = static_cast<int>(threads)});
     for (const auto& [name, figure, is_rate] : kSharingFigures) {
-      row.*figure = Number(entry, name, kMaxFigure);
+      row.*figure = NumberUpTo(kMaxFigure, entry, name);
       valid = valid && row.*figure >= 0 && (!is_rate || (row.*figure > 0) == (rows[0].*figure > 0));
     }
   }
@@ -119,6 +111,13 @@ absl::StatusOr<std::vector<SharingRow>> ReadSharing(const nlohmann::json& json) 
 }
 
 }  // namespace
+
+double NumberUpTo(double max, const nlohmann::json& object, const char* key, double absent) {
+  const auto it = object.find(key);
+  if (it == object.end()) return absent;
+  const double value = it->is_number() ? it->get<double>() : -1;
+  return value >= 0 && value <= max ? value : -1;
+}
 
 std::vector<TileSample> Samples(const Graph& graph, absl::Span<const double> call_seconds) {
   const CompiledGraph& compiled = graph.compiled();
@@ -185,10 +184,10 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   if (!parsed.ok()) return wrong(parsed.status().message());
   const nlohmann::json& json = *parsed;
   const auto ops = json.find("ops");
-  if (Number(json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
+  if (NumberUpTo(kMaxRate, json, "weft_calibration") != 1) return wrong("\"weft_calibration\" is not 1");
   if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
   Calibration calibration;
-  calibration.others_ = Number(json, "others");
+  calibration.others_ = NumberUpTo(kMaxRate, json, "others");
   if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMaxRate));
   if (const auto network = json.find("network"); network != json.end()) {
     if (!network->is_string()) return wrong("\"network\" is not a text");
@@ -204,7 +203,7 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   for (const auto& [kind, value] : ops->items()) {
     if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
     for (size_t i = 0; i < kTerms; ++i) {
-      const double rate = calibration.rates_[kind][i] = Number(value, kRateNames[i]);
+      const double rate = calibration.rates_[kind][i] = NumberUpTo(kMaxRate, value, kRateNames[i]);
       if (rate >= 0) continue;
       return wrong(absl::StrCat(
           "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from 0 to ",

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,6 +89,10 @@ struct EstimateErrors {
 // Compares the estimates of `calibration` with the measured times. If `calibration` is null, compares those of the cost
 // model (graph/compile/cost.h).
 EstimateErrors CompareEstimates(absl::Span<const TileSample> samples, const Calibration* calibration);
+
+// Returns the number `key` of `object`, or -1 if its value is not a number from 0 to `max`. If there is no such key,
+// returns `absent`.
+double NumberUpTo(double max, const nlohmann::json& object, const char* key, double absent = -1);
 
 }  // namespace weft
 

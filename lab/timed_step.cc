@@ -141,16 +141,6 @@ std::string Shown(const nlohmann::json& value) {
   return text;
 }
 
-// Returns the number `key` of `task`, or -1 if its value is not a number in 0 .. max. A missing key gives -1 if
-// `needed`, else 0.
-double Number(const nlohmann::json& task, const char* key, double max, bool needed) {
-  const auto it = task.find(key);
-  if (it == task.end()) return needed ? -1 : 0;
-  if (!it->is_number()) return -1;
-  const double value = it->get<double>();
-  return value >= 0 && value <= max ? value : -1;
-}
-
 // Returns the first key of `object` that is not in `known`, or "" if there is none.
 std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const char*> known) {
   for (const auto& [key, value] : object.items()) {
@@ -189,9 +179,9 @@ absl::StatusOr<Workload> ParseTasks(const std::string& text, const std::string& 
   for (const nlohmann::json& task : *tasks) {
     const size_t i = workload.costs.size();
     if (!task.is_object()) return wrong("task ", i, " is ", Shown(task), ", not an object");
-    const TaskCost cost = {.seconds = Number(task, "seconds", kMaxSeconds, /*needed=*/true),
-                           .bytes = Number(task, "bytes", kMaxBytes, /*needed=*/false),
-                           .cached = Number(task, "cached", kMaxBytes, /*needed=*/false)};
+    const TaskCost cost = {.seconds = NumberUpTo(kMaxSeconds, task, "seconds"),
+                           .bytes = NumberUpTo(kMaxBytes, task, "bytes", /*absent=*/0),
+                           .cached = NumberUpTo(kMaxBytes, task, "cached", /*absent=*/0)};
     if (cost.seconds < 0 || cost.bytes < 0 || cost.cached < 0) {
       return wrong("task ", i, " needs \"seconds\" from 0 to ", kMaxSeconds,
                    ", and \"bytes\" and \"cached\", if given, from 0 to ", kMaxBytes, ", but is ", Shown(task));
