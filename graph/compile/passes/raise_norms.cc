@@ -69,9 +69,7 @@ class NormMatch {
   // If `id` [..., 1] is the mean of each row of a value of `shape` [..., C], returns the value. If `id` is a sum of the
   // value, but not this mean, also sets `problem`. Otherwise returns kNoValue.
   ValueId Averaged(ValueId id, const Shape& shape) {
-    Shape column = shape;
-    column.set_dim(-1, 1);
-    const bool fits = r_.type(id).shape == column;
+    const bool fits = r_.type(id).shape == WithDim(shape, -1, 1);
     auto [factor, y] = pattern.BeforeScales(id);
     if (r_.producer(y).op != &kSumBlocks) return kNoValue;
     while (r_.producer(y).op == &kSumBlocks) {
