@@ -112,7 +112,8 @@ absl::StatusOr<nlohmann::ordered_json> ReadFileConfig(const std::string& path) {
   const Container* const container = ContainerOf(path);
   if (container == nullptr) return nlohmann::ordered_json();
   if (container->config == nullptr) return ForeignError(path, *container);
-  return container->config(path);
+  if (HasEnding(*container, path)) return container->config(path);
+  return InvalidArgument(path, " is ", container->what, "; wanted a name that ends with ", container->endings[0]);
 }
 
 absl::Status CheckNotForeign(const std::string& path) {

@@ -124,6 +124,9 @@ TEST_F(WeightFilesTest, FilesOfOtherProgramsAreNamed) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(absl::StrCat(Path("file"), " is ", what, ", which is not")));
   }
   EXPECT_THAT(std::string(ReadModel(Path("model.safetensors")).status().message()), HasSubstr("Wanted its folder"));
+  Write("file", "GGUF and more than fifteen bytes");
+  EXPECT_EQ(ReadModel(Path("file")).status().message(),
+            Path("file") + " is a GGUF file; wanted a name that ends with .gguf");
   fs::remove(Path("model.safetensors"));
   EXPECT_EQ(Error(), "cannot open " + Path("model.safetensors") + ": No such file or directory");
   for (const char* const name : {"model.gguf", "model.onnx", "tf_model.h5", "flax_model.msgpack"}) {

@@ -8,8 +8,9 @@ import sys
 from dataclasses import dataclass
 from typing import Callable
 
-# Words that begin paths, besides DATA and MADE, and the programs of tools/ that fetch these files or folders.
-FETCHED = {"MINILM": "fetch_minilm", "SMOLLM": "fetch_smollm", "CMUDICT": "fetch_cmudict",
+# Words that begin paths, besides DATA and MADE, and the programs of tools/ that fetch these files or folders. Weft knows
+# a GGUF file by its ending.
+FETCHED = {"MINILM": "fetch_minilm", "SMOLLM.gguf": "fetch_smollm", "CMUDICT": "fetch_cmudict",
            "DESCRIPTIONS": "fetch_descriptions"}
 # Data sets that tools/task_data derives: the folder in MADE, and the arguments before the folder.
 MADE = {task: [task] for task in ("copy", "reverse", "sort", "add5", "add10")}
