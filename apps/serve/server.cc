@@ -56,9 +56,10 @@ const char* ErrorType(int status) {
 
 Json ErrorJson(int status, const absl::Status& error) {
   const std::string field = FieldOf(error);
-  const Json code = status == 404 && absl::StrContains(error.message(), "model") ? "model_not_found"
-                    : status == 401                                              ? "invalid_api_key"
-                                                                                 : Json();
+  const Json code = absl::IsNotFound(error) ? "model_not_found"
+                    : status == 404         ? "unknown_url"
+                    : status == 401         ? "invalid_api_key"
+                                            : Json();
   return {{"error",
            {{"message", error.message()},
             {"type", ErrorType(status)},
@@ -109,7 +110,7 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
     } else if (request.method == "POST" && routes_.contains(request.path)) {
       return httplib::Server::HandlerResponse::Unhandled;
     } else {  // httplib would read its body, of any size
-      SetError(404, absl::NotFoundError("there is no such route"), &response);
+      SetError(404, absl::UnimplementedError("there is no such route"), &response);
     }
     return httplib::Server::HandlerResponse::Handled;
   });
@@ -260,8 +261,8 @@ void Server::Get(const httplib::Request& request, httplib::Response* response) {
     all.push_back(ModelJson(*model));
   }
   if (path == "/v1/models") return send(JsonLine({{"object", "list"}, {"data", all}}), kJsonType);
-  SetError(404, absl::NotFoundError(absl::StrCat("GET ", request.path.substr(0, 200), ": no such route or model")),
-           response);
+  const std::string error = absl::StrCat("GET ", request.path.substr(0, 200), ": no such ", one ? "model" : "route");
+  SetError(404, one ? absl::NotFoundError(error) : absl::UnimplementedError(error), response);
 }
 
 std::string Server::Metrics() {

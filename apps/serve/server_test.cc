@@ -250,7 +250,8 @@ TEST_F(ServerTest, ErrorsNameTheField) {
   EXPECT_EQ(message("/v1/completions", {{"prompt", ""}, {"temperature", "hot"}}),
             "temperature: got \"hot\", wanted a number");
   EXPECT_EQ(PostText("/v1/completions", std::string(2 << 20, ' ')).first, 413);
-  EXPECT_EQ(Client().Post("/nowhere", "{}", "application/json")->status, 404);
+  EXPECT_EQ(PostText("/v1/completions", R"({"model": "gtp"})").second["error"]["code"], "model_not_found");
+  EXPECT_EQ(PostText("/models", "{}").second["error"]["code"], "unknown_url");
 }
 
 TEST_F(ServerTest, AKeyIsWanted) {
