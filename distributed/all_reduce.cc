@@ -193,7 +193,7 @@ std::vector<WeightPiece> AllReduce::Pieces(const TensorType& weight) const {
 
 VarList AllReduce::Record(absl::Span<const Blocks> weights, VarList* updates, const KeepPiece* keep) const {
   VarList totals(weights.size());
-  std::vector<size_t> small;  // the weights of the next bucket of small weights
+  std::vector<size_t> small;  // indices of the weights of the next bucket
   int64_t small_bytes = 0;
   int next_tag = 0;
   const auto take_tags = [&] { return std::exchange(next_tag, next_tag + tags_); };

@@ -213,9 +213,10 @@ struct WriteModelOptions {
 // InvalidArgument, for example "a configuration of gpt2 cannot say that positions are rotary". Weights are written in
 // f32 with unchanged bits. An existing file is replaced as a whole.
 //
-// docs/formats.md lists the classes, files and names of huggingface, gguf, onnx and ctranslate2. Some formats also use
-// files that are in `folder`: gguf takes in the tokenizer and generation_config.json, and a Transformer in huggingface
-// or ctranslate2 gets the files that its tokenizer lacks.
+// docs/formats.md lists the classes, files and names of huggingface, gguf, onnx and ctranslate2; nano_gpt.cc and
+// llama2c.cc describe the other two. Some formats also use files that are in `folder`. gguf takes in the tokenizer and
+// generation_config.json. For a Transformer in huggingface, tokenizer.json gets the end token in its input format, and
+// tokenizer_config.json is written. ctranslate2 gets a vocabulary.
 absl::Status WriteModel(const std::string& folder, const PublishedModel& model,
                         absl::string_view format = "huggingface", const WriteModelOptions& options = {});
 

@@ -1,4 +1,5 @@
-// Adds nodes to boxes in the program's order. A node joins the newest box of its scope and phase, or begins a new part.
+// Adds nodes to boxes in the program's order. A node joins the newest box of its scope and phase
+// or, if that would close a cycle of boxes, begins a new part.
 #include "weft/lab/fold.h"
 
 #include <algorithm>

@@ -195,7 +195,7 @@ def table(rows: list, page: str = "") -> str:
     """Returns the table of the recipes in Markdown; "" if no recipe has results. A recipe without results among the
     rows keeps its line of the page's table."""
     kept, lines = lines_by(r".*\(\.\./recipes/(.*?)\.json\)", page), {}
-    machines = set(page.rpartition("\nMachines: ")[2].strip().rstrip(".").split("; ")) - {""}
+    machines = set(page.partition("\nMachines: ")[2].strip().rstrip(".").split("; ")) - {""}
     for name, recipe in RECIPES.items():
         own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
         if not own:

@@ -17,7 +17,7 @@
 
 namespace weft {
 
-// What the JSON of an answer depends on, beside the generated texts.
+// What the JSON of an answer depends on, besides the generated texts.
 struct CompletionForm {
   bool chat = false, stream = false, usage = false;  // usage: a stream ends with the counts of tokens
   int64_t logprobs = -1;                             // as GenerateOptions::logprobs

@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-// Each of these functions opens the parts of a served model of one family.
+// Each of these functions opens the parts of a served model of one family, or refuses the family.
 absl::Status Add(const PublishedGpt&, TextGeneratorOptions options, ServedModel* served) {
   options.slide = false;
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(served->path, /*given=*/{}, /*beams=*/false, &options));

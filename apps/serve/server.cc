@@ -56,6 +56,7 @@ const char* ErrorType(int status) {
 
 Json ErrorJson(int status, const absl::Status& error) {
   const std::string field = FieldOf(error);
+  // Only an unknown model is NotFound; the error of an unknown route is Unimplemented.
   const Json code = absl::IsNotFound(error) ? "model_not_found"
                     : status == 404         ? "unknown_url"
                     : status == 401         ? "invalid_api_key"

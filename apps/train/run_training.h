@@ -6,9 +6,8 @@
 //   AddFlags(app, RunTable(&flags), &flags.given);
 //   AddFlags(app, MakeJob("gpt")->Table(), &flags.given);
 //   ...                                                               // after parsing
-//   WEFT_ASSIGN_OR_RETURN(const auto job, ReadJob(flags, run));
 //   std::unique_ptr<Messenger> messenger;
-//   WEFT_ASSIGN_OR_RETURN(const std::string folder, RunTraining(flags, &messenger));   // "runs/gpt-1"
+//   WEFT_ASSIGN_OR_RETURN(const std::string folder, RunTraining(flags, &messenger));   // calls ReadJob; "runs/gpt-1"
 #ifndef WEFT_APPS_TRAIN_RUN_TRAINING_H_
 #define WEFT_APPS_TRAIN_RUN_TRAINING_H_
 

@@ -1,4 +1,4 @@
-// The rows of the decoder's graph are hypotheses of any sentences, at any positions.
+// Each execution of the decoder's graph adds a token to hypotheses of any sentences, at any positions.
 //
 // A hypothesis has one page of one position for each of its tokens. So hypotheses share the tokens that they have in
 // common, and nothing is copied when a hypothesis is continued in two ways. Graphs have at most kMaxTranslatorRows

@@ -102,7 +102,7 @@ absl::Status EmitSplits(const TextPiece& piece, std::vector<Part> parts, SplitBe
 }
 
 // Returns the runs of characters for which `kind_of` returns the same number. Characters of number 0 are left out. Each
-// character of a negative number is a run of its own, which matches.
+// character of a negative number is a run of its own, with Part::matches set.
 template <class Function>
 std::vector<Part> RunsOf(absl::string_view text, const Function& kind_of) {
   std::vector<Part> runs;

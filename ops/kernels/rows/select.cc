@@ -119,8 +119,8 @@ int64_t FirstAbove(const T* x, int64_t begin, int64_t n, T limit) {
   return i;
 }
 
-// The functions from here on draw blocks of Philox numbers in vector lanes and compare them with the rate. They scale
-// the kept elements and zero the others.
+// Dropout draws blocks of Philox numbers in vector lanes and compares them with the rate. It scales the kept elements
+// and zeroes the others.
 #if HWY_TARGET == HWY_SCALAR
 
 // Without vectors, computes one element after the other. Four elements share a block of random words.
