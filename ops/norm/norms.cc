@@ -39,7 +39,7 @@ absl::Status CheckEpsilon(const char* op, const Attrs& attrs, TypeSpan in) {
   return epsilon > 0 ? absl::OkStatus() : ShapeError(op, absl::StrCat("epsilon = ", epsilon, ", wanted > 0"), in);
 }
 
-// Checks x, epsilon and the vectors after x. Returns the types of y and of as many statistics as there are vectors.
+// Checks epsilon and the types of x, gain and bias. Returns the types of y and rstd or, if `centred`, y, mean and rstd.
 template <const OpDef& op, bool centred>
 absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
   WEFT_ASSIGN_OR_RETURN(const TensorType vector, VectorOf(op.name, in));
@@ -227,7 +227,7 @@ constexpr OpExample kRmsNormGradientExamples[] = {
     {.in = "[2,3] [3] [2,1] [3]", .error = "dy must have x's type"},
 };
 
-// Fill in the fields that layer norm and RMS norm share, and those that follow from `centred`.
+// Return `row` with the fields that layer norm and RMS norm share, and those that follow from `centred`.
 template <const OpDef& op, bool centred>
 constexpr OpDef NormOp(OpDef row) {
   row.infer = Infer<op, centred>;
