@@ -179,7 +179,7 @@ struct ReadModelOptions {
 };
 // Reads a model in any format of model_formats.h. `path`: a file of GGUF or llama2.c; a folder with a file of GGUF and
 // no config.json; a folder of an adapter (adapters.h); or a folder with the config.json of a training run, of weft
-// quantize or of another program. The files that define the formats, such as nano_gpt.cc, say what they read.
+// quantize or of another program. Each format has a file, such as nano_gpt.cc, whose first comment describes it.
 absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadModelOptions& options = {});
 // The same for a model that must be of one family: ReadModelOf<PublishedGpt>("gpt2").
 template <class Model>
