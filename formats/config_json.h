@@ -133,6 +133,8 @@ Config Plain(Config config) {
     config.mixture = usual.mixture;
     config.balance_loss = usual.balance_loss;
     config.embedding_norm = usual.embedding_norm;
+    config.value_embeddings = usual.value_embeddings;
+    config.skip_connections = usual.skip_connections;
     config.first_position = usual.first_position;
     config.result_norm = usual.result_norm;
     config.residual = usual.residual;

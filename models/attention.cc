@@ -80,8 +80,9 @@ Var NormalizedByHead(const char* name, Var x, int64_t heads, const AttentionOpti
 }
 
 // Projects x [B, T, C] to queries, and `memory` [B, S, C'] to keys and values. Either may be null, but not both. Layers
-// of different names compute them, or one packed layer computes all three. `o`: with all widths set.
-Projections Project(Var x, Var memory, const AttentionOptions& o) {
+// of different names compute them, or one packed layer computes all three. `o`: with all widths set. `added`: as
+// AttentionInputs::value.
+Projections Project(Var x, Var memory, const AttentionOptions& o, Var added = {}) {
   const AttentionVariant& v = o.variant;
   const LinearOptions linear = {.bias = v.projection_bias.value_or(o.bias), .initializer = o.initializer};
   const bool self = x && memory && x.id == memory.id;
@@ -89,6 +90,7 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
   const int64_t query = o.heads * v.query_width, key = shared ? 0 : v.key_value_heads * v.key_width,
                 value = has_value ? v.key_value_heads * v.value_width : 0;
   Projections p;
+  const auto values = [&](Var own) { p.value = ByHead(added ? own + added : own, v.key_value_heads); };
   if (self && o.packed != nullptr) {
     const Var all = Linear(o.packed, x, query + key + value, linear);  // [B, T, ...]
     VarList parts = {{}, {}, x};
@@ -102,7 +104,7 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
     }
     p.query = NormalizedByHead(o.query_norm, parts[0], o.heads, o);
     p.key = NormalizedByHead(o.key_norm, parts[1], v.key_value_heads, o);
-    p.value = ByHead(parts[2], v.key_value_heads);
+    values(parts[2]);
     return p;
   }
   if (shared && x && memory && !self) {
@@ -117,7 +119,7 @@ Projections Project(Var x, Var memory, const AttentionOptions& o) {
     if (memory && shared) keys(self ? q : Linear(o.query, memory, query, linear));
     if (memory && !shared) keys(Linear(o.key, memory, key, linear));
   }
-  if (memory) p.value = ByHead(has_value ? Linear(o.value, memory, value, linear) : memory, v.key_value_heads);
+  if (memory) values(has_value ? Linear(o.value, memory, value, linear) : memory);
   return p;
 }
 
@@ -305,7 +307,7 @@ Var MultiHeadAttention(absl::string_view name, Var x, const AttentionOptions& op
   }
   if (o.variant.rotary && memory.id != x.id) fail("rotary turns by positions of x, which a memory does not share");
   if (!x.tape->status().ok()) return x.tape->Poison();
-  Projections p = Project(x, memory, o);
+  Projections p = Project(x, memory, o, inputs.value);
   if (o.variant.rotary && o.pattern().rotary) ApplyRotary(o, inputs.cache, &p);
   if (inputs.cache != nullptr) {
     const VarList written = Append(p, o, *inputs.cache);

@@ -176,6 +176,7 @@ Var AddPositions(Var x, const PositionOptions& options, const AttentionCache* ca
 struct AttentionInputs {
   Var memory;  // sources [B, S, C']; null: x itself
   Var mask;    // bool, broadcasts to [B, H, T, S]: true hides a source from a target; null: no mask
+  Var value;   // [B, S, G · d_v], is added to the values; null: nothing is added
   const AttentionCache* cache = nullptr;  // excludes a memory
 };
 

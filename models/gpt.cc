@@ -2,6 +2,7 @@
 #include "weft/models/gpt.h"
 
 #include <cmath>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
@@ -24,6 +25,9 @@ absl::Status Validate(const GptConfig& config) {
   WEFT_RETURN_IF_ERROR(CheckPositive("residual_scale", config.residual_scale));
   WEFT_RETURN_IF_ERROR(CheckPositive("logits_scale", config.logits_scale));
   WEFT_RETURN_IF_ERROR(CheckAtLeast0("logits_cap", config.logits_cap));
+  if (config.skip_connections && config.layers < 2) {
+    return InvalidArgument("skip_connections need at least 2 layers, got ", config.layers);
+  }
   if (config.residual != ResidualForm::kSequential && !config.pre_norm) {
     return InvalidArgument("a residual form other than sequential needs pre_norm");
   }
@@ -76,10 +80,24 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents, Var rows
   const PositionKind positions = Resolve(config_.positions, config_.attention);
   x = AddPositions(x, {positions, "wpe", config_.context, config_.first_position}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
+  const AttentionVariant attention = WithWidths(config_.attention, config_.ablation, config_.heads, config_.width);
+  VarList skipped;  // outputs of blocks, which no later block has added yet
   for (int64_t i = 0; i < config_.layers; ++i) {
     const AttentionCache own = cache != nullptr ? LayerOf(*cache, i) : AttentionCache();
-    const BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
-    x = Block(absl::StrCat(llama ? "model.layers." : "h.", i), x, BlockOf(config_, i), inputs);
+    BlockInputs inputs = {.attention = {.mask = mask, .cache = cache != nullptr ? &own : nullptr}};
+    const std::string name = absl::StrCat(llama ? "model.layers." : "h.", i);
+    const bool is_second_half = i >= config_.layers / 2;
+    if (is_second_half && !skipped.empty()) {
+      x = x + skipped.back() * tape->Parameter(name + ".skip.weight", {x.dtype(), {1}}, Ones());
+      skipped.pop_back();
+    }
+    if (config_.value_embeddings) {
+      const Var values = EmbeddingTable(name + ".value_embedding", tape, config_.vocabulary,
+                                        attention.key_value_heads * attention.value_width, {.dtype = config_.dtype});
+      inputs.attention.value = Embedding(values, tokens);  // [B, T, G · d_v]
+    }
+    x = Block(name, x, BlockOf(config_, i), inputs);
+    if (config_.skip_connections && !is_second_half) skipped.push_back(x);
   }
   if (config_.pre_norm || config_.result_norm) {
     x = Norm(llama ? "model.norm" : "ln_f", x, config_.norm, config_.ablation);

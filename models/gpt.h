@@ -28,12 +28,16 @@ struct GptConfig {
   std::optional<double> attention_dropout, embedding_dropout;  // unset: as dropout
   double activation_dropout = 0;                               // probability between the feed-forward layers
   Activation activation = Activation::kGeluTanh;
-  bool pre_norm = true;         // false: normalise after the residual connection, as in Vaswani et al., 2017
-  bool tied_head = true;        // true: the head's weight is the token table
-  bool bias = true;             // true: linear layers have biases
-  bool head_bias = false;       // true: the head has a bias
-  bool embedding_norm = false;  // true: token embeddings are normalised
-  bool result_norm = false;     // true: a layer's result is normalised before it is added (BlockOptions)
+  bool pre_norm = true;           // false: normalise after the residual connection, as in Vaswani et al., 2017
+  bool tied_head = true;          // true: the head's weight is the token table
+  bool bias = true;               // true: linear layers have biases
+  bool head_bias = false;         // true: the head has a bias
+  bool embedding_norm = false;    // true: token embeddings are normalised
+  bool result_norm = false;       // true: a layer's result is normalised before it is added (BlockOptions)
+  bool value_embeddings = false;  // true: each block adds an embedding of the token to attention's value
+  // true: outputs of the first half of the blocks are added to inputs of the second half, the last one first. Each has
+  // a factor that is learnt, and begins as 1.
+  bool skip_connections = false;
   ResidualForm residual = ResidualForm::kSequential;
   double embedding_scale = 1, residual_scale = 1, logits_scale = 1;  // factors of embeddings, layers' results, logits
   double logits_cap = 0;                                             // c: logits become c · tanh(logit / c); 0: no cap

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "weft/graph/compile/compile.h"
@@ -13,6 +15,7 @@
 namespace weft {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
@@ -43,24 +46,89 @@ TEST(GptTest, HasGpt2sParameterNames) {
                           "h.0.mlp.c_proj.bias [4]", "ln_f.weight [4]", "ln_f.bias [4]"));
 }
 
+// Returns the logits of a GPT for one text, after `change` has changed its weights.
+std::vector<float> LogitsWith(const GptConfig& config, absl::FunctionRef<void(Parameters*)> change) {
+  Tape tape;
+  const std::vector<int32_t> text = {1, 3, 0, 4};
+  const Var tokens = tape.Input("tokens", {kI32, {1, 4}}, {.below = config.vocabulary});
+  const Var logits = Gpt(config).Logits(tokens);
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  Parameters parameters;
+  Runner runner(*graph, &parameters);
+  change(&parameters);
+  const absl::StatusOr<Outputs> out = runner.Run({{tokens, text}});
+  EXPECT_TRUE(out.ok()) << out.status();
+  const absl::Span<const float> span = (*out)[logits].span<float>();
+  return {span.begin(), span.end()};
+}
+
+// Sets elements `begin`, `begin` + 1 and so on of a weight to `values`.
+void Set(Parameters* parameters, const std::string& name, size_t begin, const std::vector<float>& values) {
+  std::copy(values.begin(), values.end(), &parameters->Find(name)->span<float>()[begin]);
+}
+
 TEST(GptTest, ZeroOutputsMakeBlocksTheIdentity) {
-  const auto outputs_of = [](bool zero_output, int64_t layers) {
-    Tape tape;
-    const Var tokens = tape.Input("tokens", {kI32, {1, 4}}, {.below = 5});
-    const Gpt gpt(
-        {.vocabulary = 5, .context = 4, .layers = layers, .heads = 2, .width = 8, .zero_output = zero_output});
-    const Var logits = gpt.Logits(tokens);
-    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {logits}, .mode = kEval});
-    EXPECT_TRUE(graph.ok()) << graph.status();
-    Parameters parameters;
-    Runner runner(*graph, &parameters);
-    const absl::StatusOr<Outputs> out = runner.Run({{tokens, std::vector<int32_t>{1, 3, 0, 4}}});
-    EXPECT_TRUE(out.ok()) << out.status();
-    const absl::Span<const float> span = (*out)[logits].span<const float>();
-    return std::vector<float>(span.begin(), span.end());
+  const auto logits_of = [](bool zero_output, int64_t layers) {
+    return LogitsWith(
+        {.vocabulary = 5, .context = 4, .layers = layers, .heads = 2, .width = 8, .zero_output = zero_output},
+        [](Parameters*) {});
   };
-  EXPECT_EQ(outputs_of(true, 1), outputs_of(true, 3));
-  EXPECT_NE(outputs_of(false, 1), outputs_of(false, 3));
+  EXPECT_EQ(logits_of(true, 1), logits_of(true, 3));
+  EXPECT_NE(logits_of(false, 1), logits_of(false, 3));
+}
+
+// The first token sees itself only. Its value embedding acts there as a bias of the values.
+TEST(GptTest, ValueEmbeddingsAreAddedToTheValues) {
+  constexpr size_t kWidth = 8, kFirstToken = 1;
+  const std::vector<float> first = {3, -1, 4, 1, -5, 9, 2, -6}, second = {2, 7, -1, 8, 2, -8, 1, 8};
+  GptConfig config = {.vocabulary = 5, .context = 4, .layers = 2, .heads = 2, .width = kWidth};
+  const auto first_logits = [&](absl::FunctionRef<void(Parameters*)> change) {
+    std::vector<float> logits = LogitsWith(config, change);
+    logits.resize(5);
+    return logits;
+  };
+  const std::vector<float> plain = first_logits([](Parameters*) {}),
+                           biased = first_logits([&](Parameters*parameters) {
+                             Set(parameters, "h.0.attn.c_attn.bias", 2 * kWidth, first);
+                             Set(parameters, "h.1.attn.c_attn.bias", 2 * kWidth, second);
+                           });
+  config.value_embeddings = true;
+  EXPECT_THAT(first_logits([&](Parameters* parameters) {
+                Set(parameters, "h.0.value_embedding.weight", kFirstToken * kWidth, first);
+                Set(parameters, "h.1.value_embedding.weight", kFirstToken * kWidth, second);
+              }),
+              Pointwise(FloatNear(1e-5f), biased));
+  EXPECT_THAT(biased, Not(Pointwise(FloatNear(1e-2f), plain)));
+}
+
+// The layers of all blocks give zeros, except that block 1 adds its bias d to the embedding e. Block 2 gets (1 + w)(e +
+// d), and block 3 gets that plus v·e. The norm before the head leaves the sign of a factor only.
+TEST(GptTest, SkipConnectionsAddTheFirstHalfToTheSecond) {
+  GptConfig config = {.vocabulary = 5, .context = 4, .layers = 4, .heads = 2, .width = 8, .zero_output = true};
+  config.norm.epsilon = 1e-20;
+  const std::vector<float> plain = LogitsWith(config, [](Parameters*) {});
+  config.skip_connections = true;
+  EXPECT_THAT(LogitsWith(config, [](Parameters*) {}), Pointwise(FloatNear(1e-5f), plain));
+  const auto with = [&](float w, float v) {
+    return LogitsWith(config, [=](Parameters* parameters) {
+      Set(parameters, "h.1.mlp.c_proj.bias", 0, {3, -1, 4, 1, -5, 9, 2, -6});
+      Set(parameters, "h.2.skip.weight", 0, {w});
+      Set(parameters, "h.3.skip.weight", 0, {v});
+    });
+  };
+  std::vector<float> negative = plain;
+  for (float& logit : negative) logit = -logit;
+  EXPECT_THAT(with(-1, 2), Pointwise(FloatNear(1e-5f), plain));
+  EXPECT_THAT(with(-1, -2), Pointwise(FloatNear(1e-5f), negative));
+  EXPECT_THAT(with(-1, 0), Each(0));
+  EXPECT_THAT(with(0, 2), Not(Pointwise(FloatNear(1e-2f), plain)));
+
+  config.layers = 5;  // the last block has no partner
+  LogitsWith(config, [](Parameters* parameters) {
+    EXPECT_TRUE(parameters->Find("h.3.skip.weight").ok());
+    EXPECT_FALSE(parameters->Find("h.4.skip.weight").ok());
+  });
 }
 
 // Returns the logits [1, T, 7] of a GPT with rotary positions, which depend on distances only.
@@ -115,6 +183,7 @@ TEST(GptTest, DocumentsHaveTheShapeOfTokens) {
 
 TEST(GptTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(ErrorOf({.heads = 3, .width = 100}), HasSubstr("width 100 is not a multiple of heads 3"));
+  EXPECT_THAT(ErrorOf({.layers = 1, .skip_connections = true}), HasSubstr("skip_connections need at least 2 layers"));
   EXPECT_THAT(ErrorOf({.layers = 0}), HasSubstr("layers is 0, but must be at least 1"));
   EXPECT_THAT(ErrorOf({.dropout = 1}), HasSubstr("dropout is 1, but must be in [0, 1)"));
   EXPECT_THAT(ErrorOf({.layers = 1 << 30}), HasSubstr("layers is 1073741824, but may be 4096 at most"));

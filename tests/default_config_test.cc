@@ -34,6 +34,8 @@ TEST_F(DefaultConfigTest, TheDefaultsAreThoseOfTheReadme) {
   "experts_per_token": 2,
   "balance_loss": 0.0,
   "embedding_norm": false,
+  "value_embeddings": false,
+  "skip_connections": false,
   "first_position": 0,
   "result_norm": false,
   "residual": "sequential",

@@ -22,7 +22,8 @@ IDEAS = [("nanoGPT's options", []),
          ("learning rate 3e-3", ["--learning-rate=3e-3", "--min-learning-rate=0"]),
          ("Muon, 0.02", ["--optimizer=muon", "--learning-rate=0.02"]),
          ("norms of queries and keys", ["--query-key-norm=head"]), ("ReLU²", ["--activation=relu2"]),
-         ("outputs begin with zeros", ["--zero-output"]), ("logits capped at 15", ["--logits-cap=15"])]
+         ("outputs begin with zeros", ["--zero-output"]), ("logits capped at 15", ["--logits-cap=15"]),
+         ("value embeddings", ["--value-embeddings"]), ("skip connections", ["--skip-connections"])]
 
 SHORT = ["--steps=1000", "--eval-every=1000", "--min-learning-rate=0"]
 

@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using Tokens = std::vector<int32_t>;
 
 constexpr SamplingOptions kGreedy = {.temperature = 0};
+const std::vector<Tokens> kPrompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
 
 GptConfig Gpt2() { return {.vocabulary = 11, .context = 12, .layers = 2, .heads = 2, .width = 16}; }
 
@@ -62,9 +63,10 @@ std::vector<std::pair<std::string, GptConfig>> Variants() {
         .soft_cap = 2}},
   };
   std::vector<std::pair<std::string, GptConfig>> all;
-  for (const auto& [name, attention] : kVariants) {
-    GptConfig& config = all.emplace_back(name, Gpt2()).second;
-    config.attention = attention;
+  for (const auto& [name, attention] : kVariants) all.emplace_back(name, Gpt2()).second.attention = attention;
+  for (GptConfig config : {Gpt2(), Llama()}) {
+    config.value_embeddings = config.skip_connections = true;
+    all.emplace_back("value embeddings and skip connections", config);
   }
   for (const char* const parts : {"residual", "norm", "feed-forward", "value", "query-is-key", "value,query-is-key"}) {
     all.emplace_back(absl::StrCat("without ", parts), Gpt2()).second.ablation = AblationFromText(parts).value();
@@ -164,12 +166,11 @@ TEST_F(GeneratorTest, VariantsOfAttentionGiveWhatTheyGiveWithoutACache) {
 }
 
 TEST_F(GeneratorTest, APromptIsContinuedAsInAnyOtherCompany) {
-  const std::vector<Tokens> prompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
   for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.repetition_penalty = 1.5, .top_p = 0.9}}) {
     std::vector<Tokens> alone;
-    for (const Tokens& prompt : prompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
+    for (const Tokens& prompt : kPrompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
     for (const int64_t batch : {2, 3, 8}) {
-      EXPECT_EQ(Generate(Gpt2(), prompts, {sampling, 40}, {.runtime = {.batch = batch}, .chunk = 4}), alone) << batch;
+      EXPECT_EQ(Generate(Gpt2(), kPrompts, {sampling, 40}, {.runtime = {.batch = batch}, .chunk = 4}), alone) << batch;
     }
   }
 }
@@ -179,14 +180,13 @@ TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfTh
   GptConfig config = Gpt2();
   config.vocabulary = 70;
   config.width = 64;
-  const std::vector<Tokens> prompts = {{1}, {2, 3, 4, 5, 6, 7, 8, 9, 10, 1, 2, 3}, {7, 7, 7}, {5, 1}, {4, 3, 2, 1, 0}};
   for (const DType weights : {kF32, kBF16, kQ8_0, kQ4_0}) {
     GeneratorOptions how = {.runtime = {.batch = 8, .threads = 1, .weights = weights}};
     std::vector<Tokens> alone;
-    for (const Tokens& prompt : prompts) alone.push_back(Generate(config, {prompt}, {kGreedy, 40}, how).at(0));
+    for (const Tokens& prompt : kPrompts) alone.push_back(Generate(config, {prompt}, {kGreedy, 40}, how).at(0));
     for (const int threads : {1, 2, 4}) {
       how.runtime.threads = threads;
-      EXPECT_EQ(Generate(config, prompts, {kGreedy, 40}, how), alone) << Name(weights);
+      EXPECT_EQ(Generate(config, kPrompts, {kGreedy, 40}, how), alone) << Name(weights);
     }
   }
 }
