@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <regex>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "weft/base/cores.h"
 #include "weft/tests/weft_program.h"
@@ -119,6 +121,32 @@ TEST_P(TrainCommandsTest, RDropAddsTheDivergenceOfTwoPredictions) {
                     "r-drop: no dropout is above 0, so both predictions would be equal; wanted dropout"));
 }
 
+TEST_F(WeftProgramTest, BpeDropoutGivesEachEpochOtherTokens) {
+  WriteTrainingData();
+  const auto tokens_of_epochs = [&](const std::string& probability) {
+    const std::string out = "bpe-dropout-" + probability;
+    EXPECT_TRUE(Works(
+        Weft(SmallTraining("translate") + Arguments{"--bpe-dropout=" + probability, "--out=" + out, "--epochs=3"})));
+    const std::string metrics = Read(out + "/metrics.jsonl");
+    const std::regex tokens("\"tokens\":([0-9]+)[^\n]*val_loss");
+    std::vector<int> sums;
+    for (std::sregex_iterator line(metrics.begin(), metrics.end(), tokens), end; line != end; ++line) {
+      sums.push_back(std::stoi((*line)[1]));
+    }
+    EXPECT_EQ(sums.size(), 4) << metrics;  // before the first epoch and after each
+    for (size_t i = sums.size() - 1; i > 0; --i) sums[i] -= sums[i - 1];
+    return sums;
+  };
+  const std::vector<int> usual = tokens_of_epochs("0"), dropped = tokens_of_epochs("0.3");
+  EXPECT_EQ(usual[1], usual[2]);
+  EXPECT_EQ(usual[1], usual[3]);
+  for (const size_t epoch : {1, 2, 3}) EXPECT_GT(dropped[epoch], usual[epoch]);
+  EXPECT_FALSE(dropped[1] == dropped[2] && dropped[1] == dropped[3]);
+  const Arguments more = {"--tokenizer=characters", "--out=characters"};
+  EXPECT_TRUE(Fails(Weft(SmallTraining("translate") - "--vocabulary=300" + more), 2,
+                    "bpe-dropout: this kind of tokenizer cannot leave out merges; wanted byte-pair encoding"));
+}
+
 TEST_F(WeftProgramTest, OneOfAKindIsInTheSingular) {
   Write("one.txt", "a b c\n");
   Write("one.tsv", "a b c\tx\n");
@@ -141,8 +169,8 @@ TEST_F(WeftProgramTest, TranslatesWithCharactersAsTokens) {
   }
   Write("a.txt", source);
   Write("b.txt", target);
-  const Arguments train =
-      SmallTraining("translate") - "--vocabulary=300" + Arguments{"--tokenizer=characters", "--out=run"};
+  const Arguments train = SmallTraining("translate") - "--vocabulary=300" - "--bpe-dropout=0.2" +
+                          Arguments{"--tokenizer=characters", "--out=run"};
   ASSERT_TRUE(Works(Weft(train + Arguments{"--steps=4", "--warmup-steps=1"})));
   ASSERT_TRUE(Works(Weft(train + Arguments{"--steps=8", "--warmup-steps=1", "--resume"})));
   EXPECT_TRUE(Contains(Read("run/tokenizer.json"), "</s>"));

@@ -106,7 +106,7 @@ Arguments WeftProgramTest::SmallTraining(const std::string& name) {
       {"translate",
        {"--source=a.txt", "--target=b.txt", "--vocabulary=300", "--encoder-layers=1", "--decoder-layers=1",
         "--width=32", "--heads=2", "--feed-forward=64", "--batch=8", "--dropout=0.1", "--scheduled-sampling=linear",
-        "--sampling-steps=10", "--input-noise=0.05", "--r-drop=2"}},
+        "--sampling-steps=10", "--input-noise=0.05", "--r-drop=2", "--bpe-dropout=0.2"}},
       {"bert",
        {"--data=text.txt", "--vocabulary=300", "--layers=1", "--width=32", "--heads=2", "--feed-forward=64",
         "--context=24", "--batch=4", "--eval-batches=2", "--next-sentence", "--min-learning-rate=0"}},

@@ -69,19 +69,7 @@ MergeTable MergesByScore(const BpeModel& model) {
 
 void MergeTable::Apply(std::vector<int32_t>* ids) const {
   if (ids->size() > kMaxScannedLength) return ApplyToLong(ids);
-  while (true) {
-    const Merge* best = nullptr;
-    size_t position = 0;
-    for (size_t i = 0; i + 1 < ids->size(); ++i) {
-      const Merge* merge = Find((*ids)[i], (*ids)[i + 1]);
-      if (merge == nullptr || (best != nullptr && merge->rank >= best->rank)) continue;
-      best = merge;
-      position = i;
-    }
-    if (best == nullptr) return;
-    (*ids)[position] = best->id;
-    ids->erase(ids->begin() + static_cast<std::ptrdiff_t>(position) + 1);
-  }
+  ApplyIf(ids, [] { return true; });
 }
 
 // Keeps the ids in a linked list and the possible merges in a heap. If one of the two ids of a merge has changed since
@@ -162,6 +150,14 @@ bool Bpe::SetPrefixSpace(bool space) {
   return true;
 }
 
+std::unique_ptr<Tokenizer> Bpe::WithDropout(double probability, const RandomStream& random) const {
+  auto tokenizer = std::unique_ptr<Bpe>(new Bpe(*this));
+  tokenizer->repeats_words_ = false;
+  tokenizer->dropout_ = probability;
+  tokenizer->random_ = random;
+  return tokenizer;
+}
+
 absl::StatusOr<std::unique_ptr<Bpe>> Bpe::Create(BpeModel model) {
   auto tokenizer = std::unique_ptr<Bpe>(new Bpe(std::move(model)));
   const BpeModel& own = tokenizer->model_;
@@ -170,7 +166,7 @@ absl::StatusOr<std::unique_ptr<Bpe>> Bpe::Create(BpeModel model) {
 }
 
 absl::Status Bpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) const {
-  if (model_.whole_words) {
+  if (model_.whole_words && dropout_ == 0) {
     if (const std::optional<int32_t> id = model_.vocabulary.Find(word)) {
       ids->push_back(*id);
       return absl::OkStatus();
@@ -207,7 +203,11 @@ absl::Status Bpe::AppendWord(absl::string_view word, std::vector<int32_t>* ids) 
     }
   }
   flush();
-  merges_.Apply(&pieces);
+  if (dropout_ > 0) {
+    merges_.ApplyIf(&pieces, [this] { return static_cast<double>(random_.Uniform(drawn_++)) >= dropout_; });
+  } else {
+    merges_.Apply(&pieces);
+  }
   ids->insert(ids->end(), pieces.begin(), pieces.end());
   return absl::OkStatus();
 }

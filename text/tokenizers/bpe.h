@@ -17,6 +17,7 @@
 #define WEFT_TEXT_TOKENIZERS_BPE_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "weft/core/random.h"
 #include "weft/text/tokenizers/pipeline.h"
 #include "weft/text/tokenizers/tokenizer.h"
 #include "weft/text/tokenizers/vocabulary.h"
@@ -48,6 +50,23 @@ class MergeTable {
   }
   // Merges neighbouring `ids` of a word, lowest rank first, until no pair has a merge. Takes O(n log n) for n ids.
   void Apply(std::vector<int32_t>* ids) const;
+  // Like Apply, but before each merge, a pair counts only if `keep` returns true for it. Takes O(n²).
+  template <class Keep>
+  void ApplyIf(std::vector<int32_t>* ids, Keep keep) const {
+    while (true) {
+      const Merge* best = nullptr;
+      size_t position = 0;
+      for (size_t i = 0; i + 1 < ids->size(); ++i) {
+        const Merge* merge = Find((*ids)[i], (*ids)[i + 1]);
+        if (merge == nullptr || !keep() || (best != nullptr && merge->rank >= best->rank)) continue;
+        best = merge;
+        position = i;
+      }
+      if (best == nullptr) return;
+      (*ids)[position] = best->id;
+      ids->erase(ids->begin() + static_cast<std::ptrdiff_t>(position) + 1);
+    }
+  }
 
  private:
   static uint64_t Key(int32_t left, int32_t right) {
@@ -93,6 +112,7 @@ class Bpe final : public PipelineTokenizer {
   const Vocabulary& vocabulary() const override { return model_.vocabulary; }
   const BpeModel& model() const { return model_; }
   bool SetPrefixSpace(bool space) override;
+  std::unique_ptr<Tokenizer> WithDropout(double probability, const RandomStream& random) const override;
 
  protected:
   absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const override;
@@ -103,6 +123,9 @@ class Bpe final : public PipelineTokenizer {
   BpeModel model_;
   MergeTable merges_;
   std::array<int32_t, 256> byte_ids_;  // of the token of each byte, with `characters` "<0x0A>"; -1: none
+  double dropout_ = 0;                 // probability with which a merge is left out
+  RandomStream random_;
+  mutable uint64_t drawn_ = 0;  // the index of the next number of `random_`
 };
 
 // The ids of the tokens "<0x00>" to "<0xFF>", which stand for bytes. An id is -1 if the vocabulary has no such token.

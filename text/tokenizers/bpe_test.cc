@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <random>
 
 #include "weft/text/utf8.h"
@@ -99,6 +101,7 @@ TEST(BpeTest, OptionsOfThePublishedFiles) {
   tokenizer = Bpe::Create(model);
   EXPECT_EQ(*(*tokenizer)->Encode("xyz"), std::vector<int32_t>{258});
   EXPECT_EQ(*(*tokenizer)->Encode("xyzz"), (std::vector<int32_t>{'x', 'y', 'z', 'z'}));
+  EXPECT_EQ(*(*tokenizer)->WithDropout(0.5, {})->Encode("xyz"), (std::vector<int32_t>{'x', 'y', 'z'}));
 }
 
 TEST(BpeTest, GivesBackEveryText) {
@@ -116,6 +119,38 @@ TEST(BpeTest, GivesBackEveryText) {
     EXPECT_EQ(*tokenizer->DecodeWithSpecial(*ids), text);
     EXPECT_EQ(*tokenizer->Encode(text), *ids);
   }
+}
+
+TEST(BpeTest, DropoutLeavesMergesOut) {
+  const absl::StatusOr<std::unique_ptr<Bpe>> tokenizer = Bpe::Create(SmallModel({{"a", "b"}, {"b", "c"}}));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto dropped = (*tokenizer)->WithDropout(0.3, {.seed = 1});
+  const auto same = (*tokenizer)->WithDropout(0.3, {.seed = 1}), other = (*tokenizer)->WithDropout(0.3, {.seed = 2});
+  std::map<std::vector<int32_t>, int> counts;
+  int differences = 0;
+  constexpr int kWords = 10'000;
+  for (int i = 0; i < kWords; ++i) {
+    const std::vector<int32_t> ids = *dropped->Encode("abc");
+    EXPECT_EQ(*dropped->Decode(ids), "abc");
+    EXPECT_EQ(*same->Encode("abc"), ids);
+    differences += *other->Encode("abc") != ids ? 1 : 0;
+    ++counts[ids];
+  }
+  EXPECT_GT(differences, kWords / 10);
+  // The first merge is kept with 0.7; if it is left out, the second one is kept with 0.7.
+  EXPECT_EQ(counts.size(), 3);
+  EXPECT_NEAR((counts[{256, 'c'}]), 0.7 * kWords, 200);
+  EXPECT_NEAR((counts[{'a', 257}]), 0.3 * 0.7 * kWords, 200);
+  EXPECT_NEAR((counts[{'a', 'b', 'c'}]), 0.3 * 0.3 * kWords, 150);
+  EXPECT_EQ(*(*tokenizer)->Encode("abc"), (std::vector<int32_t>{256, 'c'}));
+  int unequal = 0;  // texts in which the two words have different tokens
+  for (int i = 0; i < 1000; ++i) {
+    const std::vector<int32_t> ids = *dropped->Encode("abc.abc");
+    const auto point = std::find(ids.begin(), ids.end(), '.');
+    unequal += std::vector<int32_t>(ids.begin(), point) != std::vector<int32_t>(point + 1, ids.end()) ? 1 : 0;
+  }
+  EXPECT_NEAR(unequal, 1000 * (1 - 0.7 * 0.7 - 0.21 * 0.21 - 0.09 * 0.09), 100);
+  EXPECT_EQ((*tokenizer)->WithDropout(0.3, {})->special_tokens().end, (*tokenizer)->special_tokens().end);
 }
 
 TEST(BpeTest, RefusesMergesThatTheVocabularyLacks) {

@@ -6,7 +6,8 @@
 //   tokenizer->Decode(input.ids)                         // "a text"
 //
 // Encode("a [MASK]") has the id of [MASK], as in transformers. For texts that strangers wrote, ReadSpecial(false) makes
-// it ordinary tokens for "[", "MA" and so on. A tokenizer never changes after that, so threads can share it.
+// it ordinary tokens for "[", "MA" and so on. A tokenizer never changes after that, so threads can share it. Only one
+// that WithDropout returns belongs to one thread.
 #ifndef WEFT_TEXT_TOKENIZERS_TOKENIZER_H_
 #define WEFT_TEXT_TOKENIZERS_TOKENIZER_H_
 
@@ -23,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/core/random.h"
 #include "weft/text/tokenizers/vocabulary.h"
 
 namespace weft {
@@ -141,6 +143,13 @@ class Tokenizer {
 
   // Returns the tokenizer with which the model's targets are encoded, or null if it is this one. It has the same ids.
   virtual std::unique_ptr<Tokenizer> ForTargets() const { return nullptr; }
+
+  // Returns a copy with BPE dropout, for training (Provilkov et al., 2020): before each merge in a word, each candidate
+  // is left out with `probability`. Each call of Encode draws the next numbers of `random`. Returns null if this kind
+  // of tokenizer cannot leave out merges.
+  virtual std::unique_ptr<Tokenizer> WithDropout(double /*probability*/, const RandomStream& /*random*/) const {
+    return nullptr;
+  }
 
   // Follows `settings`. Tokens and roles whose text is no token of the vocabulary are left out.
   void Configure(const TokenizerSettings& settings);

@@ -19,7 +19,8 @@ FLAGS = {
             "--eval-batches=2"] + _MODEL,
     "bert": ["--data=text.txt", "--layers=1", "--context=24", "--eval-batches=2", "--next-sentence"] + _ENCODER,
     "translate": ["--source=a.txt", "--target=b.txt", "--encoder-layers=1", "--decoder-layers=1", "--dropout=0.1",
-                  "--scheduled-sampling=linear", "--sampling-steps=10", "--input-noise=0.05"] + _ENCODER,
+                  "--scheduled-sampling=linear", "--sampling-steps=10", "--input-noise=0.05",
+                  "--bpe-dropout=0.2"] + _ENCODER,
     "classify": ["--data=labelled.tsv", "--layers=1", "--pooling=mean"] + _ENCODER,
     "vit": ["--data=pictures.csv", "--patch-size=2", "--layers=1", "--batch=4", "--shift=1", "--dropout=0.1"] + _MODEL,
 }

@@ -21,9 +21,11 @@ Hyperparameter BucketJob::RDropRow(const char* needs) {
 }
 
 absl::Status BucketJob::Check(const RunDirectory* resumed) {
+  // Dropout of the data is the same in both computations.
   const bool drops = absl::c_any_of(Table(), [](const Hyperparameter& row) {
     const nlohmann::ordered_json value = row.json();
-    return absl::EndsWith(row.flag, "dropout") && value.is_number() && value.get<double>() > 0;
+    return absl::EndsWith(row.flag, "dropout") && row.rules.group != "Data" && value.is_number() &&
+           value.get<double>() > 0;
   });
   if (r_drop_ > 0 && !drops) {
     return InvalidArgument("r-drop: no dropout is above 0, so both predictions would be equal; wanted dropout");
@@ -42,10 +44,11 @@ TrainingProgram BucketJob::LossOf(Var logits, Var targets, const CrossEntropyOpt
 }
 
 void BucketJob::SetLengths(absl::Span<const int64_t> train, absl::Span<const int64_t> validation, int64_t longest) {
-  const std::vector<int64_t> lengths = BucketLengths(train, validation, batch_, longest);
-  train_ = std::make_unique<BucketBatches>(lengths, train, batch_);
-  validate_ = std::make_unique<BucketBatches>(lengths, validation, batch_);
-  for (const int64_t length : lengths) {
+  lengths_ = BucketLengths(train, validation, batch_, longest);
+  train_ = std::make_unique<BucketBatches>(lengths_, train, batch_);
+  validate_ = std::make_unique<BucketBatches>(lengths_, validation, batch_);
+  batches_per_epoch_ = train_->size();
+  for (const int64_t length : lengths_) {
     for (const int64_t rows : MicroBatchSizes(batch_, micro_batches())) {
       Recorded& recorded = recorded_.emplace_back();
       recorded.shape = {rows, length};
@@ -72,7 +75,15 @@ absl::StatusOr<TrainingBatch> BucketJob::ToBatch(DataSplit split, int64_t number
 }
 
 absl::StatusOr<TrainingBatch> BucketJob::Train(int64_t step, MicroBatch micro_batch) {
-  return ToBatch(DataSplit::kTrain, step, train_->AtStep(training_.seed, step), micro_batch);
+  const int64_t epoch = step / batches_per_epoch_;
+  if (epoch != epoch_) {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> lengths, BeginEpoch(epoch));
+    if (!lengths.empty()) train_ = std::make_unique<BucketBatches>(lengths_, lengths, batch_);
+    epoch_ = epoch;
+  }
+  // If the epoch has more batches than batches_per_epoch_, some are left out; if fewer, some are read twice.
+  const int64_t index = step % batches_per_epoch_ % train_->size();
+  return ToBatch(DataSplit::kTrain, step, train_->AtStep(training_.seed, epoch * train_->size() + index), micro_batch);
 }
 
 absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t index) {
@@ -80,7 +91,8 @@ absl::StatusOr<TrainingBatch> BucketJob::Validate(int64_t /*step*/, int64_t inde
   return ToBatch(DataSplit::kValidation, batch, (*validate_)[batch], {index % count, count});
 }
 
-// Every epoch has the same batches in another order, so only those of the last, partial epoch need to be counted.
+// Every epoch has the same batches in another order, so only those of the last, partial epoch need to be counted. With
+// BeginEpoch, the counts are estimates.
 absl::StatusOr<ProgramCounts> BucketJob::CountPrograms(int64_t steps) {
   const int64_t count = micro_batches(), epoch = train_->size();
   const auto add = [&](const BucketBatch& batch, int64_t times, std::vector<int64_t>* to) {

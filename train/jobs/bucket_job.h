@@ -24,7 +24,7 @@ namespace weft {
 class BucketJob : public TrainingJob {
  public:
   absl::Status Check(const RunDirectory* resumed) override;
-  int64_t batches_per_epoch() const override { return train_ == nullptr ? 0 : train_->size(); }
+  int64_t batches_per_epoch() const override { return batches_per_epoch_; }
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch micro_batch) override;
   int64_t validation_batches() const override { return validate_->size() * micro_batches(); }
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override;
@@ -54,6 +54,10 @@ class BucketJob : public TrainingJob {
   // Records the program for micro-batches of `shape`. Sets `inputs` to its inputs.
   virtual TrainingProgram Record(Shape shape, Tape* tape, VarList* inputs) = 0;
   virtual absl::StatusOr<Rows> Fill(const Examples& examples) = 0;
+  // Prepares the training examples of `epoch`, 0, 1 and so on. Returns their lengths, each at most longest_bucket(). An
+  // empty list means the lengths of SetLengths. The result depends on the seed and `epoch` alone.
+  virtual absl::StatusOr<std::vector<int64_t>> BeginEpoch(int64_t /*epoch*/) { return std::vector<int64_t>(); }
+  int64_t longest_bucket() const { return lengths_.back(); }
 
   // Returns the row of the option r-drop. `needs`: HyperparameterRules::needs.
   Hyperparameter RDropRow(const char* needs = "");
@@ -84,7 +88,10 @@ class BucketJob : public TrainingJob {
                                         MicroBatch micro_batch);
 
   double r_drop_ = 0;
+  std::vector<int64_t> lengths_;  // of the buckets
   std::unique_ptr<BucketBatches> train_, validate_;
+  int64_t batches_per_epoch_ = 0;  // of SetLengths
+  int64_t epoch_ = -1;             // of train_; -1: BeginEpoch was not called
   std::deque<Recorded> recorded_;  // for each bucket, and in it for each size of micro-batch
 };
 

@@ -81,6 +81,11 @@ class TranslateJob final : public BucketJob {
          &validation_target_,
          {.may_change = true, .is_path = true}},
         {"truncate", "cut sentences that are longer than the context, instead of failing", &truncate_},
+        {"bpe-dropout",
+         "probability with which a merge of byte-pair encoding is left out (Provilkov et al., 2020); each epoch cuts "
+         "the training texts into other tokens",
+         &bpe_dropout_,
+         {.low = 0, .high = 0.99}},
     };
     const Hyperparameters training = {
         {"batch", "number of pairs in a step", &batch_, {.low = 1, .high = kMaxSize}},
@@ -131,7 +136,16 @@ class TranslateJob final : public BucketJob {
       const absl::Span<const int32_t> source(pair.source.data(), pair.source.size() - ends);
       fingerprint_ = Fingerprint<int32_t>(pair.target, Fingerprint<int32_t>(source, fingerprint_));
     }
-    SetLengths(Lengths(pairs_), Lengths(validation_pairs_), model_.config().context);
+    std::vector<int64_t> lengths = Lengths(pairs_);
+    if (bpe_dropout_ > 0) {
+      text_ = std::move(text);
+      usual_pairs_ = pairs_;
+      longest_ = model_.config().context;
+      WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> dropped, BeginEpoch(0));
+      for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = std::max(lengths[i], dropped[i]);
+    }
+    SetLengths(lengths, Lengths(validation_pairs_), model_.config().context);
+    if (bpe_dropout_ > 0) longest_ = longest_bucket();
     return absl::OkStatus();
   }
 
@@ -208,6 +222,22 @@ class TranslateJob final : public BucketJob {
     return Rows{.inputs = {rows_.source, rows_.source_lengths, rows_.input, rows_.target},
                 .tokens = rows_.sources + rows_.targets,
                 .targets = rows_.targets};
+  }
+
+  // A pair that BPE dropout makes too long for all buckets keeps its usual tokens.
+  absl::StatusOr<std::vector<int64_t>> BeginEpoch(int64_t epoch) override {
+    if (bpe_dropout_ == 0) return std::vector<int64_t>();
+    RandomStream random = Random(epoch);
+    random.seed ^= StableHash("bpe-dropout");
+    const std::unique_ptr<Tokenizer> tokenizer = tokenizer_->WithDropout(bpe_dropout_, random);
+    if (tokenizer == nullptr) {
+      return InvalidArgument("bpe-dropout: this kind of tokenizer cannot leave out merges; wanted byte-pair encoding");
+    }
+    WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text_, *tokenizer, {kMaxPositions, truncate_}, format_));
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      if (pairs_[i].length() > longest_) pairs_[i] = usual_pairs_[i];
+    }
+    return Lengths(pairs_);
   }
 
  private:
@@ -293,7 +323,7 @@ class TranslateJob final : public BucketJob {
                                          .pre_norm = true,
                                          .shared_embeddings = true}};
   bool truncate_ = false;
-  double input_noise_ = 0;
+  double input_noise_ = 0, bpe_dropout_ = 0;
   ScheduledSampling sampling_;
 
   Parameters* parameters_ = nullptr;
@@ -302,6 +332,10 @@ class TranslateJob final : public BucketJob {
   std::optional<int32_t> forced_begin_;  // BeamSearchOptions::forced_begin
   bool is_published_ = false;            // whether the special tokens are those of a published model's files
   std::vector<SentencePair> pairs_, validation_pairs_;
+  // With bpe-dropout: the texts, their usual tokens, and the maximum length of a pair.
+  ParallelText text_;
+  std::vector<SentencePair> usual_pairs_;
+  int64_t longest_ = 0;
   std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
   PairRows rows_;
 };
