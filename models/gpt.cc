@@ -80,7 +80,6 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents, Var rows
   const PositionKind positions = Resolve(config_.positions, config_.attention);
   x = AddPositions(x, {positions, "wpe", config_.context, config_.first_position}, cache);
   x = Dropout(x, config_.embedding_dropout.value_or(config_.dropout));
-  const AttentionVariant attention = WithWidths(config_.attention, config_.ablation, config_.heads, config_.width);
   VarList skipped;  // outputs of blocks, which no later block has added yet
   for (int64_t i = 0; i < config_.layers; ++i) {
     const AttentionCache own = cache != nullptr ? LayerOf(*cache, i) : AttentionCache();
@@ -92,6 +91,7 @@ Var Gpt::Logits(Var tokens, const AttentionCache* cache, Var documents, Var rows
       skipped.pop_back();
     }
     if (config_.value_embeddings) {
+      const AttentionVariant attention = WithWidths(config_.attention, config_.ablation, config_.heads, config_.width);
       const Var values = EmbeddingTable(name + ".value_embedding", tape, config_.vocabulary,
                                         attention.key_value_heads * attention.value_width, {.dtype = config_.dtype});
       inputs.attention.value = Embedding(values, tokens);  // [B, T, G · d_v]

@@ -88,11 +88,11 @@ TEST(GptTest, ValueEmbeddingsAreAddedToTheValues) {
     logits.resize(5);
     return logits;
   };
-  const std::vector<float> plain = first_logits([](Parameters*) {}),
-                           biased = first_logits([&](Parameters*parameters) {
-                             Set(parameters, "h.0.attn.c_attn.bias", 2 * kWidth, first);
-                             Set(parameters, "h.1.attn.c_attn.bias", 2 * kWidth, second);
-                           });
+  const std::vector<float> plain = first_logits([](Parameters*) {});
+  const std::vector<float> biased = first_logits([&](Parameters* parameters) {
+    Set(parameters, "h.0.attn.c_attn.bias", 2 * kWidth, first);
+    Set(parameters, "h.1.attn.c_attn.bias", 2 * kWidth, second);
+  });
   config.value_embeddings = true;
   EXPECT_THAT(first_logits([&](Parameters* parameters) {
                 Set(parameters, "h.0.value_embedding.weight", kFirstToken * kWidth, first);

@@ -216,9 +216,8 @@ Hyperparameters ModelRows(GptConfig* config) {
       {"embedding-norm", "normalise the token embeddings", &config->embedding_norm},
       {"value-embeddings", "each block adds an embedding of the token to attention's value", &config->value_embeddings},
       {"skip-connections",
-       "outputs of the first half of the blocks are added to inputs of the second half, the last one first, each with "
-       "a "
-       "learnt factor",
+       "outputs of the first half of the blocks are added to inputs of the second half, the last one first, each "
+       "with a learnt factor",
        &config->skip_connections},
       Size("first-position", "number of the first position of learned positions and sinusoids", &config->first_position,
            kMaxWidth, 0),

@@ -1,4 +1,5 @@
-// A short word is scanned again after each merge. For a long word, a heap holds the possible merges.
+// A short word is scanned again after each merge. For a long word, a heap holds the possible merges, except with
+// dropout.
 #include "weft/text/tokenizers/bpe.h"
 
 #include <algorithm>
@@ -152,7 +153,7 @@ bool Bpe::SetPrefixSpace(bool space) {
 
 std::unique_ptr<Tokenizer> Bpe::WithDropout(double probability, const RandomStream& random) const {
   auto tokenizer = std::unique_ptr<Bpe>(new Bpe(*this));
-  tokenizer->repeats_words_ = false;
+  tokenizer->reuses_words_ = false;
   tokenizer->dropout_ = probability;
   tokenizer->random_ = random;
   return tokenizer;

@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<int32_t>> PipelineTokenizer::EncodeOrdinary(absl::str
   absl::flat_hash_map<std::string, Range> known;  // where `ids` has the ids of each earlier word
   const auto append = [&](const TextPiece& word) -> absl::Status {
     const auto found = known.find(word.text);
-    if (repeats_words_ && found != known.end()) {
+    if (reuses_words_ && found != known.end()) {
       for (size_t i = 0; i < found->second.size; ++i) ids.push_back(ids[found->second.begin + i]);
       return absl::OkStatus();
     }

@@ -54,7 +54,7 @@ class PipelineTokenizer : public Tokenizer {
  protected:
   explicit PipelineTokenizer(Pipeline pipeline) : pipeline_(std::move(pipeline)) {}
 
-  // Unless repeats_words_ is false, encodes each distinct word of a text once, and copies the ids when the word occurs
+  // Unless reuses_words_ is false, encodes each distinct word of a text once, and copies the ids when the word occurs
   // again.
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool begins) const override;
   absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
@@ -66,7 +66,7 @@ class PipelineTokenizer : public Tokenizer {
   virtual absl::Status AppendWord(absl::string_view word, std::vector<int32_t>* ids) const = 0;
 
   Pipeline pipeline_;
-  bool repeats_words_ = true;
+  bool reuses_words_ = true;
 };
 
 }  // namespace weft

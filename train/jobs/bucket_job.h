@@ -57,7 +57,8 @@ class BucketJob : public TrainingJob {
   // Prepares the training examples of `epoch`, 0, 1 and so on. Returns their lengths, each at most longest_bucket(). An
   // empty list means the lengths of SetLengths. The result depends on the seed and `epoch` alone.
   virtual absl::StatusOr<std::vector<int64_t>> BeginEpoch(int64_t /*epoch*/) { return std::vector<int64_t>(); }
-  int64_t longest_bucket() const { return lengths_.back(); }
+  // Returns the length of the longest bucket, or 0 before SetLengths.
+  int64_t longest_bucket() const { return lengths_.empty() ? 0 : lengths_.back(); }
 
   // Returns the row of the option r-drop. `needs`: HyperparameterRules::needs.
   Hyperparameter RDropRow(const char* needs = "");

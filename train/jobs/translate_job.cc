@@ -140,12 +140,10 @@ class TranslateJob final : public BucketJob {
     if (bpe_dropout_ > 0) {
       text_ = std::move(text);
       usual_pairs_ = pairs_;
-      longest_ = model_.config().context;
       WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> dropped, BeginEpoch(0));
       for (size_t i = 0; i < lengths.size(); ++i) lengths[i] = std::max(lengths[i], dropped[i]);
     }
     SetLengths(lengths, Lengths(validation_pairs_), model_.config().context);
-    if (bpe_dropout_ > 0) longest_ = longest_bucket();
     return absl::OkStatus();
   }
 
@@ -224,7 +222,7 @@ class TranslateJob final : public BucketJob {
                 .targets = rows_.targets};
   }
 
-  // A pair that BPE dropout makes too long for all buckets keeps its usual tokens.
+  // A pair that BPE dropout makes too long for all buckets, or for the context, keeps its usual tokens.
   absl::StatusOr<std::vector<int64_t>> BeginEpoch(int64_t epoch) override {
     if (bpe_dropout_ == 0) return std::vector<int64_t>();
     RandomStream random = Random(epoch);
@@ -234,8 +232,9 @@ class TranslateJob final : public BucketJob {
       return InvalidArgument("bpe-dropout: this kind of tokenizer cannot leave out merges; wanted byte-pair encoding");
     }
     WEFT_ASSIGN_OR_RETURN(pairs_, EncodePairs(text_, *tokenizer, {kMaxPositions, truncate_}, format_));
+    const int64_t longest = longest_bucket() > 0 ? longest_bucket() : model_.config().context;
     for (size_t i = 0; i < pairs_.size(); ++i) {
-      if (pairs_[i].length() > longest_) pairs_[i] = usual_pairs_[i];
+      if (pairs_[i].length() > longest) pairs_[i] = usual_pairs_[i];
     }
     return Lengths(pairs_);
   }
@@ -332,10 +331,9 @@ class TranslateJob final : public BucketJob {
   std::optional<int32_t> forced_begin_;  // BeamSearchOptions::forced_begin
   bool is_published_ = false;            // whether the special tokens are those of a published model's files
   std::vector<SentencePair> pairs_, validation_pairs_;
-  // With bpe-dropout: the texts, their usual tokens, and the maximum length of a pair.
+  // With bpe-dropout: the texts for training and their usual tokens.
   ParallelText text_;
   std::vector<SentencePair> usual_pairs_;
-  int64_t longest_ = 0;
   std::map<std::pair<int64_t, int64_t>, Sampler> samplers_;  // by shape of micro-batch
   PairRows rows_;
 };
