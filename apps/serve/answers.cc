@@ -139,17 +139,6 @@ absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, h
     return FieldError("second", head.pairs() ? "the model reads pairs, so each text of input needs a second one"
                                              : "the model does not read pairs");
   }
-  LabelledExamples examples = {.paths = {"input"}};
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    LabelledExample& example = examples.examples.emplace_back();
-    example.texts = {inputs[i]};
-    if (head.pairs()) example.texts.push_back(seconds[i]);
-    example.line = i + 1;
-  }
-  const auto results = engine_.Run([&] { return head.Run(examples); });
-  if (absl::IsInvalidArgument(results.status())) return FieldError("input", results.status().message());
-  WEFT_RETURN_IF_ERROR(results.status());
-  Json list = Json::array();
   const auto ranked = [&](const std::vector<float>& logits) {
     Json labels = Json::array();
     if (logits.empty()) return labels;
@@ -158,10 +147,18 @@ absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, h
     }
     return labels;
   };
-  for (const ClassifierResult& result : *results) {
+  Json list = Json::array();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    LabelledExample example = {.texts = {inputs[i]}, .line = i + 1};
+    if (head.pairs()) example.texts.push_back(seconds[i]);
+    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
+    const auto results = engine_.Run([&] { return head.Run({.paths = {"input"}, .examples = {example}}); });
+    if (absl::IsInvalidArgument(results.status())) return FieldError("input", results.status().message());
+    WEFT_RETURN_IF_ERROR(results.status());
+    const ClassifierResult& result = results->front();
     Json words = Json::array();
-    for (size_t i = 0; i < result.words.size(); ++i) {
-      words.push_back({{"word", result.words[i]}, {"labels", ranked(result.values[i])}});
+    for (size_t k = 0; k < result.words.size(); ++k) {
+      words.push_back({{"word", result.words[k]}, {"labels", ranked(result.values[k])}});
     }
     list.push_back(head.task() == TextTask::kTokens ? Json{{"words", words}}
                                                     : Json{{"labels", ranked(result.values[0])}});
