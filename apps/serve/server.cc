@@ -28,26 +28,18 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxKeys = 2000;  // of a request; looking for a key takes a time in proportion to their number
 
-int HttpStatus(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return 200;
-    case absl::StatusCode::kCancelled:  // the client has closed its side, but may still read
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnimplemented:
-      return 400;
-    case absl::StatusCode::kUnauthenticated:
-      return 401;
-    case absl::StatusCode::kPermissionDenied:
-      return 403;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kUnavailable:
-      return 503;
-    default:
-      return 500;
+int HttpStatus(const absl::Status& error) {
+  using Code = absl::StatusCode;
+  static constexpr std::pair<Code, int> kStatus[] = {
+      {Code::kCancelled, 400},  // the client has closed its side, but may still read
+      {Code::kInvalidArgument, 400},  {Code::kUnimplemented, 400}, {Code::kUnauthenticated, 401},
+      {Code::kPermissionDenied, 403}, {Code::kNotFound, 404},      {Code::kResourceExhausted, 503},
+      {Code::kUnavailable, 503},
+  };
+  for (const auto& [code, status] : kStatus) {
+    if (code == error.code()) return status;
   }
+  return 500;
 }
 
 const char* ErrorType(int status) {
@@ -269,8 +261,12 @@ void Server::Get(const httplib::Request& request, httplib::Response* response) {
 std::string Server::Metrics() {
   const Engine::Counts& counts = engine_.counts();
   std::string text;
+  const auto describe = [&](const char* name, const char* type, const char* help) {
+    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+  };
   const auto add = [&](const char* name, const char* type, const char* help, auto value) {
-    absl::StrAppend(&text, "# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n", name, " ", value, "\n");
+    describe(name, type, help);
+    absl::StrAppend(&text, name, " ", value, "\n");
   };
   const absl::MutexLock lock(&mutex_);
   add("weft_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens.load());
@@ -281,14 +277,11 @@ std::string Server::Metrics() {
   add("weft_pages", "gauge", "Pages of the caches.", counts.pages.load());
   add("weft_connections", "gauge", "Open connections.", http_.open());
   add("process_resident_memory_bytes", "gauge", "Resident memory.", ResidentBytes());
-  absl::StrAppend(&text,
-                  "# HELP weft_requests_total Requests by path and status.\n# TYPE weft_requests_total counter\n");
+  describe("weft_requests_total", "counter", "Requests by path and status.");
   for (const auto& [key, count] : requests_) {
     absl::StrAppend(&text, "weft_requests_total{path=\"", key.first, "\",status=\"", key.second, "\"} ", count, "\n");
   }
-  absl::StrAppend(&text,
-                  "# HELP weft_first_token_seconds From a request to its first token.\n"
-                  "# TYPE weft_first_token_seconds histogram\n");
+  describe("weft_first_token_seconds", "histogram", "From a request to its first token.");
   int64_t below = 0;
   for (size_t i = 0; i < first_tokens_.size(); ++i) {
     below += first_tokens_[i];
