@@ -82,8 +82,12 @@ TEST_F(GenerateTest, ABeamSearchesTheLikeliestText) {
   EXPECT_EQ(Generated(how + Arguments{"--beam=5"}).size(), 8);
   Write("prompts.txt", "a\nline\n");
   EXPECT_EQ(Generated({"--beam=5", "--length=6", "prompts.txt"}).substr(0, 8), Generated(how + Arguments{"--beam=5"}));
-  EXPECT_TRUE(Fails(Generate({"--beam=5", "--top-k=2"}), 2, "--top-k has no use with --beam"));
+  for (const char* flag : {"--top-k", "--presence-penalty", "--draft"}) {
+    const std::string error = absl::StrCat(flag, " has no use with --beam");
+    EXPECT_TRUE(Fails(Generate({"--beam=5", absl::StrCat(flag, "=2")}), 2, error));
+  }
   EXPECT_TRUE(Fails(Generate({"--length-penalty=2"}), 2, "--length-penalty needs --beam"));
+  EXPECT_TRUE(Fails(Generate({"--presence-penalty=2.5"}), 2, "--presence-penalty: 2.5 is not in -2 .. 2"));
 }
 
 TEST_F(GenerateTest, LogprobsAreThoseOfTheModel) {

@@ -73,6 +73,8 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(both, [model.generate(text, length=8, temperature=0) for text in ("In the", "God")])
         pieces = []
         self.assertEqual(model.generate("In", on_text=pieces.append, length=9), "".join(pieces))
+        self.assertNotEqual(model.generate("In", length=30, temperature=0, frequency_penalty=2),
+                            model.generate("In", length=30, temperature=0))
         with self.assertRaises(ZeroDivisionError):
             model.generate("In", on_text=lambda text: 1 / 0)
         with self.assertRaisesRegex(TypeError, "did you mean 'length'"):

@@ -131,11 +131,6 @@ absl::Status ReadSampling(JsonFields* fields, const ServedModel& model, Sampling
   auto seed = static_cast<int64_t>(sampling->seed);
   WEFT_RETURN_IF_ERROR(fields->Whole("seed", INT64_MIN, INT64_MAX, &seed));
   sampling->seed = static_cast<uint64_t>(seed);
-  for (const char* const penalty : {"presence_penalty", "frequency_penalty"}) {
-    double value = 0;
-    WEFT_RETURN_IF_ERROR(fields->Number(penalty, -2, 2, &value));
-    if (value != 0) return FieldError(penalty, "this server has repetition_penalty in its place");
-  }
   return absl::OkStatus();
 }
 

@@ -1,7 +1,5 @@
 #include "weft/apps/serve/json_fields.h"
 
-#include <cmath>
-
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
@@ -68,15 +66,6 @@ absl::Status JsonFields::Whole(const char* name, int64_t low, int64_t high, int6
     const std::optional<int64_t> number = WholeNumber(field);
     const bool fits = number.has_value() && *number >= low && *number <= high;
     if (fits) *value = *number;
-    return fits;
-  });
-}
-
-absl::Status JsonFields::Number(const char* name, double low, double high, double* value) {
-  return Read(name, absl::StrCat("a number from ", low, " to ", high), [&](const Json& field) {
-    const double number = field.is_number() ? field.get<double>() : NAN;
-    const bool fits = number >= low && number <= high;
-    if (fits) *value = number;
     return fits;
   });
 }

@@ -1,7 +1,7 @@
 // JsonFields reads the fields of a request's JSON object. CheckAllRead then finds the fields that were not read.
 //
 //   JsonFields fields(&request);
-//   WEFT_RETURN_IF_ERROR(fields.Number("temperature", 0, 2, &temperature));   // missing or null: unchanged
+//   WEFT_RETURN_IF_ERROR(fields.Whole("n", 1, 256, &n));   // missing or null: unchanged
 //   WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
 #ifndef WEFT_APPS_SERVE_JSON_FIELDS_H_
 #define WEFT_APPS_SERVE_JSON_FIELDS_H_
@@ -38,7 +38,6 @@ class JsonFields {
   absl::Status Texts(const char* name, size_t max, std::vector<std::string>* value);  // a text, or an array of texts
   absl::Status Bool(const char* name, bool* value);
   absl::Status Whole(const char* name, int64_t low, int64_t high, int64_t* value);
-  absl::Status Number(const char* name, double low, double high, double* value);
   // Calls `take` with the field. `take` returns false if the field is wrong. `wanted` is the error's text for the
   // wanted kind of value.
   absl::Status Read(const char* name, const std::string& wanted, absl::FunctionRef<bool(const Json& field)> take);

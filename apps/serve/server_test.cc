@@ -54,6 +54,10 @@ TEST_F(ServerTest, CompletesTexts) {
   EXPECT_EQ(choice["text"], text);
   const std::string whole = Complete({{"temperature", 0}});
   EXPECT_EQ(whole.size(), 20);
+  for (const char* penalty : {"repetition_penalty", "presence_penalty", "frequency_penalty"}) {
+    EXPECT_NE(Complete({{"temperature", 0}, {penalty, 2}}), whole) << penalty;
+    EXPECT_EQ(Complete({{"temperature", 0}, {penalty, penalty[0] == 'r' ? 1 : 0}}), whole) << penalty;
+  }
   EXPECT_EQ(Complete({{"temperature", 0}, {"stop", whole.substr(5, 2)}}),
             whole.substr(0, whole.find(whole.substr(5, 2))));
 }
@@ -163,7 +167,8 @@ TEST_F(ServerTest, ErrorsNameTheField) {
       {{"logit_bias", {{"x", 1}}}},
       {{"logit_bias", {{"1000", 1}}}},
       {{"seed", 0.5}},
-      {{"presence_penalty", 1}},
+      {{"presence_penalty", 2.5}},
+      {{"frequency_penalty", "1"}},
       {{"stream_options", {{"usage", true}}}},
       {{"suffix", "x"}},
       {{"prompt", {1, 2, 1000}}},

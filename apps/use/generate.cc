@@ -113,7 +113,9 @@ absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
   if (flags.options.search.beam > 0) {
-    WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, kNotWithBeam, " has no use with --beam"));
+    for (const absl::Span<const char* const> without_use : kNotWithBeam) {
+      WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, without_use, " has no use with --beam"));
+    }
   }
   if (flags.given.contains("prompt") && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");

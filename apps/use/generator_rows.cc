@@ -104,6 +104,15 @@ Hyperparameters SamplingRows(SamplingOptions* sampling) {
        "penalty",
        &sampling->repetition_penalty,
        {.low = 1e-4, .high = 1e4, .group = "Sampling"}},
+      {"presence-penalty",
+       "number that is subtracted from the logits of tokens that were generated before; below 0 they become likelier. "
+       "Tokens of the prompt do not count; 0: no penalty",
+       &sampling->presence_penalty,
+       {.low = -2, .high = 2, .group = "Sampling"}},
+      {"frequency-penalty",
+       "the same, once for each time that the token was generated",
+       &sampling->frequency_penalty,
+       {.low = -2, .high = 2, .group = "Sampling"}},
       {"logit-bias",
        "JSON object with a number for each token, which is added to the token's logit: {\"50256\": -100}",
        Hyperparameter::Text{[sampling] { return LogitBiasText(sampling->logit_bias); },
@@ -206,8 +215,7 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
   use("typical-p", settings.typical_p, &of_file.typical_p, &sampling.typical_p);
   use("repetition-penalty", settings.repetition_penalty, &of_file.repetition_penalty, &sampling.repetition_penalty);
   WEFT_RETURN_IF_ERROR(Annotate(Validate(of_file), absl::StrCat(model, ", settings of generation")));
-  if (settings.do_sample == false && !any(absl::MakeConstSpan(kNotWithBeam).first(kSamplingFlags)))
-    sampling.temperature = 0;
+  if (settings.do_sample == false && !any(kSamplers)) sampling.temperature = 0;
   std::vector<absl::string_view> used = {"do_sample", "temperature", "top_k",          "top_p",
                                          "min_p",     "typical_p",   "max_new_tokens", "repetition_penalty"};
   const int64_t total = beams ? settings.max_length.value_or(0) : 0;
@@ -217,8 +225,8 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
   }
   if (beams) used.push_back("max_length");  // a conversation has no total length
   const int64_t wanted = settings.num_beams.value_or(1);
-  const bool searches = beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true &&
-                        !any(absl::MakeConstSpan(kNotWithBeam).first(kTextFlags));
+  const bool searches =
+      beams && wanted <= CachedGpt::kStepRows && settings.do_sample != true && !any(kSamplers) && !any(kChangeText);
   if (wanted > 1 && searches && !given.contains("beam")) options->search.beam = wanted;
   if (options->search.beam > 0 || given.contains("beam")) used.push_back("num_beams");
   if (options->search.beam > 0) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "weft/apps/flags.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/inference/generate/text_generation.h"
@@ -30,13 +31,14 @@ inline const TextGeneratorOptions kUsualGeneration = {
 };
 Hyperparameters GenerateRows(TextGeneratorOptions* generator);
 
-// The flags that have no use with --beam. If one of the first kTextFlags is given, which change the text or what is
-// printed of it, the model's files can't ask for a beam search. If one of the first kSamplingFlags is given, they can't
-// ask for the most likely token either.
-inline constexpr size_t kSamplingFlags = 5, kTextFlags = 9;
-inline constexpr const char* kNotWithBeam[] = {"temperature",        "top-k", "top-p",    "min-p",
-                                               "typical-p",          "seed",  "logprobs", "logit-bias",
-                                               "repetition-penalty", "draft", "batch",    "draft-model"};
+// The flags that have no use with --beam. If one of kSamplers is given, do_sample = false in the model's files does not
+// ask for the most likely token. If one of kSamplers or kChangeText is given, the files can't ask for a beam search.
+// Those of kChangeSpeed change no text.
+inline constexpr const char* kSamplers[] = {"temperature", "top-k", "top-p", "min-p", "typical-p"};
+inline constexpr const char* kChangeText[] = {
+    "seed", "logprobs", "presence-penalty", "frequency-penalty", "logit-bias", "repetition-penalty"};
+inline constexpr const char* kChangeSpeed[] = {"draft", "batch", "draft-model"};
+inline constexpr absl::Span<const char* const> kNotWithBeam[] = {kSamplers, kChangeText, kChangeSpeed};
 
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
 // Prints a note on stderr for each setting in these files that the command does not use. `beams`: whether the command

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <set>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -34,7 +33,7 @@ struct Generator::Text : CachedText {
   State state = State::kReadsTokens;
   TextEnd end = TextEnd::kLength;  // why it ended, if it did
   size_t shared = 0;               // number of its first pages that another text fills
-  std::vector<int32_t> seen;       // distinct tokens of prompt and continuation, for a repetition penalty
+  TokenCounts counts;              // of the prompt, up to a context, and the continuation; empty without penalties
   std::vector<int32_t> continuation;
   std::vector<int32_t> draft;  // guesses of its next tokens
   size_t number = 0;           // tells texts apart
@@ -116,9 +115,8 @@ std::unique_ptr<Generator::Text> Generator::TextOf(absl::Span<const int32_t> pro
   }
   const absl::Span<const int32_t> end = prompt.last(std::min(prompt.size(), static_cast<size_t>(config_.context)));
   text->tokens.assign(end.begin(), end.end());
-  if (options->sampling.repetition_penalty != 1) {
-    const std::set<int32_t> distinct(end.begin(), end.end());
-    text->seen.assign(distinct.begin(), distinct.end());
+  if (HasPenalties(options->sampling)) {
+    for (const int32_t token : end) text->counts[token] = 0;
   }
   text->options = std::move(options);
   return text;
@@ -213,12 +211,12 @@ CachedGpt::Rows Generator::Collect(std::vector<Text*>* newest) {
 void Generator::Draw(absl::Span<const float> logits, Text* text) {
   const GenerateOptions& options = *text->options;
   const SamplingOptions& sampling = options.sampling;
-  const bool penalizes = sampling.repetition_penalty != 1;
   const absl::Span<const float> own_logits = logits;
   std::vector<float> adjusted;
+  const bool penalizes = HasPenalties(sampling);
   if (penalizes || !sampling.logit_bias.empty()) {
     adjusted.assign(logits.begin(), logits.end());
-    AdjustLogits(text->seen, sampling, absl::MakeSpan(adjusted));
+    AdjustLogits(text->counts, sampling, absl::MakeSpan(adjusted));
     logits = adjusted;
   }
   const RandomStream random = {.seed = sampling.seed, .stream = kSampleStream};
@@ -230,6 +228,7 @@ void Generator::Draw(absl::Span<const float> logits, Text* text) {
     return;
   }
   text->continuation.push_back(token);
+  if (penalizes) ++text->counts[token];
   GeneratedToken generated = {.prompt = text->prompt, .token = token};
   if (options.logprobs >= 0) {
     generated.logprobs = Logprobs(own_logits, token, static_cast<size_t>(options.logprobs), tokens);
@@ -238,9 +237,6 @@ void Generator::Draw(absl::Span<const float> logits, Text* text) {
   if (ends) {
     text->state = State::kEnded;
     text->end = wanted ? TextEnd::kLength : TextEnd::kSink;
-  }
-  if (penalizes && std::find(text->seen.begin(), text->seen.end(), token) == text->seen.end()) {
-    text->seen.push_back(token);
   }
   const size_t context = static_cast<size_t>(config_.context);
   if (!ends && text->tokens.size() == context) {

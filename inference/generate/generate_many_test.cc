@@ -1,4 +1,4 @@
-// Ten thousand texts in continuous batches.
+// Ten thousand texts in continuous batches, and the bits of texts in company.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -122,6 +122,58 @@ TEST_F(GenerateManyTest, TextsThatComeAndGoOneByOneDoNotChangeOthers) {
     ASSERT_TRUE(ends[i].has_value()) << i;
     EXPECT_EQ(*ends[i], 5 + i % 40 <= 30 ? TextEnd::kSink : TextEnd::kLength) << i;
   }
+}
+
+// Prompts of up to 48 tokens may be read with other products than longer ones. Texts share pages and chunks, wait for
+// pages, and fill the context.
+TEST(GenerateInCompanyTest, LogprobsAreTheSameBits) {
+  using Tokens = std::vector<int32_t>;
+  std::vector<Tokens> prompts;
+  for (const size_t size : {1, 20, 48, 49, 64, 65, 100, 129, 200, 200, 250}) {
+    Tokens& prompt = prompts.emplace_back(size);
+    for (size_t i = 0; i < size; ++i)
+      prompt[i] = static_cast<int32_t>(i < 140 ? i * i % 69 : (i + prompts.size()) % 69);
+  }
+  const auto check = [&](const GptConfig& config, DType weights, absl::Span<const int64_t> chunks) {
+    const auto generate = [&](absl::Span<const Tokens> some, GeneratorOptions how, size_t most_pages) {
+      how.runtime.weights = weights;
+      Parameters parameters({.seed = 3});
+      const auto generator = Generator::Create(config, &parameters, how);
+      EXPECT_TRUE(generator.ok()) << generator.status();
+      std::vector<Text> texts(some.size());
+      const GenerateOptions options = {.sampling = {.seed = 2}, .length = 60, .logprobs = 0};
+      const auto status = (*generator)->Generate(some, options, [&](const GeneratedToken& next) {
+        texts[next.prompt].emplace_back(next.token, next.logprobs.at(0).logprob);
+        return next.prompt % 4 != 2 || texts[next.prompt].size() < 7;
+      });
+      EXPECT_TRUE(status.ok()) << status.status();
+      EXPECT_LE((*generator)->counts().peak_pages, most_pages);
+      return texts;
+    };
+    std::vector<Text> alone;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      const std::vector<Tokens> some(i % 4 == 2 ? 3 : 1, prompts[i]);  // so that prompt 2, 6, ... ends early here, too
+      alone.push_back(generate(some, {.runtime = {.batch = 1, .threads = 1}}, 4).back());
+    }
+    for (const int64_t batch : {3, 11}) {
+      for (const int64_t chunk : chunks) {
+        for (const int64_t pages : {0, 4, 9}) {
+          EXPECT_EQ(generate(prompts, {.runtime = {.batch = batch, .threads = 2}, .chunk = chunk, .pages = pages},
+                             static_cast<size_t>(pages == 0 ? 4 * batch : pages)),
+                    alone)
+              << Name(weights) << ", batch " << batch << ", chunk " << chunk << ", pages " << pages;
+        }
+      }
+    }
+  };
+  GptConfig config = {.vocabulary = 70, .context = 250, .layers = 2, .heads = 2, .width = 64};
+  check(config, kF32, {64, 200, 512});
+  for (const DType weights : {kBF16, kQ8_0, kQ4_0}) check(config, weights, {200});
+  config.attention.patterns = {{.window = 70}, {.window = 3}};
+  check(config, kF32, {200});
+  config.layers = 1;
+  config.width = 384;
+  for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});
 }
 
 }  // namespace

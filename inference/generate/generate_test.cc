@@ -110,7 +110,7 @@ class GeneratorTest : public testing::Test {
   }
 
   // The likeliest tokens without a cache: all that can be seen is computed again for each.
-  Tokens Uncached(const GptConfig& config, Tokens seen, int64_t length, float penalty = 1) {
+  Tokens Uncached(const GptConfig& config, Tokens seen, int64_t length, const SamplingOptions& how = {}) {
     Tape tape;
     const Var tokens = tape.Input("tokens", {kI32, {1, config.context}}, {.below = config.vocabulary});
     const Var logits = Cast(Gpt(config).Logits(tokens), kF32);
@@ -129,8 +129,12 @@ class GeneratorTest : public testing::Test {
       EXPECT_TRUE(out.ok()) << out.status();
       const float* const row = (*out)[logits].as<float>() + (static_cast<int64_t>(seen.size()) - 1) * config.vocabulary;
       std::vector<float> last(row, row + config.vocabulary);
-      for (int32_t token : all)
-        last[static_cast<size_t>(token)] *= last[static_cast<size_t>(token)] > 0 ? 1 / penalty : penalty;
+      for (int32_t token : all) {
+        float& logit = last[static_cast<size_t>(token)];
+        logit *= static_cast<float>(logit > 0 ? 1 / how.repetition_penalty : how.repetition_penalty);
+        const auto count = static_cast<double>(std::count(text.begin(), text.end(), token));
+        logit -= static_cast<float>((count > 0 ? how.presence_penalty : 0) + count * how.frequency_penalty);
+      }
       text.push_back(static_cast<int32_t>(std::max_element(last.begin(), last.end()) - last.begin()));
       all.insert(text.back());
       if (seen.size() == context) seen.erase(seen.begin(), seen.end() - static_cast<int64_t>(context / 2));
@@ -166,7 +170,8 @@ TEST_F(GeneratorTest, VariantsOfAttentionGiveWhatTheyGiveWithoutACache) {
 }
 
 TEST_F(GeneratorTest, APromptIsContinuedAsInAnyOtherCompany) {
-  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.repetition_penalty = 1.5, .top_p = 0.9}}) {
+  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.repetition_penalty = 1.5, .top_p = 0.9},
+                                          SamplingOptions{.presence_penalty = 0.5, .frequency_penalty = 1}}) {
     std::vector<Tokens> alone;
     for (const Tokens& prompt : kPrompts) alone.push_back(Generate(Gpt2(), {prompt}, {sampling, 40}).at(0));
     for (const int64_t batch : {2, 3, 8}) {
@@ -191,68 +196,14 @@ TEST_F(GeneratorTest, StoredWeightsGiveTheSameTextInAnyCompanyAndOnAnyNumberOfTh
   }
 }
 
-// Prompts of up to 48 tokens may be read with other products than longer ones. Texts share pages and chunks, wait for
-// pages, and fill the context.
-TEST_F(GeneratorTest, LogprobsAreTheSameBitsInAnyCompany) {
-  using Logprobs = std::vector<std::pair<int32_t, float>>;
-  std::vector<Tokens> prompts;
-  for (const size_t size : {1, 20, 48, 49, 64, 65, 100, 129, 200, 200, 250}) {
-    Tokens& prompt = prompts.emplace_back(size);
-    for (size_t i = 0; i < size; ++i)
-      prompt[i] = static_cast<int32_t>(i < 140 ? i * i % 69 : (i + prompts.size()) % 69);
-  }
-  const auto check = [&](const GptConfig& config, DType weights, absl::Span<const int64_t> chunks) {
-    const auto generate = [&](absl::Span<const Tokens> some, GeneratorOptions how, size_t most_pages) {
-      how.runtime.weights = weights;
-      Parameters parameters({.seed = 3});
-      const auto generator = Generator::Create(config, &parameters, how);
-      EXPECT_TRUE(generator.ok()) << generator.status();
-      std::vector<Logprobs> texts(some.size());
-      const GenerateOptions options = {.sampling = {.seed = 2}, .length = 60, .logprobs = 0};
-      const auto status = (*generator)->Generate(some, options, [&](const GeneratedToken& next) {
-        texts[next.prompt].emplace_back(next.token, next.logprobs.at(0).logprob);
-        return next.prompt % 4 != 2 || texts[next.prompt].size() < 7;
-      });
-      EXPECT_TRUE(status.ok()) << status.status();
-      EXPECT_LE((*generator)->counts().peak_pages, most_pages);
-      return texts;
-    };
-    std::vector<Logprobs> alone;
-    for (size_t i = 0; i < prompts.size(); ++i) {
-      const std::vector<Tokens> some(i % 4 == 2 ? 3 : 1, prompts[i]);  // so that prompt 2, 6, ... ends early here, too
-      alone.push_back(generate(some, {.runtime = {.batch = 1, .threads = 1}}, 4).back());
-    }
-    for (const int64_t batch : {3, 11}) {
-      for (const int64_t chunk : chunks) {
-        for (const int64_t pages : {0, 4, 9}) {
-          EXPECT_EQ(generate(prompts, {.runtime = {.batch = batch, .threads = 2}, .chunk = chunk, .pages = pages},
-                             static_cast<size_t>(pages == 0 ? 4 * batch : pages)),
-                    alone)
-              << Name(weights) << ", batch " << batch << ", chunk " << chunk << ", pages " << pages;
-        }
-      }
-    }
-  };
-  GptConfig config = Gpt2();
-  config.vocabulary = 70;
-  config.context = 250;
-  config.width = 64;
-  check(config, kF32, {64, 200, 512});
-  for (const DType weights : {kBF16, kQ8_0, kQ4_0}) check(config, weights, {200});
-  config.attention.patterns = {{.window = 70}, {.window = 3}};
-  check(config, kF32, {200});
-  config.layers = 1;
-  config.width = 384;
-  for (const DType weights : {kF32, kQ8_0}) check(config, weights, {512});
-}
-
 // A text that repeats itself, so that guesses are often right.
 TEST_F(GeneratorTest, DraftsChangeNoToken) {
   GptConfig config = Gpt2();
   config.context = 40;
   std::vector<Tokens> prompts = {{1}, {3, 4, 5, 3, 4, 5, 3, 4}};
   for (int32_t i = 0; i < 30; ++i) prompts.push_back({i % 11, 2, 3, i % 5, 2, 3});
-  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4}}) {
+  for (const SamplingOptions& sampling : {kGreedy, SamplingOptions{.temperature = 0.3, .seed = 4},
+                                          SamplingOptions{.frequency_penalty = 0.01, .temperature = 0.3, .seed = 4}}) {
     const std::vector<Tokens> wanted = Generate(config, prompts, {sampling, 120}, {.runtime = {.batch = 8}});
     for (const int64_t batch : {1, 5, 32}) {
       for (const int64_t draft : {1, 4, 50}) {
@@ -343,10 +294,15 @@ TEST_F(GeneratorTest, StreamsUntilItIsToldToStop) {
   EXPECT_THAT(*(*generator)->Generate({{1}}, {{}, /*length=*/0}), ElementsAre(Tokens()));
 }
 
-TEST_F(GeneratorTest, ARepetitionPenaltyCountsThePromptAndTheText) {
-  const Tokens prompt = {1, 2, 3}, wanted = Uncached(Gpt2(), prompt, 30, /*penalty=*/3);
-  EXPECT_THAT(Generate(Gpt2(), {prompt}, {{.repetition_penalty = 3, .temperature = 0}, 30}), ElementsAre(wanted));
-  EXPECT_NE(wanted, Uncached(Gpt2(), prompt, 30));
+TEST_F(GeneratorTest, ARepetitionPenaltyCountsThePromptAndOthersDoNot) {
+  const Tokens prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, usual = Uncached(Gpt2(), prompt, 30);
+  for (SamplingOptions how : {SamplingOptions{.repetition_penalty = 3}, SamplingOptions{.presence_penalty = 2},
+                              SamplingOptions{.frequency_penalty = 1.5}, SamplingOptions{.frequency_penalty = -2}}) {
+    how.temperature = 0;
+    const Tokens wanted = Uncached(Gpt2(), prompt, 30, how);
+    EXPECT_THAT(Generate(Gpt2(), {prompt}, {how, 30}), ElementsAre(wanted));
+    EXPECT_TRUE(wanted != usual || how.frequency_penalty < 0);
+  }
 }
 
 TEST_F(GeneratorTest, TruncatesOnlyWhenToldTo) {

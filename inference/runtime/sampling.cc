@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "weft/base/status.h"
 #include "weft/ops/kernels/rows/rows.h"
@@ -70,10 +71,13 @@ absl::Status Validate(const SamplingOptions& options) {
   if (!penalty) return invalid("repetition-penalty", options.repetition_penalty, "a number above 0");
   if (!(options.temperature >= 0)) return invalid("temperature", options.temperature, "a number from 0");
   if (options.top_k < 0) return invalid("top-k", static_cast<double>(options.top_k), "a number from 0");
-  if (!(options.top_p >= 0 && options.top_p <= 1)) return invalid("top-p", options.top_p, "a number in [0, 1]");
-  if (!(options.min_p >= 0 && options.min_p <= 1)) return invalid("min-p", options.min_p, "a number in [0, 1]");
-  if (!(options.typical_p >= 0 && options.typical_p <= 1)) {
-    return invalid("typical-p", options.typical_p, "a number in [0, 1]");
+  for (const auto& [name, value] : {std::pair("presence-penalty", options.presence_penalty),
+                                    std::pair("frequency-penalty", options.frequency_penalty)}) {
+    if (!(std::abs(value) <= 2)) return invalid(name, value, "a number in [-2, 2]");
+  }
+  for (const auto& [name, value] : {std::pair("top-p", options.top_p), std::pair("min-p", options.min_p),
+                                    std::pair("typical-p", options.typical_p)}) {
+    if (!(value >= 0 && value <= 1)) return invalid(name, value, "a number in [0, 1]");
   }
   return absl::OkStatus();
 }
@@ -87,13 +91,18 @@ absl::Status ValidateLogitBias(const SamplingOptions& options, int64_t tokens) {
   return absl::OkStatus();
 }
 
-void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits) {
+bool HasPenalties(const SamplingOptions& options) {
+  return options.repetition_penalty != 1 || options.presence_penalty != 0 || options.frequency_penalty != 0;
+}
+
+void AdjustLogits(const TokenCounts& text, const SamplingOptions& options, absl::Span<float> logits) {
   for (const auto& [token, bias] : options.logit_bias) logits[static_cast<size_t>(token)] += bias;
   const float factor = static_cast<float>(options.repetition_penalty);
-  if (factor == 1) return;
-  for (int32_t token : tokens) {
+  for (const auto& [token, count] : text) {
     float& logit = logits[static_cast<size_t>(token)];
     logit = logit > 0 ? logit / factor : logit * factor;
+    const double presence = count > 0 ? options.presence_penalty : 0;
+    logit -= static_cast<float>(presence + static_cast<double>(count) * options.frequency_penalty);
   }
 }
 

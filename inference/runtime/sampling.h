@@ -10,21 +10,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
 namespace weft {
 
-// The options apply in this order: logit bias, repetition penalty, temperature, top-k, top-p, min-p, typical-p. Each
-// works on the tokens that the options before it leave, whose probabilities are scaled to a sum of 1.
+// The options apply in this order: logit bias, repetition penalty, penalties of presence and frequency, temperature,
+// top-k, top-p, min-p, typical-p. Each works on the tokens that the options before it leave, whose probabilities are
+// scaled to a sum of 1.
 struct SamplingOptions {
   // Numbers that are added to the logits of tokens. -infinity excludes a token.
   std::vector<std::pair<int32_t, float>> logit_bias = {};
   // For tokens that the text already has, positive logits are divided by this number, and negative logits are
   // multiplied by it (CTRL, Keskar et al., 2019). 1 disables the penalty.
   double repetition_penalty = 1;
+  // Numbers in -2 .. 2 that are subtracted from the logits of tokens that were generated before, as in OpenAI's API:
+  // `presence_penalty` once, and `frequency_penalty` for each occurrence. Tokens of the prompt do not count.
+  double presence_penalty = 0, frequency_penalty = 0;
   double temperature = 1;  // divides the logits; 0 picks the most likely token
   int64_t top_k = 0;       // samples among the k most likely tokens; 0: all tokens
   // Samples among the fewest tokens, at least one, with at least this total probability (Holtzman et al., 2020).
@@ -72,15 +78,19 @@ absl::Status Validate(const SamplingOptions& options);
 // Returns InvalidArgument if the logit bias names a token outside 0 .. tokens - 1, or adds NaN or infinity.
 absl::Status ValidateLogitBias(const SamplingOptions& options, int64_t tokens);
 
-// Applies the logit bias, and the repetition penalty to the logits of `tokens`, which must be distinct.
-void AdjustLogits(absl::Span<const int32_t> tokens, const SamplingOptions& options, absl::Span<float> logits);
+// The tokens of a text, with the number of times that each was generated; 0: only the prompt has the token.
+using TokenCounts = absl::flat_hash_map<int32_t, int64_t>;
+// Returns whether one of the three penalties is set. AdjustLogits needs no counts otherwise.
+bool HasPenalties(const SamplingOptions& options);
+// Applies the logit bias and the penalties.
+void AdjustLogits(const TokenCounts& text, const SamplingOptions& options, absl::Span<float> logits);
 
 // Returns the token with the highest logit, the first among equals, or 0 if all logits are NaN.
 int32_t LikeliestToken(absl::Span<const float> logits);
 
 // Samples from softmax(logits / temperature) among the tokens that top-k, top-p, min-p and typical-p leave, at least
-// one. Does not apply the logit bias and the repetition penalty. `uniform`: a random number in [0, 1). Of equal logits,
-// the one with the lower index ranks first.
+// one. Does not apply the logit bias and the penalties. `uniform`: a random number in [0, 1). Of equal logits, the one
+// with the lower index ranks first.
 int32_t SampleToken(absl::Span<const float> logits, const SamplingOptions& options, double uniform);
 
 }  // namespace weft

@@ -121,16 +121,27 @@ TEST(SampleTokenTest, NeverDrawsATokenOfProbabilityZero) {
   }
 }
 
-TEST(SampleTokenTest, RepetitionMakesLogitsLess) {
-  std::vector<float> logits = {2, -2, 0, 3};
-  AdjustLogits({0, 1, 2}, {.repetition_penalty = 2}, absl::MakeSpan(logits));
-  EXPECT_EQ(logits, (std::vector<float>{1, -4, 0, 3}));
+TEST(SampleTokenTest, PenaltiesChangeTheLogitsOfTheText) {
+  const auto adjusted = [](const SamplingOptions& options) {
+    EXPECT_TRUE(HasPenalties(options));
+    std::vector<float> logits = {2, -2, 0.5f, 3};
+    AdjustLogits({{0, 0}, {1, 1}, {2, 2}}, options, absl::MakeSpan(logits));
+    return logits;
+  };
+  EXPECT_THAT(adjusted({.repetition_penalty = 2}), ElementsAre(1, -4, 0.25f, 3));
+  EXPECT_THAT(adjusted({.presence_penalty = 0.5}), ElementsAre(2, -2.5f, 0, 3));
+  EXPECT_THAT(adjusted({.frequency_penalty = -0.5}), ElementsAre(2, -1.5f, 1.5f, 3));
+  EXPECT_THAT(adjusted({.repetition_penalty = 2, .presence_penalty = 1, .frequency_penalty = 1}),
+              ElementsAre(1, -6, -2.75f, 3));
+  EXPECT_FALSE(HasPenalties({.logit_bias = {{0, 1.0f}}}));
 }
 
 TEST(SampleTokenTest, SaysWhatCannotBe) {
   const auto error = [](const SamplingOptions& options) { return std::string(Validate(options).message()); };
   EXPECT_EQ(error({}), "");
   EXPECT_THAT(error({.repetition_penalty = 0}), HasSubstr("repetition-penalty: 0 is not a number above 0"));
+  EXPECT_THAT(error({.presence_penalty = 2.5}), HasSubstr("presence-penalty: 2.5 is not a number in [-2, 2]"));
+  EXPECT_THAT(error({.frequency_penalty = std::nan("")}), HasSubstr("frequency-penalty: nan is not"));
   EXPECT_THAT(error({.temperature = -1}), HasSubstr("temperature: -1 is not"));
   EXPECT_THAT(error({.top_k = -1}), HasSubstr("top-k: -1 is not"));
   EXPECT_THAT(error({.top_p = 1.5}), HasSubstr("top-p: 1.5 is not a number in [0, 1]"));
@@ -150,7 +161,8 @@ TEST(SampleTokenTest, OptionsThatKeepAllTokensOrOne) {
 TEST(SampleTokenTest, ALogitBiasComesBeforeThePenalty) {
   std::vector<float> logits = {1, 2, 3};
   const float never = -std::numeric_limits<float>::infinity();
-  AdjustLogits({1}, {.logit_bias = {{0, 0.5f}, {1, 2}, {2, never}}, .repetition_penalty = 2}, absl::MakeSpan(logits));
+  AdjustLogits({{1, 0}}, {.logit_bias = {{0, 0.5f}, {1, 2}, {2, never}}, .repetition_penalty = 2},
+               absl::MakeSpan(logits));
   EXPECT_THAT(logits, ElementsAre(1.5f, 2, never));
   EXPECT_EQ(SampleToken(logits, {.temperature = 0}, 0), 1);
 }

@@ -126,6 +126,8 @@ TEST_F(GenerationSettingsTest, TheFilesMayAskForABeamSearch) {
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(result.out, Weft(how + Arguments{"--beam=4", "--length-penalty=2"}).out);
   EXPECT_NE(result.out, Weft(how + Arguments{"--beam=0", "--temperature=0"}).out);
+  const Arguments samples = {"--presence-penalty=0", "--temperature=0"};
+  EXPECT_EQ(Weft(how + samples).out, Weft(how + Arguments{"--beam=0", "--temperature=0"}).out);
 }
 
 TEST_F(GenerationSettingsTest, WrongSettingsAreNamedWithTheirFile) {

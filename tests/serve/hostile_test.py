@@ -38,7 +38,7 @@ PATHS = ("/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/translat
          "/nowhere", "/v1/models", "/")
 FIELDS = ("model", "prompt", "messages", "max_tokens", "temperature", "top_p", "n", "stop", "stream", "logprobs",
           "top_logprobs", "seed", "logit_bias", "input", "text", "target", "encoding_format", "stream_options",
-          "response_format", "suffix", "best_of", "beam")
+          "response_format", "suffix", "best_of", "beam", "presence_penalty", "frequency_penalty")
 
 
 def post(path: str, body: "str | bytes", *headers: str) -> bytes:
