@@ -19,6 +19,7 @@ MADE["books"] = ["lowercase", "DATA/wikitext-2/train.txt.gz", "DATA/war-and-peac
 MADE["descriptions"] = ["descriptions", "DESCRIPTIONS/en", "DESCRIPTIONS/de"]
 MADE["chat"] = ["chat", "DESCRIPTIONS/en"]
 MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
+MADE["quarter"] = ["quarter", "DATA/multi30k/train.de.gz", "DATA/multi30k/train.en.gz"]
 
 
 @dataclass

@@ -77,6 +77,9 @@ class Metrics(unittest.TestCase):
         self.assertEqual(recipes.bits_table([bits], both), both)
         labels = [variant.label for variant in studies.STUDIES["ideas"][:2]]
         rows = [{"study": "ideas", "variant": label, "val_loss": 2, "seconds": 9} for label in labels]
+        rows[0].update(ema_val_loss=1.5, val_accuracy=0.25, BLEU=30)
+        self.assertIn(f"| {labels[0]} | 2.0000 (of averages 1.5000, 25.00%, BLEU 30.00) | 9 |\n",
+                      studies.table("ideas", rows))
         self.assertEqual(studies.table("ideas", rows[1:], studies.table("ideas", rows[:1])),
                          studies.table("ideas", rows))
 
@@ -136,6 +139,14 @@ class TaskData(unittest.TestCase):
                              "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
                              "<|im_end|>\n<|im_start|>user\nWhat is the Debian package tool?<|im_end|>\n"
                              "<|im_start|>assistant\nTitle one. First text. Second text.<|im_end|>\n")
+
+    def test_quarter(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in "ab":
+                Path(folder, name).write_text("".join(f"{name}{i}\n" for i in range(9)))
+            self.assertEqual(self.run_on("quarter", f"{folder}/a", f"{folder}/b", folder).returncode, 0)
+            for name, end in [("a", "source"), ("b", "target")]:
+                self.assertEqual(Path(folder, f"train.{end}").read_text(), f"{name}0\n{name}4\n{name}8\n")
 
     def test_errors(self):
         with tempfile.TemporaryDirectory() as folder:
