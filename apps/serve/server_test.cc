@@ -137,7 +137,7 @@ TEST_F(ServerTest, EmbedsClassifiesAndTranslates) {
   EXPECT_EQ(attention.second["cross"].size(), 2);
 }
 
-// The program's batches of 8 texts would change the last digits.
+// The texts of one batch would have other last digits than a text alone.
 TEST_F(ServerTest, ClassifiesManyTextsAsAlone) {
   WriteTrainingData();
   ASSERT_TRUE(Works(Weft(SmallTraining("classify") + Arguments{"--out=classifier"})));
