@@ -103,8 +103,8 @@ CommandResult HelpTest::Run(const std::string& example) const {
       // The costs of ops take a minute to measure, so apps/inspect/scheduling_test.cc alone measures them.
       "    calibrate) set -- \"$@\" --threads=1 ;;\n"
       "    profile*|report*|simulate*|calibrate*) set -- \"$@\" --graph=towers --runs=1 ;;\n"
-      // A server runs until a signal ends it.
-      "    serve*) \"$program\" \"$@\" --port=0 2> serve.log &\n"
+      // A server runs until a signal ends it. Its log is there, and empty, before the loop reads it.
+      "    serve*) : > serve.log; \"$program\" \"$@\" --port=0 2>> serve.log &\n"
       "      while ! grep -q http: serve.log && kill -0 $!; do sleep 0.01; done\n"
       "      kill $!; wait $!; return ;;\n"
       "    word-vectors*) set -- \"$@\" --word=a ;;\n"
