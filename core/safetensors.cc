@@ -259,10 +259,8 @@ absl::StatusOr<SafetensorsFile> SafetensorsFile::Open(const std::string& path, W
 }
 
 const NamedTensor* SafetensorsFile::Find(absl::string_view name) const {
-  for (const NamedTensor& tensor : tensors_) {
-    if (tensor.name == name) return &tensor;
-  }
-  return nullptr;
+  const auto found = absl::c_find_if(tensors_, [&](const NamedTensor& tensor) { return tensor.name == name; });
+  return found == tensors_.end() ? nullptr : &*found;
 }
 
 absl::Status WriteSafetensors(const std::string& path, absl::Span<const NamedTensor> tensors,

@@ -158,10 +158,9 @@ VarList Tape::Record(const OpDef& op, const Attrs& attrs, VarSpan inputs) {
   }
   absl::StatusOr<Types> types = op.infer(attrs, input_types);
   if (types.ok()) {
-    for (const TensorType& t : *types) {
-      if (!t.shape.valid())
-        types = ShapeError(op.name, absl::StrCat("the result ", ToString(t), " is too large"), input_types);
-      if (!types.ok()) break;
+    const auto large = absl::c_find_if(*types, [](const TensorType& t) { return !t.shape.valid(); });
+    if (large != types->end()) {
+      types = ShapeError(op.name, absl::StrCat("the result ", ToString(*large), " is too large"), input_types);
     }
   }
   if (types.ok() && !op.view && op.lower == nullptr && !IsCall(op, input_types, *types) && &op != &kGradientOp &&

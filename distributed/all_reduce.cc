@@ -126,8 +126,6 @@ class Bucket {
   std::vector<Part> parts_;  // by action: the value that it makes; empty for sends and for pieces received in place
 };
 
-Var Flat(Var x) { return Reshape(x, {x.shape().elements()}); }
-
 int64_t BlocksOf(const Shape& weight, IndexRange rows) {
   const int64_t block = SquareSumBlockRows(weight);
   return (rows.size() + block - 1) / block;
@@ -249,7 +247,7 @@ void AllReduce::RecordSmall(absl::Span<const Blocks> weights, absl::Span<const s
   VarList joined;
   for (size_t block = 0; block < blocks().size(); ++block) {
     VarList parts;
-    for (size_t i : small) parts.push_back(Flat(weights[i][block]));
+    for (size_t i : small) parts.push_back(Reshape(weights[i][block], {-1}));
     joined.push_back(parts.size() == 1 ? parts[0] : Concat(parts, 0));
   }
   Bucket bucket(doubling_, joined, first_tag, updates);

@@ -113,16 +113,15 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks() {
   return communicator;
 }
 
-absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(const MessengerOptions& options) {
+absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(double timeout_seconds) {
   std::unique_ptr<Communicator> communicator;
   {
-    const Deadline deadline(options.timeout_seconds,
-                            absl::StrCat("weft: a rank has not answered for ", options.timeout_seconds,
-                                         " s while MPI started; ending all ranks"));
+    const Deadline deadline(timeout_seconds, absl::StrCat("weft: a rank has not answered for ", timeout_seconds,
+                                                          " s while MPI started; ending all ranks"));
     WEFT_ASSIGN_OR_RETURN(communicator, ConnectLaunchedRanks());
   }
   if (communicator == nullptr) return nullptr;
-  return std::make_unique<Messenger>(std::move(communicator), options);
+  return std::make_unique<Messenger>(std::move(communicator), timeout_seconds);
 }
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 // plugin (distributed/mpi). The plugin is opened only for such a program, so a program that was started alone loads no
 // MPI library.
 //
-//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger({.timeout_seconds = 60}));
+//   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<Messenger> messenger, ConnectMessenger(/*timeout_seconds=*/60));
 //   const Ranks ranks(messenger.get());  // without a messenger: rank 0 of 1
 #ifndef WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
 #define WEFT_DISTRIBUTED_CONNECT_MESSENGER_H_
@@ -31,9 +31,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> ConnectLaunchedRanks();
 std::vector<std::string> PluginPaths(absl::string_view program, absl::string_view file);
 
 // Returns the messenger of this rank, or null if this process was not started as one of several ranks. Errors are those
-// of ConnectLaunchedRanks. If the other ranks do not connect within options.timeout_seconds,
-// prints a message and ends the process with exit code 1, so that the launcher ends all ranks.
-absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(const MessengerOptions& options = {});
+// of ConnectLaunchedRanks. If the other ranks do not connect within `timeout_seconds`, prints a message and ends the
+// process with exit code 1, so that the launcher ends all ranks.
+absl::StatusOr<std::unique_ptr<Messenger>> ConnectMessenger(double timeout_seconds = 0);
 
 }  // namespace weft
 

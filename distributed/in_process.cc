@@ -227,13 +227,12 @@ std::optional<int> InProcessNetwork::exit_code() const {
   return state_->exit_code;
 }
 
-void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& network_options,
-              const MessengerOptions& messenger_options) {
-  InProcessNetwork network(size, network_options);
+void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& options) {
+  InProcessNetwork network(size, options);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      Messenger messenger(network.Connect(rank), messenger_options);
+      Messenger messenger(network.Connect(rank));
       run(&messenger);
     });
   }

@@ -8,7 +8,7 @@
 //
 //   RunRanks(3, [](Transport* transport) {
 //     const Ranks ranks(transport);
-//     ranks.Barrier();
+//     const std::vector<std::string> names = ranks.AllGather(absl::StrCat("rank ", ranks.rank()));
 //   });
 //
 // A send ends only after its receive has begun, like the long messages of MPI. So a program that relies on MPI's
@@ -49,8 +49,7 @@ class InProcessNetwork {
 };
 
 // Calls run(transport) on `size` threads, one for each rank, and returns when all calls have returned.
-void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& network_options = {},
-              const MessengerOptions& messenger_options = {});
+void RunRanks(int size, const std::function<void(Transport*)>& run, const InProcessOptions& options = {});
 
 }  // namespace weft
 

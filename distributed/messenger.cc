@@ -48,8 +48,8 @@ struct Message {
 }  // namespace
 
 struct Messenger::State {
-  State(std::unique_ptr<Communicator> owned, const MessengerOptions& options)
-      : communicator(std::move(owned)), watch(communicator.get(), options.timeout_seconds) {
+  State(std::unique_ptr<Communicator> owned, double timeout_seconds)
+      : communicator(std::move(owned)), watch(communicator.get(), timeout_seconds) {
     const SignalBlock block;  // the new thread inherits it for all its life
     communicator->SetWake([this] {
       const std::lock_guard lock(mutex);
@@ -163,8 +163,8 @@ struct Messenger::State {
   std::thread thread;  // last, since it uses all of the above
 };
 
-Messenger::Messenger(std::unique_ptr<Communicator> communicator, const MessengerOptions& options)
-    : state_(std::make_unique<State>(std::move(communicator), options)) {}
+Messenger::Messenger(std::unique_ptr<Communicator> communicator, double timeout_seconds)
+    : state_(std::make_unique<State>(std::move(communicator), timeout_seconds)) {}
 
 Messenger::~Messenger() = default;
 

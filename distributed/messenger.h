@@ -5,7 +5,7 @@
 // if a rank is silent for `timeout_seconds`. A rank whose messenger runs counts as alive, even if its other threads
 // hang.
 //
-//   Messenger messenger(std::move(communicator), {.timeout_seconds = 60});
+//   Messenger messenger(std::move(communicator), /*timeout_seconds=*/60);
 //   Ranks ranks(&messenger);
 #ifndef WEFT_DISTRIBUTED_MESSENGER_H_
 #define WEFT_DISTRIBUTED_MESSENGER_H_
@@ -18,13 +18,10 @@
 
 namespace weft {
 
-struct MessengerOptions {
-  double timeout_seconds = 0;  // maximum silence of a rank, the same on all ranks; 0: no maximum
-};
-
 class Messenger final : public Transport {
  public:
-  Messenger(std::unique_ptr<Communicator> communicator, const MessengerOptions& options = {});
+  // `timeout_seconds`: maximum silence of a rank, the same on all ranks; 0: no maximum.
+  explicit Messenger(std::unique_ptr<Communicator> communicator, double timeout_seconds = 0);
   // Waits until all started messages have ended. With a timeout, also waits until the previous rank ends.
   ~Messenger() override;
 

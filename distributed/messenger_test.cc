@@ -238,8 +238,8 @@ TEST(Messenger, StartsMessagesAtOnceAfterALongPause) {
   EXPECT_LT(seconds[4], 0.01);  // an idle messenger polls every 50 ms
 }
 
-// Options of tests with heartbeats. The machine may be busy, so the timeout is long.
-constexpr MessengerOptions kWatched = {.timeout_seconds = 0.5};
+// The timeout of tests with heartbeats. The machine may be busy, so the timeout is long.
+constexpr double kTimeout = 0.5;  // seconds
 
 TEST(Heartbeats, NameTheRankThatIsSilent) {
   InProcessNetwork network(3);
@@ -248,7 +248,7 @@ TEST(Heartbeats, NameTheRankThatIsSilent) {
   {
     // Rank 2 connects and does nothing. Rank 0 hears from it.
     const auto silent = network.Connect(2);
-    Messenger first(network.Connect(0), kWatched), second(network.Connect(1), kWatched);
+    Messenger first(network.Connect(0), kTimeout), second(network.Connect(1), kTimeout);
     while (!network.exit_code().has_value()) Sleep(1e-3);
   }
   EXPECT_EQ(network.exit_code(), 1);
@@ -265,7 +265,7 @@ TEST(Heartbeats, LetRanksEndAtDifferentTimes) {
       InProcessNetwork& network = networks.emplace_back(size);
       for (int rank = 0; rank < size; ++rank) {
         threads.emplace_back([&network, rank, late] {
-          Messenger messenger(network.Connect(rank), kWatched);
+          Messenger messenger(network.Connect(rank), kTimeout);
           if (rank == late) Sleep(1);
         });
       }
@@ -283,7 +283,7 @@ TEST(Heartbeats, NoticeThatARankHasEndedEarly) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
-      Messenger messenger(network.Connect(rank), {.timeout_seconds = 0.3});
+      Messenger messenger(network.Connect(rank), /*timeout_seconds=*/0.3);
       if (rank == 0) messenger.Receive(absl::MakeSpan(byte), 1, 0, ends.done(0));
     });
   }
@@ -304,7 +304,7 @@ TEST(Heartbeats, LetRanksGoOnWhileTheirMessagesEnd) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
-      Messenger messenger(network.Connect(rank), kWatched);
+      Messenger messenger(network.Connect(rank), kTimeout);
       for (int i = 0; i < kMessages; ++i) {
         if (rank == 0) messenger.Receive(absl::MakeSpan(got[i]), 1, 0, receives.done(i));
         if (rank == 1) messenger.Send(sent, 0, 0, sends.done(i));
@@ -329,7 +329,7 @@ TEST(Heartbeats, NeedATimeout) {
 TEST(Heartbeats, NeedAnotherRank) {
   InProcessNetwork network(1);
   {
-    Messenger messenger(network.Connect(0), {.timeout_seconds = 0.05});
+    Messenger messenger(network.Connect(0), /*timeout_seconds=*/0.05);
     Sleep(0.2);
   }
   EXPECT_FALSE(network.exit_code().has_value());

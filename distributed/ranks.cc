@@ -75,14 +75,6 @@ std::string ChecksumLines(const Parameters& parameters) {
   return lines;
 }
 
-// Returns the text that more than half of `texts` have, or nullptr if there is none.
-const std::string* Majority(const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    if (absl::c_count(texts, text) * 2 > static_cast<int64_t>(texts.size())) return &text;
-  }
-  return nullptr;
-}
-
 // Returns "rank 1", "ranks 0 and 1", "ranks 0, 2 and 3".
 std::string ListRanks(std::vector<int> ranks) {
   const int last = ranks.back();
@@ -129,8 +121,6 @@ std::vector<std::string> Ranks::AllGather(absl::string_view mine) const {
   return all;
 }
 
-void Ranks::Barrier() const { AllGather(""); }
-
 absl::Status Ranks::CheckEqual(absl::string_view what, absl::string_view value) const {
   const std::vector<std::string> values = AllGather(value);
   for (int r = 1; r < size(); ++r) {
@@ -168,21 +158,15 @@ absl::StatusOr<bool> AnyRank(const Ranks& ranks, const absl::Status& status, boo
     if (!status.ok()) return status;
     return flag;
   }
-  const std::vector<std::string> messages = ranks.AllGather(Encode({.flag = flag, .status = status}));
-  bool any = false, same = true;
-  int failed = -1;  // the first rank with an error
-  absl::Status error;
-  const absl::Status first = Decode(messages[0]).status;
-  for (size_t rank = 0; rank < messages.size(); ++rank) {
-    const Opinion opinion = Decode(messages[rank]);
-    any = any || opinion.flag;
-    same = same && opinion.status == first;
-    if (failed >= 0 || opinion.status.ok()) continue;
-    failed = static_cast<int>(rank);
-    error = opinion.status;
+  std::vector<Opinion> opinions;  // by rank
+  for (const std::string& message : ranks.AllGather(Encode({.flag = flag, .status = status}))) {
+    opinions.push_back(Decode(message));
   }
-  if (failed < 0) return any;
-  return same ? error : Annotate(error, absl::StrCat("rank ", failed));
+  const auto failed = absl::c_find_if(opinions, [](const Opinion& opinion) { return !opinion.status.ok(); });
+  if (failed == opinions.end()) return absl::c_any_of(opinions, [](const Opinion& opinion) { return opinion.flag; });
+  const absl::Status error = failed->status;
+  const bool same = absl::c_all_of(opinions, [&](const Opinion& opinion) { return opinion.status == error; });
+  return same ? error : Annotate(error, absl::StrCat("rank ", failed - opinions.begin()));
 }
 
 absl::Status AllAgree(const Ranks& ranks, const absl::Status& status) { return AnyRank(ranks, status, false).status(); }
@@ -198,17 +182,17 @@ absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameter
   const std::vector<std::string> checksums = ranks.AllGather(Checksum(mine));
   if (absl::c_count(checksums, checksums[0]) == ranks.size()) return absl::OkStatus();
   const std::vector<std::string> lines = ranks.AllGather(mine);
-  const std::string* const majority = Majority(lines);
+  const auto is_majority = [&](const std::string& text) { return absl::c_count(lines, text) * 2 > ranks.size(); };
+  const auto majority = absl::c_find_if(lines, is_majority);
+  const bool none = majority == lines.end();
   std::vector<int> other;
   for (size_t rank = 0; rank < lines.size(); ++rank) {
-    if (majority == nullptr || lines[rank] != *majority) other.push_back(static_cast<int>(rank));
+    if (none || lines[rank] != *majority) other.push_back(static_cast<int>(rank));
   }
-  const std::string differ = majority == nullptr ? " differ from each other"
-                             : other.size() == 1 ? " differs"
-                                                 : " differ";
-  return absl::DataLossError(absl::StrCat(
-      "after step ", step, " ", ListRanks(other), differ, majority == nullptr ? "" : " from the other ranks", " in '",
-      FirstDifference(lines), "': all ranks must have the same weights and optimizer state"));
+  const std::string differ = none ? " differ from each other" : other.size() == 1 ? " differs" : " differ";
+  return absl::DataLossError(absl::StrCat("after step ", step, " ", ListRanks(other), differ,
+                                          none ? "" : " from the other ranks", " in '", FirstDifference(lines),
+                                          "': all ranks must have the same weights and optimizer state"));
 }
 
 Transport::Done CountIn(absl::BlockingCounter* messages) {

@@ -5,7 +5,6 @@
 //   Ranks ranks(&messenger);
 //   WEFT_RETURN_IF_ERROR(ranks.CheckEqual("seed", absl::StrCat(seed)));
 //   if (ranks.first()) WriteFiles();
-//   ranks.Barrier();
 #ifndef WEFT_DISTRIBUTED_RANKS_H_
 #define WEFT_DISTRIBUTED_RANKS_H_
 
@@ -38,8 +37,6 @@ class Ranks {
 
   // Exchanges the bytes that each rank gives. Returns them by rank. Ranks may give different numbers of bytes.
   std::vector<std::string> AllGather(absl::string_view mine) const;
-  // Waits until all ranks have called Barrier.
-  void Barrier() const;
   // Returns OK if all ranks give the same `value`. Otherwise returns FailedPrecondition on every rank. The message
   // names `what`, the first rank that differs from rank 0, and both values.
   absl::Status CheckEqual(absl::string_view what, absl::string_view value) const;

@@ -220,7 +220,7 @@ absl::Status Train(const RunFlags& flags, std::string* folder) {
 
 absl::StatusOr<std::string> RunTraining(RunFlags flags, std::unique_ptr<Messenger>* messenger) {
   if (flags.quiet && flags.verbose) return InvalidArgument("quiet: it excludes verbose");
-  WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger({.timeout_seconds = flags.rank_timeout}));
+  WEFT_ASSIGN_OR_RETURN(*messenger, ConnectMessenger(flags.rank_timeout));
   flags.run.ranks = Ranks(messenger->get());
   std::string folder;
   WEFT_RETURN_IF_ERROR(PrintedByFirst(flags.run.ranks, Train(flags, &folder)));

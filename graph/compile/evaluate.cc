@@ -9,13 +9,9 @@
 #include "weft/base/arena.h"
 
 namespace weft {
-namespace {
-
-constexpr int64_t kMaxTiles = 64;  // of one node
-
-}  // namespace
 
 std::vector<Rect> Tiles(const OpDef& op, const OpArgs& args, double tile_seconds) {
+  constexpr int64_t kMaxTiles = 64;  // of one node
   const Shape& domain = DomainShape(op, args);
   const int64_t rows = domain.rows(), cols = domain.cols();
   if (op.cut == Cut::kNone || rows * cols == 0) return {{0, rows, 0, cols}};

@@ -9,15 +9,11 @@
 #include <optional>
 
 namespace weft {
-namespace {
-
-// An allocation examines at most 64 free ranges. These are enough to find one whose users finish by the deadline, and
-// few enough that planning time stays about linear.
-constexpr int kMaxExamined = 64;
-
-}  // namespace
 
 size_t FreeRanges::Allocate(size_t bytes, double deadline, bool exact, size_t limit) {
+  // An allocation examines at most 64 free ranges. These are enough to find one whose users finish by the deadline, and
+  // few enough that planning time stays about linear.
+  constexpr int kMaxExamined = 64;
   struct Choice {
     size_t range, offset;
   };

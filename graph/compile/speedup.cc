@@ -10,11 +10,6 @@
 #include "weft/graph/schedule.h"
 
 namespace weft {
-namespace {
-
-constexpr double kWakeSeconds = 50e-6;  // about the time until sleeping helpers work
-
-}  // namespace
 
 GraphSpeedup SpeedupOf(const Graph& graph) {
   const CompiledGraph& compiled = graph.compiled();
@@ -39,6 +34,7 @@ GraphSpeedup SpeedupOf(const Graph& graph) {
 }
 
 int UsefulWorkers(const Graph& graph, int most) {
+  constexpr double kWakeSeconds = 50e-6;  // about the time until sleeping helpers work
   const Schedule& schedule = graph.compiled().schedule;
   const std::vector<double> each(schedule.seconds.begin(), schedule.seconds.end());
   const double work = std::accumulate(each.begin(), each.end(), 0.0);

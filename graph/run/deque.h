@@ -33,15 +33,10 @@ class Deque {
     if (begin_.load(std::memory_order_relaxed) > end) return false;  // empty: thieves only increase begin_
     end_.store(end, std::memory_order_seq_cst);
     int64_t begin = begin_.load(std::memory_order_seq_cst);
-    if (begin < end) {
-      *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
-      return true;
-    }
-    bool won = false;
-    if (begin == end) {  // the last entry, for which a thief may compete
-      *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
-      won = begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
-    }
+    if (begin <= end) *entry = ring_.load(std::memory_order_relaxed)->at(end).load(std::memory_order_relaxed);
+    if (begin < end) return true;
+    // A thief may compete for the last entry.
+    const bool won = begin == end && begin_.compare_exchange_strong(begin, begin + 1, std::memory_order_seq_cst);
     end_.store(end + 1, std::memory_order_relaxed);
     return won;
   }

@@ -27,16 +27,19 @@ constexpr OpDef Binary(OpDef row) {
   return row;
 }
 
+// Computes y[i] = f(a[i], b[i]) for each element of a tile, one after the other.
+template <class T, class F>
+void MapPairs(const KernelArgs& args, Rect tile, F f) {
+  ForInnerLoops(args.output_shape(0), args.input_shape(0), args.input_shape(1), tile, [&](const InnerLoop& loop) {
+    const T *const a = args.input<T>(0) + loop.a, *const b = args.input<T>(1) + loop.b;
+    T* const y = args.output<T>(0) + loop.out;
+    for (int64_t i = 0; i < loop.n; ++i) y[i] = f(a[i * loop.a_stride], b[i * loop.b_stride]);
+  });
+}
+
 template <class T>
 void PowKernel(const KernelArgs& args, Rect tile) {
-  ForInnerLoops(args.output_shape(0), args.input_shape(0), args.input_shape(1), tile, [&](const InnerLoop& loop) {
-    const T* a = args.input<T>(0) + loop.a;
-    const T* b = args.input<T>(1) + loop.b;
-    T* y = args.output<T>(0) + loop.out;
-    for (int64_t i = 0; i < loop.n; ++i) {
-      y[i] = static_cast<T>(std::pow(Computed<T>{a[i * loop.a_stride]}, Computed<T>{b[i * loop.b_stride]}));
-    }
-  });
+  MapPairs<T>(args, tile, [](T a, T b) { return static_cast<T>(std::pow(Computed<T>{a}, Computed<T>{b})); });
 }
 
 // da = dy · b · a^(b-1), or 0 where b = 0. db = dy · y · log(a), or 0 where a = 0 and b >= 0.
@@ -119,13 +122,8 @@ constexpr std::array<KernelFunction, kDTypeCount> kCompareKernels = {
     CompareKernel<int32_t, comparison>, bools};
 
 template <class Function>
-void BoolKernel(const KernelArgs& a, Rect tile) {
-  ForInnerLoops(a.output_shape(0), a.input_shape(0), a.input_shape(1), tile, [&](const InnerLoop& loop) {
-    const bool* const x = a.input<bool>(0) + loop.a;
-    const bool* const y = a.input<bool>(1) + loop.b;
-    bool* const out = a.output<bool>(0) + loop.out;
-    for (int64_t i = 0; i < loop.n; ++i) out[i] = Function()(x[i * loop.a_stride], y[i * loop.b_stride]);
-  });
+void BoolKernel(const KernelArgs& args, Rect tile) {
+  MapPairs<bool>(args, tile, Function());
 }
 
 template <const OpDef& op>

@@ -116,20 +116,17 @@ absl::StatusOr<Types> InferGradient(const Attrs& attrs, TypeSpan in) {
   return Types{in[0], in[1]};
 }
 
-VarList GradientByBlocks(const LinearCrossEntropyAttrs& attrs, VarSpan in) {
-  const auto parts = LinearCrossEntropyByBlocks(attrs, WithoutDrow<VarList>(in), in[3]);
+VarList LowerGradient(const Attrs& attrs, VarSpan in) {
+  const VarList inputs = WithoutDrow<VarList>(in);
+  const auto parts = LinearCrossEntropyByBlocks(attrs.as<LinearCrossEntropyAttrs>(), inputs, in[3]);
   if (in.size() > 4) return {parts.dx, parts.dw, parts.dbias};
   return {parts.dx, parts.dw};
-}
-
-VarList LowerGradient(const Attrs& attrs, VarSpan in) {
-  return GradientByBlocks(attrs.as<LinearCrossEntropyAttrs>(), in);
 }
 
 VarList ElementaryGradient(const Attrs& attrs, VarSpan in) {
   auto whole = attrs.as<LinearCrossEntropyAttrs>();
   whole.block = int64_t{1} << 48;  // one block has all rows
-  return GradientByBlocks(whole, in);
+  return LowerGradient(Attrs::Of(whole), in);
 }
 
 constexpr OpExample kGradientExamples[] = {

@@ -110,11 +110,9 @@ int64_t MatrixOffset(const Shape& operand, const Shape& y, int64_t index, int64_
   return size * BroadcastOffset(Leading(y), Leading(operand), index);
 }
 
-bool IsAdd(absl::Span<const Tensor> inputs) { return inputs.size() == 3; }
-
 // For matmul_add, copies the third input to the output, to which the product is added, unless both share their bytes.
 void CopyAddend(const KernelArgs& args, Rect tile) {
-  if (!IsAdd(args.inputs) || args.inputs[2].data == args.outputs[0].data) return;
+  if (args.inputs.size() < 3 || args.inputs[2].data == args.outputs[0].data) return;
   const size_t size = SizeOf(args.outputs[0].type.dtype), row = size * args.output_shape(0).cols();
   for (int64_t r = tile.row_begin; r < tile.row_end; ++r) {
     const size_t offset = r * row + tile.col_begin * size;
@@ -126,7 +124,7 @@ void CopyAddend(const KernelArgs& args, Rect tile) {
 template <class Run>
 void ForEachProduct(const KernelArgs& args, Rect tile, Run run) {
   const Shape &a = args.input_shape(0), &b = args.input_shape(1), &y = args.output_shape(0);
-  const Layout layout(args.attrs, a, b, y, IsAdd(args.inputs));
+  const Layout layout(args.attrs, a, b, y, args.inputs.size() == 3);
   const GemmShape shape = layout.Of(tile);
   const int64_t a_row = layout.transpose_a ? 1 : layout.inner;
   const int64_t b_col = tile.col_begin * (layout.transpose_b ? layout.inner : 1);

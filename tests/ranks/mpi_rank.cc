@@ -119,8 +119,8 @@ void SendAround(const Communicator& communicator, size_t size, Messages* message
 
 // Runs a messenger that waits at most a second for signs of life of the other ranks.
 int RunMessenger(absl::string_view name, std::unique_ptr<Communicator> communicator) {
-  Messenger messenger(std::move(communicator), {.timeout_seconds = 1});
-  Ranks(&messenger).Barrier();
+  Messenger messenger(std::move(communicator), /*timeout_seconds=*/1);
+  Ranks(&messenger).AllGather("");
   if (name == "stop" && messenger.rank() == 1) std::raise(SIGSTOP);
   if (name == "stop" || messenger.rank() == 0) std::this_thread::sleep_for(std::chrono::seconds(2));
   if (messenger.rank() == 0) std::printf("rank 0 ends\n");
@@ -132,7 +132,7 @@ int ConnectWithoutRank1() {
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
   if (rank == nullptr) rank = std::getenv("PMI_RANK");
   if (rank != nullptr && absl::string_view(rank) == "1") std::raise(SIGSTOP);
-  const auto messenger = ConnectMessenger({.timeout_seconds = 1});
+  const auto messenger = ConnectMessenger(/*timeout_seconds=*/1);
   std::printf("connected\n");
   return 0;
 }

@@ -34,10 +34,7 @@ VarList Replay::Now(absl::Span<const ValueId> ids) const {
 }
 
 bool Replay::Replaced(const Node& node) const {
-  for (uint32_t i = 0; i < node.output_count; ++i) {
-    if (Now(node.output(i))) return true;
-  }
-  return false;
+  return absl::c_any_of(node.outputs(), [this](ValueId id) { return static_cast<bool>(Now(id)); });
 }
 
 absl::Status Replay::Record(absl::FunctionRef<VarList(const Node&)> record) {

@@ -34,13 +34,6 @@ bool IsWeightProduct(const Program& program, const Node& node) {
          source->op == &kParameterOp;
 }
 
-// Reports whether inference reads the weight of a product as it is stored, although it is stored in f32.
-bool FewRows(const Rewrite& rewrite, const Node& product) {
-  const Program& program = rewrite.program;
-  return rewrite.options.mode == kEval &&
-         program.value(product.inputs[0]).type.shape.rows() <= rewrite.options.few_rows;
-}
-
 // Returns the dtype in which a weight is stored.
 DType StoredDType(const Rewrite& rewrite, ParameterSpec spec) {
   const auto found = rewrite.options.stored.find(spec.name);
@@ -127,7 +120,10 @@ absl::Status StoreWeights(Rewrite& rewrite) {
       node.attrs = Attrs::Of(attrs);
     } else if (node.op == &kEmbedding && stored[node.inputs[0]]) {
       node.attrs = Attrs::Of(EmbeddingAttrs{.widened = true});
-    } else if (IsWeightProduct(program, node) && (stored[node.inputs[1]] || FewRows(rewrite, node))) {
+    } else if (IsWeightProduct(program, node)) {
+      const int64_t rows = program.value(node.inputs[0]).type.shape.rows();
+      const bool few_rows = rewrite.options.mode == kEval && rows <= rewrite.options.few_rows;
+      if (!few_rows && !stored[node.inputs[1]]) continue;
       node.op = &kWeightMatmul;
       node.attrs = {};
     }

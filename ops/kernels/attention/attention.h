@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "weft/core/random.h"
 #include "weft/core/tensor.h"
@@ -112,9 +113,12 @@ struct AttentionKernels {
                    Matrix<T> dvalue, std::byte* workspace);
 };
 
-// Defined for float, double and BF16.
+using AttentionTables = std::tuple<AttentionKernels<float>, AttentionKernels<double>, AttentionKernels<BF16>>;
+const AttentionTables& AllAttentionKernels();  // for this CPU
 template <class T>
-const AttentionKernels<T>& AttentionKernelsOf();
+const AttentionKernels<T>& AttentionKernelsOf() {
+  return std::get<AttentionKernels<T>>(AllAttentionKernels());
+}
 
 // Return the bytes of workspace that `forward` and `backward` need. A workspace must be aligned to kAlignment.
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width);

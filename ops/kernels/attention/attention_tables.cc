@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "weft/core/dtype.h"
 #include "weft/ops/kernels/attention/attention.h"
@@ -27,17 +26,13 @@ HWY_INLINE void ScaleRow(W factor, int64_t n, W* x) {
   for (int64_t i = 0; i < n; i += hn::Lanes(d)) hn::Store(hn::Mul(hn::Load(d, x + i), factors), d, x + i);
 }
 
-// Computes the products of one query with the first `count` of `keys`, which have `width` columns.
-template <class T, class W>
-void ScoreOneTarget(const T* const* keys, int64_t width, const W* q, int64_t count, W* scores) {
-  for (int64_t j = 0; j < count; ++j) {
-    const T* const key = keys[j];
-    V<W> sums = hn::Zero(D<W>());
-    ForEachVector<T>(width, [&](const auto& access, int64_t k) {
-      sums = hn::MulAdd(access.Load(q + k), access.Load(key + k), sums);
-    });
-    scores[j] = hn::GetLane(hn::SumOfLanes(D<W>(), sums));
-  }
+// Returns the sum of the products of `n` numbers of a and b.
+template <class T, class W, class A>
+HWY_INLINE W Dot(const A* a, const T* b, int64_t n) {
+  V<W> sums = hn::Zero(D<W>());
+  ForEachVector<T>(
+      n, [&](const auto& access, int64_t i) { sums = hn::MulAdd(access.Load(a + i), access.Load(b + i), sums); });
+  return hn::GetLane(hn::SumOfLanes(D<W>(), sums));
 }
 
 // Adds the first `count` of `values`, which have `width` columns, each times its weight, to `sums`. Unless `add`,
@@ -97,7 +92,7 @@ void ForwardOne(const AttentionHead<T>& head, int64_t t, Matrix<T> y, Matrix<W> 
     FindRows(head, head.value, head.value_page, block, values);
     const int64_t begin = FirstSource(head, block, 0), seen = EndSource(head, block, 0);
     const int64_t end = RoundUp(seen, hn::Lanes(D<W>()));
-    ScoreOneTarget<T, W>(keys + begin, head.key_width, query, seen - begin, scores + begin);
+    for (int64_t j = begin; j < seen; ++j) scores[j] = Dot<T, W>(query, keys[j], head.key_width);
     ScaleRow(static_cast<W>(head.scale), end, scores);
     if (head.soft_cap > 0) CapRow<W>(head.soft_cap, 0, end, scores, nullptr);
     if (head.mask_count > 0) {
@@ -225,19 +220,6 @@ void Forward(const AttentionHead<T>& head, int64_t begin, int64_t end, Matrix<T>
 
 // The functions from here on compute the gradient of one head.
 
-// Returns the sum of the products of `n` numbers of a and b.
-template <class T, class W>
-W Dot(const T* a, const T* b, int64_t n) {
-  const D<W> d;
-  const int64_t lanes = hn::Lanes(d);
-  V<W> sums = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) sums = hn::MulAdd(Full().Load(a + i), Full().Load(b + i), sums);
-  W sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; i < n; ++i) sum += static_cast<W>(a[i]) * static_cast<W>(b[i]);
-  return sum;
-}
-
 // Numbers for each target of a block. `lse` is +inf, not -inf, if the target sees no source: all its weights are then
 // exp(score - inf) = 0. `delta` is Σ dy · y - dlse.
 template <class W>
@@ -356,8 +338,8 @@ void Backward(const AttentionHead<T>& head, const AttentionGradient<T>& gradient
 template <class T>
 constexpr AttentionKernels<T> kTable = {Forward<T>, Backward<T>};
 
-const auto* Tables() {
-  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>);
+const AttentionTables* Tables() {
+  static constexpr AttentionTables kTables = {kTable<float>, kTable<double>, kTable<BF16>};
   return &kTables;
 }
 
@@ -371,13 +353,7 @@ namespace weft {
 
 HWY_EXPORT(Tables);
 
-template <class T>
-const AttentionKernels<T>& AttentionKernelsOf() {
-  return std::get<AttentionKernels<T>>(*HWY_DYNAMIC_DISPATCH(Tables)());
-}
-template const AttentionKernels<float>& AttentionKernelsOf<float>();
-template const AttentionKernels<double>& AttentionKernelsOf<double>();
-template const AttentionKernels<BF16>& AttentionKernelsOf<BF16>();
+const AttentionTables& AllAttentionKernels() { return *HWY_DYNAMIC_DISPATCH(Tables)(); }
 
 size_t AttentionWorkspace(DType dtype, int64_t key_width, int64_t value_width) {
   SpaceTaker space;

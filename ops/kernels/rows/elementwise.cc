@@ -5,11 +5,6 @@
 #include "weft/base/status.h"
 
 namespace weft {
-namespace {
-
-bool Empty(Rect tile) { return tile.rows() <= 0 || tile.cols() <= 0; }
-
-}  // namespace
 
 Strides BroadcastStrides(const Shape& out, const Shape& operand) {
   Strides strides = {};
@@ -52,7 +47,7 @@ void RowCursor::Next() {
 
 void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
                    absl::FunctionRef<void(const InnerLoop&)> f) {
-  if (Empty(tile)) return;
+  if (tile.rows() <= 0 || tile.cols() <= 0) return;
   const int64_t cols = out.cols(), elements = out.elements();
   const auto whole_or_scalar = [&](const Shape& s) { return s.elements() == elements || s.elements() == 1; };
   if (tile.cols() == cols && whole_or_scalar(a) && whole_or_scalar(b)) {
@@ -70,7 +65,7 @@ void ForInnerLoops(const Shape& out, const Shape& a, const Shape& b, Rect tile,
 }
 
 void ForInnerLoops(const Shape& out, Rect tile, absl::FunctionRef<void(int64_t, int64_t)> f) {
-  if (Empty(tile)) return;
+  if (tile.rows() <= 0 || tile.cols() <= 0) return;
   const int64_t cols = out.cols();
   if (tile.cols() == cols) return f(tile.row_begin * cols, tile.rows() * cols);
   for (int64_t row = tile.row_begin; row < tile.row_end; ++row) f(row * cols + tile.col_begin, tile.cols());

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -271,8 +270,8 @@ constexpr RowKernels<BF16> kTable<BF16> = {
     .norm_gradient = NormGradient<BF16>,
 };
 
-const auto* Tables() {
-  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>);
+const RowTables* Tables() {
+  static constexpr RowTables kTables = {kTable<float>, kTable<double>, kTable<BF16>};
   return &kTables;
 }
 
@@ -286,14 +285,10 @@ namespace weft {
 
 HWY_EXPORT(Tables);
 
-template <class T>
-const RowKernels<T>& Rows() {
-  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
-  return std::get<RowKernels<T>>(*tables);
+const RowTables& AllRows() {
+  static const RowTables* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
+  return *tables;
 }
-template const RowKernels<float>& Rows<float>();
-template const RowKernels<double>& Rows<double>();
-template const RowKernels<BF16>& Rows<BF16>();
 
 }  // namespace weft
 #endif  // HWY_ONCE

@@ -13,6 +13,7 @@
 #define WEFT_OPS_KERNELS_ROWS_ROWS_H_
 
 #include <cstdint>
+#include <tuple>
 
 #include "weft/core/dtype.h"
 #include "weft/core/random.h"
@@ -58,9 +59,12 @@ struct MapKernels {
   void (*widen)(const T* x, float* y, int64_t n) = nullptr;
 };
 
-// Defined for float, double, BF16 and int32_t.
+using MapTables = std::tuple<MapKernels<float>, MapKernels<double>, MapKernels<BF16>, MapKernels<int32_t>>;
+const MapTables& AllMaps();  // for this CPU
 template <class T>
-const MapKernels<T>& Maps();
+const MapKernels<T>& Maps() {
+  return std::get<MapKernels<T>>(AllMaps());
+}
 
 enum class Comparison : uint8_t { kEqual, kLess, kLessEqual };
 
@@ -80,9 +84,13 @@ struct SelectKernels {
   void (*drop)(const RandomStream& random, uint64_t first, double rate, const T* x, T* y, int64_t n) = nullptr;
 };
 
-// Defined for float, double, BF16, int32_t and bool.
+using SelectTables = std::tuple<SelectKernels<float>, SelectKernels<double>, SelectKernels<BF16>,
+                                SelectKernels<int32_t>, SelectKernels<bool>>;
+const SelectTables& AllSelects();  // for this CPU
 template <class T>
-const SelectKernels<T>& Selects();
+const SelectKernels<T>& Selects() {
+  return std::get<SelectKernels<T>>(AllSelects());
+}
 
 template <class T>
 struct ShiftedLogSum {  // log Σ exp(x_i) = shift + log_sum; not added, since that would round
@@ -137,9 +145,12 @@ struct RowKernels {
   void (*sgd)(const SgdStep<T>& step, const T* w, const T* m, const T* grad, T* next_w, T* next_m, int64_t n);
 };
 
-// Defined for float, double and BF16.
+using RowTables = std::tuple<RowKernels<float>, RowKernels<double>, RowKernels<BF16>>;
+const RowTables& AllRows();  // for this CPU
 template <class T>
-const RowKernels<T>& Rows();
+const RowKernels<T>& Rows() {
+  return std::get<RowKernels<T>>(AllRows());
+}
 
 }  // namespace weft
 

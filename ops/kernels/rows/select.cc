@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <tuple>
 #include <type_traits>
 
 #include "weft/ops/kernels/rows/rows.h"
@@ -264,9 +263,8 @@ constexpr SelectKernels<int32_t> kTable<int32_t> = {
 template <>
 constexpr SelectKernels<bool> kTable<bool> = {.select = SelectBy<bool>};
 
-const auto* Tables() {
-  static constexpr auto kTables =
-      std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>, kTable<bool>);
+const SelectTables* Tables() {
+  static constexpr SelectTables kTables = {kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>, kTable<bool>};
   return &kTables;
 }
 
@@ -280,15 +278,7 @@ namespace weft {
 
 HWY_EXPORT(Tables);
 
-template <class T>
-const SelectKernels<T>& Selects() {
-  return std::get<SelectKernels<T>>(*HWY_DYNAMIC_DISPATCH(Tables)());
-}
-template const SelectKernels<float>& Selects<float>();
-template const SelectKernels<double>& Selects<double>();
-template const SelectKernels<BF16>& Selects<BF16>();
-template const SelectKernels<int32_t>& Selects<int32_t>();
-template const SelectKernels<bool>& Selects<bool>();
+const SelectTables& AllSelects() { return *HWY_DYNAMIC_DISPATCH(Tables)(); }
 
 }  // namespace weft
 #endif  // HWY_ONCE

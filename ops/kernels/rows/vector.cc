@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "weft/ops/kernels/rows/rows.h"
 
@@ -243,8 +242,8 @@ constexpr MapKernels<BF16> kTable<BF16> = {.unary = Unary<BF16>,
 template <>
 constexpr MapKernels<int32_t> kTable<int32_t> = {.binary = BinaryOfIntegers};
 
-const auto* Tables() {
-  static constexpr auto kTables = std::make_tuple(kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>);
+const MapTables* Tables() {
+  static constexpr MapTables kTables = {kTable<float>, kTable<double>, kTable<BF16>, kTable<int32_t>};
   return &kTables;
 }
 
@@ -258,15 +257,10 @@ namespace weft {
 
 HWY_EXPORT(Tables);
 
-template <class T>
-const MapKernels<T>& Maps() {
-  static const auto* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
-  return std::get<MapKernels<T>>(*tables);
+const MapTables& AllMaps() {
+  static const MapTables* const tables = HWY_DYNAMIC_DISPATCH(Tables)();
+  return *tables;
 }
-template const MapKernels<float>& Maps<float>();
-template const MapKernels<double>& Maps<double>();
-template const MapKernels<BF16>& Maps<BF16>();
-template const MapKernels<int32_t>& Maps<int32_t>();
 
 }  // namespace weft
 #endif  // HWY_ONCE
