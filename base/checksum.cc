@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "weft/base/regular_file.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 
 namespace weft {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,16 +25,6 @@ Descriptor OpenFolder(const std::string& path) {
   return Descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-absl::Status WriteAll(int fd, absl::string_view part, const std::string& path) {
-  while (!part.empty()) {
-    const ssize_t written = write(fd, part.data(), part.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return LastError("write", path);
-    part.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
-}
-
 std::string TemporaryFor(const std::string& path) { return absl::StrCat(path, ".", getpid(), kTemporarySuffix); }
 
 // Creates a new file at `path`. If `path` exists, as a link or as a file that an earlier process with the same id left,
@@ -45,6 +36,20 @@ Descriptor Create(const std::string& path) {
   return Descriptor(open(path.c_str(), kFlags, 0666));
 }
 
+// Opens a regular file for reading, and sets `*size` to its bytes.
+absl::StatusOr<Descriptor> OpenRegularFile(const std::string& path, int64_t* size) {
+  struct stat about;  // opening a pipe may wait for its writer, and closing it may end the writer
+  if (stat(path.c_str(), &about) != 0) return LastError("open", path);
+  if (S_ISDIR(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is a folder, not a file");
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 || fstat(file.get(), &about) != 0) return LastError("open", path);
+  // Checked again, because another file may have taken the path since.
+  if (!S_ISREG(about.st_mode)) return InvalidArgument("cannot read ", path, ": it is not a regular file");
+  *size = about.st_size;
+  return file;
+}
+
 size_t PhysicalMemory() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
@@ -54,6 +59,16 @@ size_t read_limit = std::min(size_t{4} << 30, PhysicalMemory() / 4);
 }  // namespace
 
 Descriptor::~Descriptor() { Close(); }
+
+absl::Status Descriptor::Write(absl::string_view bytes, const std::string& path) const {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return LastError("write", path);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
 
 bool Descriptor::Close() { return fd_ < 0 || close(std::exchange(fd_, -1)) == 0; }
 
@@ -139,11 +154,11 @@ NewFile::~NewFile() {
   if (file_.get() >= 0) unlink(temporary_.c_str());
 }
 
-absl::Status NewFile::Append(absl::string_view bytes) { return WriteAll(file_.get(), bytes, temporary_); }
+absl::Status NewFile::Append(absl::string_view bytes) { return file_.Write(bytes, temporary_); }
 
 absl::Status NewFile::Replace(size_t offset, absl::string_view bytes) {
   if (lseek(file_.get(), static_cast<off_t>(offset), SEEK_SET) < 0) return LastError("write", temporary_);
-  WEFT_RETURN_IF_ERROR(WriteAll(file_.get(), bytes, temporary_));
+  WEFT_RETURN_IF_ERROR(file_.Write(bytes, temporary_));
   return lseek(file_.get(), 0, SEEK_END) < 0 ? LastError("write", temporary_) : absl::OkStatus();
 }
 
@@ -190,6 +205,41 @@ absl::StatusOr<Descriptor> LockFolder(const std::string& path) {
 bool IsLocked(const std::string& path) {
   const Descriptor folder = OpenFolder(path);
   return folder.get() >= 0 && flock(folder.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+  int64_t bytes = 0;
+  WEFT_ASSIGN_OR_RETURN(const Descriptor file, OpenRegularFile(path, &bytes));
+  const size_t size = static_cast<size_t>(bytes);
+  if (size == 0) return MappedFile();  // nothing can be mapped
+  void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
+  if (data == MAP_FAILED) return LastError("map", path);
+  return MappedFile(static_cast<std::byte*>(data), size);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+absl::StatusOr<RandomAccessFile> RandomAccessFile::Open(const std::string& path, bool in_order) {
+  int64_t size = 0;
+  WEFT_ASSIGN_OR_RETURN(Descriptor file, OpenRegularFile(path, &size));
+  posix_fadvise(file.get(), 0, 0, in_order ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_RANDOM);
+  return RandomAccessFile(path, std::move(file), size);
+}
+
+absl::Status RandomAccessFile::Read(int64_t begin, size_t size, void* out) const {
+  for (size_t done = 0; done < size;) {
+    const off_t at = begin + static_cast<off_t>(done);
+    const ssize_t bytes = pread(descriptor_.get(), static_cast<char*>(out) + done, size - done, at);
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return LastError("read", path_);
+    if (bytes == 0) {
+      return absl::DataLossError(absl::StrCat(path_, " ends at byte ", at, "; it had ", size_, " when it was opened"));
+    }
+    done += static_cast<size_t>(bytes);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace weft

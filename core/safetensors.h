@@ -21,7 +21,6 @@
 #include "weft/base/arena.h"
 #include "weft/base/checksum.h"
 #include "weft/base/file.h"
-#include "weft/base/regular_file.h"
 #include "weft/core/dtype.h"
 #include "weft/core/tensor.h"
 

@@ -20,7 +20,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "weft/base/file.h"
-#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
 #include "weft/core/dtype.h"

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/file.h"
-#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/published.h"

@@ -17,7 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "weft/base/arena.h"
-#include "weft/base/regular_file.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/base/zip.h"
 #include "weft/core/safetensors.h"

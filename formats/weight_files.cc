@@ -13,7 +13,6 @@
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/pattern.h"
-#include "weft/base/regular_file.h"
 #include "weft/base/status.h"
 #include "weft/formats/all_containers.h"
 

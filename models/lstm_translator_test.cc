@@ -55,23 +55,29 @@ std::vector<double> Train(const LstmTranslatorConfig& config, int steps, Paramet
   return losses;
 }
 
-// Returns the first `steps` tokens of the greedy translation of each of `rows` sources.
-Tokens Greedy(const LstmTranslatorConfig& config, const Tokens& sources, const Tokens& source_lengths, int64_t steps,
-              Parameters* parameters) {
+// Returns the first tokens of the greedy translations of the three sentences, [kBatch, kTarget]. Each run adds a token
+// to all of them. The tokens behind it do not count yet, because logits depend on earlier tokens only.
+Tokens Greedy(const LstmTranslatorConfig& config, Parameters* parameters) {
   Tape tape;
-  const auto rows = static_cast<int64_t>(source_lengths.size());
-  const Var source =
-      tape.Input("source", {kI32, {rows, static_cast<int64_t>(sources.size()) / rows}}, {.below = kVocabulary});
-  const Var lengths = tape.Input("lengths", {kI32, {rows}}, {.below = 9});
-  const Var tokens = LstmTranslator(config).Greedy(source, lengths, kBegin, steps);
-  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {tokens}, .mode = kEval});
+  const Var source = tape.Input("source", {kI32, {kBatch, kSource}}, {.below = kVocabulary});
+  const Var lengths = tape.Input("lengths", {kI32, {kBatch}}, {.below = kSource + 1});
+  const Var target = tape.Input("target", {kI32, {kBatch, kTarget}}, {.below = kVocabulary});
+  const Var likeliest = ArgMax(LstmTranslator(config).Logits(source, target, lengths));  // [kBatch, kTarget]
+  const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {likeliest}, .mode = kEval});
   EXPECT_TRUE(graph.ok()) << graph.status();
   if (!graph.ok()) return {};
   Runner runner(*graph, parameters);
-  const absl::StatusOr<Outputs> out = runner.Run({{source, sources}, {lengths, source_lengths}});
-  EXPECT_TRUE(out.ok()) << out.status();
-  const absl::Span<const int32_t> values = (*out)[tokens].span<const int32_t>();
-  return {values.begin(), values.end()};
+  Tokens seen(kBatch * kTarget, kBegin), next;
+  for (int64_t t = 0; t < kTarget; ++t) {
+    const absl::StatusOr<Outputs> out = runner.Run({{source, kSources}, {lengths, kLengths}, {target, seen}});
+    EXPECT_TRUE(out.ok()) << out.status();
+    const absl::Span<const int32_t> values = (*out)[likeliest].span<const int32_t>();
+    next.assign(values.begin(), values.end());
+    for (int64_t row = 0; row < kBatch && t + 1 < kTarget; ++row) {
+      seen[row * kTarget + t + 1] = next[row * kTarget + t];
+    }
+  }
+  return next;
 }
 
 TEST(LstmTranslatorTest, LearnsToTranslate) {
@@ -83,7 +89,8 @@ TEST(LstmTranslatorTest, LearnsToTranslate) {
     ASSERT_EQ(losses.size(), 150);
     EXPECT_NEAR(losses.front(), 2.2, 0.5);
     EXPECT_LT(losses.back(), 0.05);
-    const Tokens got = Greedy(config, kSources, kLengths, kTarget, &parameters);
+    const Tokens got = Greedy(config, &parameters);
+    ASSERT_EQ(got.size(), kNext.size());
     for (size_t i = 0; i < kNext.size(); ++i) {
       EXPECT_TRUE(kNext[i] < 0 || got[i] == kNext[i]) << i;
     }
@@ -118,15 +125,15 @@ TEST(LstmTranslatorTest, PaddingChangesNothing) {
 }
 
 TEST(LstmTranslatorTest, SaysWhatDoesNotFit) {
-  const auto error = [](const LstmTranslatorConfig& config, int64_t length, int64_t steps) {
+  const auto error = [](const LstmTranslatorConfig& config, int64_t sources, int64_t targets) {
     Tape tape;
-    const Var source = tape.Input("source", {kI32, {1, length}}, {.below = kVocabulary});
-    LstmTranslator(config).Greedy(source, {}, kBegin, steps);
+    const Var source = tape.Input("source", {kI32, {1, sources}}, {.below = kVocabulary});
+    LstmTranslator(config).Logits(source, tape.Input("target", {kI32, {1, targets}}, {.below = kVocabulary}));
     return std::string(tape.status().message());
   };
   EXPECT_EQ(error(kSmall, 8, 8), "");
   EXPECT_THAT(error(kSmall, 9, 8), HasSubstr("source's tokens must be i32[B,T] with T at most the context 8"));
-  EXPECT_THAT(error(kSmall, 8, 9), HasSubstr("begin is 1 and steps is 9, wanted a token of the target and 1 .. 8"));
+  EXPECT_THAT(error(kSmall, 8, 9), HasSubstr("target's tokens must be i32[B,T] with T at most the context 8"));
   LstmTranslatorConfig config = kSmall;
   config.width = 15;
   EXPECT_THAT(error(config, 8, 8), HasSubstr("width 15 is odd, but each direction of the encoder has half of it"));

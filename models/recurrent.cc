@@ -41,7 +41,7 @@ LstmResult Lstm(absl::string_view name, Var x, int64_t width, const LstmOptions&
   const LstmCell cell(name, tape, x.dtype(), x.dim(2), width);
   const Var from_input = cell.FromInput(x);  // [B, T, 4·C]
   const Var lengths = options.lengths ? Reshape(options.lengths, {batch, 1}) : Var{};
-  LstmState state = options.initial;
+  LstmState state;
   VarList outputs(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) {
     const int64_t t = options.reverse ? length - 1 - i : i;
@@ -111,47 +111,6 @@ Encoded Encode(Var source, Var lengths, const LstmTranslatorConfig& config) {
   return encoded;
 }
 
-class Decoder {
- public:
-  Decoder(const Encoded& encoded, const LstmTranslatorConfig& config)
-      : config_(config),
-        table_(config.shared_embeddings ? encoded.table
-                                        : EmbeddingTable("decoder.embed_tokens", encoded.memory.tape,
-                                                         config.target_vocabulary, config.width, TableOptions(config))),
-        attention_("decoder.attention", encoded.memory, config.width, config.width, encoded.mask),
-        cell_("decoder.cell", encoded.memory.tape, config.dtype, 2 * config.width, config.width) {
-    Tape* const tape = encoded.memory.tape;
-    const Scope scope(tape, "decoder");
-    const int64_t width = config.width;
-    state_.hidden = Tanh(Linear("initial", encoded.last, width, {.initializer = XavierUniform()}));
-    state_.cell = Fill(tape, state_.hidden.type(), 0);
-    readout_weight_ = tape->Parameter("readout.weight", {config.dtype, {width, 3 * width}}, XavierUniform());
-    readout_bias_ = tape->Parameter("readout.bias", {config.dtype, {width}}, Zeros());
-  }
-
-  // Returns the vectors [..., C] of tokens [...].
-  Var Embed(Var tokens) const { return Dropout(Embedding(table_, tokens), config_.dropout); }
-  // Makes one step with the vectors [B, C] of its tokens. Returns what Logits needs, [B, 3·C].
-  Var Step(Var embedded) {
-    const Var context = attention_.Context(state_.hidden);
-    state_ = cell_.Step(cell_.FromInput(Concat({embedded, context}, 1)), state_);
-    return Concat({state_.hidden, context, embedded}, 1);
-  }
-  // Returns logits [..., V] of the results [..., 3·C] of steps.
-  Var Logits(Var steps) const {
-    const Var readout = Tanh(MatMul(steps, readout_weight_, {.transpose_b = true}) + readout_bias_);
-    return MatMul(Dropout(readout, config_.dropout), table_, {.transpose_b = true});
-  }
-
- private:
-  const LstmTranslatorConfig& config_;
-  Var table_;
-  AdditiveAttention attention_;
-  LstmCell cell_;
-  Var readout_weight_, readout_bias_;
-  LstmState state_;
-};
-
 constexpr char kModel[] = "lstm translator";
 
 }  // namespace
@@ -178,38 +137,32 @@ Var LstmTranslator::Logits(Var source, Var target, Var source_lengths) const {
   const Scope scope(tape, "lstm_translator", Scope::kNoNames);
   if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
   if (!CheckTokens(kModel, "target's tokens", target, config_)) return tape->Poison();
-  Decoder decoder(Encode(source, source_lengths, config_), config_);
+  const Encoded encoded = Encode(source, source_lengths, config_);
   const int64_t batch = target.dim(0), length = target.dim(1), width = config_.width;
-  const Var embedded = decoder.Embed(target);  // [B, T, C]
+  const Var table = config_.shared_embeddings ? encoded.table
+                                              : EmbeddingTable("decoder.embed_tokens", tape, config_.target_vocabulary,
+                                                               width, TableOptions(config_));
+  const AdditiveAttention attention("decoder.attention", encoded.memory, width, width, encoded.mask);
+  const LstmCell cell("decoder.cell", tape, config_.dtype, 2 * width, width);
+  LstmState state;
+  state.hidden = Tanh(Linear("decoder.initial", encoded.last, width, {.initializer = XavierUniform()}));
+  state.cell = Fill(tape, state.hidden.type(), 0);
+  const Var weight = tape->Parameter("decoder.readout.weight", {config_.dtype, {width, 3 * width}}, XavierUniform());
+  const Var bias = tape->Parameter("decoder.readout.bias", {config_.dtype, {width}}, Zeros());
+  const Var embedded = Dropout(Embedding(table, target), config_.dropout);  // [B, T, C]
   VarList steps;
   for (int64_t t = 0; t < length; ++t) {
-    const Var step = decoder.Step(Reshape(Slice(embedded, 1, t, t + 1), {batch, width}));
-    steps.push_back(Reshape(step, {batch, 1, 3 * width}));
+    const Var token = Reshape(Slice(embedded, 1, t, t + 1), {batch, width});
+    const Var context = attention.Context(state.hidden);
+    state = cell.Step(cell.FromInput(Concat({token, context}, 1)), state);
+    steps.push_back(Reshape(Concat({state.hidden, context, token}, 1), {batch, 1, 3 * width}));  // [B, 1, 3·C]
   }
-  return decoder.Logits(Concat(steps, 1));
+  const Var readout = Tanh(MatMul(Concat(steps, 1), weight, {.transpose_b = true}) + bias);  // [B, T, C]
+  return MatMul(Dropout(readout, config_.dropout), table, {.transpose_b = true});
 }
 
 Var LstmTranslator::Loss(Var logits, Var next) const {
   return CrossEntropy(logits, next, {.label_smoothing = config_.label_smoothing});
-}
-
-Var LstmTranslator::Greedy(Var source, Var source_lengths, int32_t begin, int64_t steps) const {
-  Tape* const tape = source.tape;
-  const Scope scope(tape, "lstm_translator", Scope::kNoNames);
-  if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
-  if (begin < 0 || begin >= config_.target_vocabulary || steps < 1 || steps > config_.context) {
-    return tape->Fail(InvalidArgument("lstm translator: begin is ", begin, " and steps is ", steps,
-                                      ", wanted a token of the target and 1 .. ", config_.context, " steps"));
-  }
-  Decoder decoder(Encode(source, source_lengths, config_), config_);
-  const int64_t batch = source.dim(0);
-  Var token = Fill(tape, {kI32, {batch}}, begin);
-  VarList tokens;
-  for (int64_t t = 0; t < steps; ++t) {
-    token = ArgMax(decoder.Logits(decoder.Step(decoder.Embed(token))));
-    tokens.push_back(Reshape(token, {batch, 1}));
-  }
-  return Concat(tokens, 1);
 }
 
 }  // namespace weft

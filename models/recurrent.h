@@ -42,8 +42,7 @@ class LstmCell {
 
 struct LstmOptions {
   bool reverse = false;  // true: reads from the last position to the first
-  LstmState initial;
-  Var lengths;  // i32 [B]: a step at or beyond a text's length leaves its state as it is; null: no padding
+  Var lengths;           // i32 [B]: a step at or beyond a text's length leaves its state as it is; null: no padding
 };
 struct LstmResult {
   Var outputs;     // [B, T, C]: the hidden state after each position, in the order of positions; 0 at padding
@@ -71,8 +70,8 @@ class AdditiveAttention {
 // Transformer. It takes the same tokens and has the same loss.
 //
 //   LstmTranslator model({.source_vocabulary = 8000, .target_vocabulary = 8000});
-//   Var logits = model.Logits(source, target);                         // i32 [B, S], i32 [B, T] → [B, T, V]
-//   Var tokens = model.Greedy(source, lengths, /*begin=*/1, /*steps=*/20);   // i32 [B, 20]
+//   Var logits = model.Logits(source, target);   // i32 [B, S], i32 [B, T] → [B, T, V]
+//   Var loss = model.Loss(logits, next);         // with label smoothing
 struct LstmTranslatorConfig {
   int64_t source_vocabulary = 37000, target_vocabulary = 37000;
   int64_t context = 48;            // maximum number of tokens on either side; graphs grow with the number of tokens
@@ -99,9 +98,6 @@ class LstmTranslator {
   Var Logits(Var source, Var target, Var source_lengths = {}) const;
   // Returns the mean cross-entropy, with label smoothing, of the targets `next`, i32 [B, T]; targets -100 are ignored.
   Var Loss(Var logits, Var next) const;
-  // Returns the likeliest token after each earlier one, i32 [B, steps], from the token `begin` on. What follows an end
-  // token has no meaning.
-  Var Greedy(Var source, Var source_lengths, int32_t begin, int64_t steps) const;
 
  private:
   LstmTranslatorConfig config_;

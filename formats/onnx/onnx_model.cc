@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "google/protobuf/stubs/logging.h"
-#include "weft/base/regular_file.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/formats/onnx/onnx.pb.h"
 #include "weft/formats/onnx/onnx_node.h"

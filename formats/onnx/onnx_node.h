@@ -21,7 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "weft/base/regular_file.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/formats/onnx/onnx.pb.h"
 #include "weft/ops/ops.h"

@@ -60,12 +60,7 @@ class GrowingFile {
     for (size_t begin = 0; begin < buffer_.size(); begin += kTokenBlock) {
       blocks_ += Checksum(absl::string_view(buffer_).substr(begin, kTokenBlock));
     }
-    for (size_t begin = 0; begin < buffer_.size();) {
-      const ssize_t written = write(descriptor_.get(), buffer_.data() + begin, buffer_.size() - begin);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return SystemStatus("write", path_, errno);
-      begin += static_cast<size_t>(written);
-    }
+    WEFT_RETURN_IF_ERROR(descriptor_.Write(buffer_, path_));
     buffer_.clear();
     return absl::OkStatus();
   }

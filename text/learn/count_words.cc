@@ -25,14 +25,10 @@ using Counts = absl::flat_hash_map<std::string, int64_t>;
 
 bool IsCutSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// Reports whether the character before byte `end` of `text` is white space.
-bool EndsWithSpace(absl::string_view text, size_t end) {
-  return IsSpace(CharacterAt(text, CharacterBegin(text, end - 1)).code_point);
-}
-
 // Reports whether a chunk may end before byte `i`, at least 1, of `text`.
 bool MayCut(absl::string_view text, size_t i) {
-  return text[i - 1] == '\n' || (IsCutSpace(text[i]) && !EndsWithSpace(text, i));
+  const auto follows_space = [&] { return IsSpace(CharacterAt(text, CharacterBegin(text, i - 1)).code_point); };
+  return text[i - 1] == '\n' || (IsCutSpace(text[i]) && !follows_space());
 }
 
 struct Block {

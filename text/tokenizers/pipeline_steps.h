@@ -67,11 +67,6 @@ Decoder JoinAll();                         // makes one text of all tokens
 // Returns the byte that a token such as "<0x0A>" stands for, or -1.
 int ByteOf(absl::string_view token);
 
-// Returns the normalizer of a SentencePiece model. `map` is the model's precompiled_charsmap: the size in bytes of a
-// double array (u32), the array (u32 each, little endian), and texts that end with a zero byte. The array is a trie
-// (Darts-clone) from characters to the offsets of their replacements. Returns InvalidArgument if `map` is malformed.
-absl::StatusOr<Normalizer> NormalizeByMap(std::string map);
-
 // These read what several kinds of steps have in tokenizer.json: the mark and the scheme of a Metaspace, also as older
 // files have it, and the pattern of a Split or Replace.
 absl::StatusOr<std::string> ReadMark(const nlohmann::json& object);

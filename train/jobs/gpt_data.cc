@@ -65,7 +65,7 @@ absl::Status CheckOneKind(const std::string& list) {
 }  // namespace
 
 Hyperparameters GptData::Table() {
-  Hyperparameters table = {
+  return {
       {"data",
        "UTF-8 texts and folders of texts, as PATH,PATH; or folders of token files (weft tokenize --out) as DIR,DIR or "
        "DIR:WEIGHT,DIR:WEIGHT. gzip may have compressed a text. Without it, the King James Bible",
@@ -76,8 +76,6 @@ Hyperparameters GptData::Table() {
        &validation_,
        {.may_change = true, .is_path_list = true}},
   };
-  Append(tokenizer_.Table(), &table);
-  return table;
 }
 
 absl::Status GptData::Open(int64_t context, MissingShards missing) {

@@ -44,42 +44,35 @@ GptJob::GptJob(const GptOptions& defaults)
 }
 
 Hyperparameters GptJob::Table() {
-  Hyperparameters table = data_.Table();
-  table.push_back({"documents",
-                   "attention across all documents in a window, or within separate documents, which needs token files",
-                   &documents_,
-                   {.choices = {"across", "separate"}}});
-  table.push_back(
+  Hyperparameters data = data_.Table();
+  data.push_back({"documents",
+                  "attention across all documents in a window, or within separate documents, which needs token files",
+                  &documents_,
+                  {.choices = {"across", "separate"}}});
+  data.push_back(
       {"window-positions",
        "positions of training windows: anywhere in the data; or by-row: row i of a batch of B has its windows "
        "in part i of B of the data, so that a machine needs only the token files of its ranks' rows",
        &window_positions_,
        {.choices = {"anywhere", "by-row"}}});
-  table = InGroup("Data", std::move(table));
-  Append(model_.Table(), &table);
-  Append(
-      {{"batch",
-        "number of windows of text in a step; each has --context tokens",
-        &batch_,
-        {.low = 1, .high = 1e6, .group = "Training"}},
-       {"eval-batches",
-        "number of batches in an evaluation",
-        &eval_batches_,
-        {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
-       {"input-noise",
-        "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
-        "a model's own text",
-        &input_noise_,
-        {.low = 0, .high = 1, .group = "Training"}}},
-      &table);
-  Append(AdapterRows(), &table);
-  table.push_back(
+  const Hyperparameters training = {
+      {"batch", "number of windows of text in a step; each has --context tokens", &batch_, {.low = 1, .high = 1e6}},
+      {"eval-batches",
+       "number of batches in an evaluation",
+       &eval_batches_,
+       {.low = 0, .may_change = true, .group = "Evaluation and checkpoints"}},
+      {"input-noise",
+       "fraction of the input tokens that are replaced by random tokens in training, to get used to the mistakes of "
+       "a model's own text",
+       &input_noise_,
+       {.low = 0, .high = 1}},
       {"epochs",
        "passes over the data, which take the place of --steps; 0: --steps counts. Windows are random, so an epoch is "
        "the number of steps tokens / (batch * context)",
        &epochs_,
-       {.low = 0, .high = 1e6, .may_change = true, .group = "Training"}});
-  Append(TrainingHyperparameters(&training_), &table);
+       {.low = 0, .high = 1e6, .may_change = true}},
+  };
+  Hyperparameters table = WithSharedRows(InGroup("Data", std::move(data)), training);
   Append({{"sample-length",
            "number of tokens in the sample at the end; 0: no sample",
            &sample_length_,

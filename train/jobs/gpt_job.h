@@ -56,7 +56,7 @@ class GptData {
   // `tokenizer` must outlive the data.
   explicit GptData(TrainingTokenizer* tokenizer) : tokenizer_(*tokenizer) {}
 
-  Hyperparameters Table();  // rows data and validation, and those of TrainingTokenizer
+  Hyperparameters Table();  // rows data and validation
   // Reports whether the data is token files, which know where documents begin.
   bool is_token_files() const { return TokenSources::Names(data_); }
 

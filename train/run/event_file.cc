@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "weft/base/regular_file.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
@@ -125,15 +125,7 @@ absl::Status EventFile::Keep(int64_t step) {
 
 absl::Status EventFile::Write(absl::string_view record) {
   const std::string length = Bytes(uint64_t{record.size()});
-  const std::string bytes = absl::StrCat(length, Bytes(MaskedCrc(length)), record, Bytes(MaskedCrc(record)));
-  absl::string_view rest = bytes;
-  while (!rest.empty()) {
-    const ssize_t written = write(file_.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return SystemStatus("write", path_, errno);
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
-  return absl::OkStatus();
+  return file_.Write(absl::StrCat(length, Bytes(MaskedCrc(length)), record, Bytes(MaskedCrc(record))), path_);
 }
 
 absl::StatusOr<bool> EventFile::IsNew(int64_t step, const std::string& tag) {
