@@ -179,7 +179,7 @@ std::string Calibration::ToJson() const {
 }
 
 absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const std::string& from) {
-  const auto wrong = [&](absl::string_view what) { return InvalidArgument(from, " is not a calibration: ", what); };
+  const auto wrong = [&](const auto&... what) { return InvalidArgument(from, " is not a calibration: ", what...); };
   const absl::StatusOr<nlohmann::json> parsed = ParseLargeJsonObject(text);
   if (!parsed.ok()) return wrong(parsed.status().message());
   const nlohmann::json& json = *parsed;
@@ -188,11 +188,11 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
   if (ops == json.end() || !ops->is_object()) return wrong("\"ops\" is not an object");
   Calibration calibration;
   calibration.others_ = NumberUpTo(kMaxRate, json, "others");
-  if (calibration.others_ < 0) return wrong(absl::StrCat("\"others\" is not a number from 0 to ", kMaxRate));
+  if (calibration.others_ < 0) return wrong("\"others\" is not a number from 0 to ", kMaxRate);
   if (const auto network = json.find("network"); network != json.end()) {
     if (!network->is_string()) return wrong("\"network\" is not a text");
     absl::StatusOr<Network> read = ParseNetwork(network->get<std::string>());
-    if (!read.ok()) return wrong(absl::StrCat("\"network\": ", read.status().message()));
+    if (!read.ok()) return wrong("\"network\": ", read.status().message());
     calibration.network_ = *read;
   }
   if (const auto sharing = json.find("sharing"); sharing != json.end()) {
@@ -201,13 +201,12 @@ absl::StatusOr<Calibration> Calibration::FromJson(const std::string& text, const
     calibration.sharing_ = *std::move(read);
   }
   for (const auto& [kind, value] : ops->items()) {
-    if (!value.is_object()) return wrong(absl::StrCat("\"", kind, "\" is not an object"));
+    if (!value.is_object()) return wrong("\"", kind, "\" is not an object");
     for (size_t i = 0; i < kTerms; ++i) {
       const double rate = calibration.rates_[kind][i] = NumberUpTo(kMaxRate, value, kRateNames[i]);
       if (rate >= 0) continue;
-      return wrong(absl::StrCat(
-          "\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from 0 to ",
-          kMaxRate));
+      return wrong("\"", kind, "\" needs tile_seconds, flop_seconds, byte_seconds and memory_byte_seconds, each from ",
+                   "0 to ", kMaxRate);
     }
   }
   return calibration;

@@ -254,10 +254,7 @@ std::string Label(const Box& box) {
   return text;
 }
 
-const char* Colour(Phase phase) {
-  constexpr const char* kColours[] = {"#f0f0f0", "#dbe8f8", "#dbe8f8", "#fbe3cf", "#dff0d8"};
-  return kColours[static_cast<size_t>(phase)];
-}
+constexpr const char* kColours[] = {"#f0f0f0", "#dbe8f8", "#dbe8f8", "#fbe3cf", "#dff0d8"};  // by Phase
 
 }  // namespace
 
@@ -266,7 +263,8 @@ std::string PrintDot(const Fold& fold) {
   for (size_t b = 0; b < fold.boxes.size(); ++b) {
     const Box& box = fold.boxes[b];
     const std::string label = absl::StrReplaceAll(Label(box), {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}});
-    absl::StrAppend(&text, "  b", b, " [label=\"", label, "\" fillcolor=\"", Colour(box.phase), "\"];\n");
+    absl::StrAppend(&text, "  b", b, " [label=\"", label, "\" fillcolor=\"", kColours[static_cast<size_t>(box.phase)],
+                    "\"];\n");
   }
   for (const BoxEdge& edge : fold.edges) {
     absl::StrAppend(&text, "  b", edge.from, " -> b", edge.to,

@@ -271,7 +271,7 @@ class Simulator {
 
   Simulation Run() {
     double now = 0;
-    while (std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return !rank.workers.done(); })) {
+    while (absl::c_any_of(ranks_, [](const Rank& rank) { return !rank.workers.done(); })) {
       for (Rank& rank : ranks_) BeginTasks(&rank, now);
       double interval = endings_.empty() ? kNever : std::max(0.0, endings_.top().time - now);
       for (const Rank& rank : ranks_) interval = std::min(interval, rank.workers.UntilNextEnd());
@@ -288,8 +288,7 @@ class Simulator {
         side.rank->end = now;
       }
     }
-    const Rank& last =
-        *std::max_element(ranks_.begin(), ranks_.end(), [](const Rank& a, const Rank& b) { return a.end < b.end; });
+    const Rank& last = *absl::c_max_element(ranks_, [](const Rank& a, const Rank& b) { return a.end < b.end; });
     Simulation result = {.makespan = now, .communication = last.communication, .hidden = last.hidden};
     for (const Rank& rank : ranks_) result.busy += rank.workers.busy();
     if (now > 0) result.utilization = result.busy / (workers_ * now);

@@ -2,7 +2,7 @@
 #include "weft/apps/inspect/step_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -77,17 +77,15 @@ absl::StatusOr<std::optional<Calibration>> ReadCalibration(const std::string& pa
 }
 
 absl::StatusOr<std::vector<int>> ParseCounts(const std::string& flag, const std::string& text, int limit) {
-  std::vector<int> counts;
+  std::set<int> counts;
   for (absl::string_view word : absl::StrSplit(text, ',')) {
     int count = 0;
     if (!absl::SimpleAtoi(word, &count) || count < 1 || count > limit) {
       return InvalidArgument("--", flag, ": '", word, "' is not a whole number from 1 to ", limit);
     }
-    counts.push_back(count);
+    counts.insert(count);
   }
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  return counts;
+  return std::vector<int>(counts.begin(), counts.end());
 }
 
 absl::StatusOr<StepRun> RunStep(const StepFlags& flags) {

@@ -23,7 +23,6 @@
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/ops/ops.h"
-#include "weft/train/jobs/job_list.h"
 #include "weft/train/jobs/run_config.h"
 #include "weft/train/loop/options.h"
 #include "weft/train/loop/trainer.h"
@@ -54,12 +53,6 @@ std::string MemoryOfTrained(const Parameters& parameters) {
       "stay as they are",
       100.0 * static_cast<double>(trained) / static_cast<double>(weights), megabytes(trained),
       megabytes(parameters.ElementCount(Parameters::kAll) - weights), megabytes(weights - trained));
-}
-
-// Returns `status`, the error of a training that does not fit in memory, as a usage error with the options that help.
-absl::Status TooLarge(const absl::Status& status, const RunFlags& flags, const RunDirectory& run, uint64_t limit) {
-  const auto make_changed = [&](const OptionTexts& changes) { return ReadJob(flags, run, changes); };
-  return InvalidArgument(status.message(), ListTrainings(FindSmallerTrainings(make_changed, limit)));
 }
 
 // The objects that a rank creates before the training begins.
@@ -97,7 +90,9 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const R
   options.memory_limit = AvailableMemory();
   absl::StatusOr<std::unique_ptr<Trainer>> created = Trainer::Create(options, job, &prepared->parameters, &run);
   if (absl::IsResourceExhausted(created.status()) && prepared->parameters.Names().empty()) {  // nothing was allocated
-    return TooLarge(created.status(), flags, run, options.memory_limit);
+    const auto make_changed = [&](const OptionTexts& changes) { return ReadJob(flags, run, changes); };
+    const std::vector<SmallerTraining> that_fit = FindSmallerTrainings(make_changed, options.memory_limit);
+    return InvalidArgument(created.status().message(), ListTrainings(that_fit));
   }
   if (!created.ok()) return UsageError(created.status());
   prepared->trainer = *std::move(created);

@@ -64,11 +64,9 @@ absl::Status PrintAll(TextGenerator* generator, const GenerateFlags& flags, std:
     return true;
   })));
   for (size_t i = 0; i < texts.size(); ++i) {
-    const auto line = [&] {
-      return logprobs ? JsonLine(nlohmann::ordered_json{{"text", texts[i]}, {"tokens", tokens[i]}})
-                      : JsonLine(texts[i]);
-    };
-    Write(absl::StrCat(flags.json ? line() : texts[i], "\n"));
+    nlohmann::ordered_json json = texts[i];
+    if (logprobs) json = {{"text", texts[i]}, {"tokens", tokens[i]}};
+    Write(absl::StrCat(flags.json ? JsonLine(json) : texts[i], "\n"));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 // adds the likeliest next token to every text.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "weft/base/status.h"
 #include "weft/inference/generate/generate.h"
 #include "weft/inference/runtime/sampling.h"
@@ -49,9 +50,8 @@ absl::StatusOr<std::unique_ptr<ModelDraft>> ModelDraft::Create(const GptConfig& 
 ModelDraft::Text* ModelDraft::TextOf(size_t index, absl::Span<const DraftRequest> requests) {
   const DraftRequest& request = requests[index];
   if (!texts_.contains(request.text) && static_cast<int64_t>(texts_.size()) == options_.batch) {
-    const auto unused = std::find_if(texts_.begin(), texts_.end(), [&](const auto& text) {
-      return std::none_of(requests.begin(), requests.end(),
-                          [&](const DraftRequest& each) { return each.text == text.first; });
+    const auto unused = absl::c_find_if(texts_, [&](const auto& text) {
+      return absl::c_none_of(requests, [&](const DraftRequest& each) { return each.text == text.first; });
     });
     WEFT_CHECK(unused != texts_.end());
     pool_.Release(&unused->second.table);
@@ -77,8 +77,7 @@ ModelDraft::Text* ModelDraft::TextOf(size_t index, absl::Span<const DraftRequest
 // Reads tokens in one execution, and adds a guess to each text whose tokens are then all read.
 absl::Status ModelDraft::Read(const std::vector<Text*>& texts) {
   CachedGpt::Rows rows;
-  rows.chunk =
-      std::any_of(texts.begin(), texts.end(), [](const Text* text) { return text->unread() > CachedGpt::kStepRows; });
+  rows.chunk = absl::c_any_of(texts, [](const Text* text) { return text->unread() > CachedGpt::kStepRows; });
   const size_t limit = rows.chunk ? CachedGpt::kMaxChunk : CachedGpt::kStepRows;
   const size_t ends = rows.chunk ? CachedGpt::kChunkEnds : CachedGpt::kStepRows;
   std::vector<Text*> complete;
@@ -102,11 +101,11 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> ModelDraft::Guess(absl::Span<c
   const auto is_unknown = [&](int32_t token) { return token < 0 || token >= config_.vocabulary; };
   for (size_t i = 0; i < requests.size(); ++i) {
     // The other model's table of tokens may have more rows, which no tokenizer uses.
-    if (std::any_of(requests[i].tokens.begin(), requests[i].tokens.end(), is_unknown)) continue;
+    if (absl::c_any_of(requests[i].tokens, is_unknown)) continue;
     texts.push_back(TextOf(i, requests));
   }
   const auto incomplete = [](const Text* text) { return text->tokens.size() < text->wanted; };
-  while (std::any_of(texts.begin(), texts.end(), incomplete)) WEFT_RETURN_IF_ERROR(Read(texts));
+  while (absl::c_any_of(texts, incomplete)) WEFT_RETURN_IF_ERROR(Read(texts));
   std::vector<std::vector<int32_t>> guesses(requests.size());
   for (const Text* const text : texts) {
     guesses[text->request].assign(text->tokens.begin() + static_cast<std::ptrdiff_t>(text->given), text->tokens.end());

@@ -148,8 +148,7 @@ absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translator::Translate(absl:
   WEFT_RETURN_IF_ERROR(Check(sources, options, shortlists));
   std::vector<size_t> order(sources.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+  absl::c_stable_sort(order, [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
   std::vector<std::vector<Hypothesis>> translations(sources.size());
   for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
     const auto length = [&](size_t i) { return static_cast<int64_t>(sources[order[i]].size()); };

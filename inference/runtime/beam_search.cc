@@ -65,8 +65,7 @@ void BeamSearch::Extend(absl::Span<const float> log_probabilities, absl::Span<co
     candidates.push_back({sum, i / each, tokens[i]});
   }
   const size_t kept = std::min(static_cast<size_t>(Ranked(options_)), candidates.size());
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.log_probability > b.log_probability; });
+  absl::c_stable_sort(candidates, [](auto& a, auto& b) { return a.log_probability > b.log_probability; });
   candidates.resize(kept);
 
   ++length_;
@@ -121,8 +120,7 @@ bool BeamSearch::Enough(absl::Span<const Beam> next) {
 
 std::vector<Hypothesis> BeamSearch::Best() const {
   std::vector<Hypothesis> best = finished_;
-  std::stable_sort(best.begin(), best.end(),
-                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  absl::c_stable_sort(best, [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
   best.resize(std::min(best.size(), static_cast<size_t>(options_.n_best)));
   return best;
 }

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "weft/base/status.h"
 #include "weft/ops/kernels/rows/rows.h"

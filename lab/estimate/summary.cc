@@ -127,12 +127,8 @@ constexpr double kOptimizerValues = 2;  // of AdamW for each trained weight: two
 
 // Returns "66,048".
 std::string Commas(int64_t number) {
-  const std::string digits = absl::StrCat(number);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
-    text.push_back(digits[i]);
-  }
+  std::string text = absl::StrCat(number);
+  for (size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, 1, ',');
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/core/op.h"
@@ -45,11 +46,6 @@ class ImaginaryPeers final : public Transport {
   const int rank_, size_;
 };
 
-bool HasMessages(const Graph& graph) {
-  const std::vector<KernelCall>& calls = graph.compiled().calls;
-  return std::any_of(calls.begin(), calls.end(), [](const KernelCall& call) { return !call.messages.empty(); });
-}
-
 // Returns a key of a group. Groups of equal kernel calls have equal keys.
 std::string Signature(const CompiledGraph& graph, const Group& group) {
   std::string text = absl::StrCat(group.tile_count);
@@ -84,7 +80,8 @@ absl::StatusOr<std::unique_ptr<RankStep>> RankStep::Plan(const RankStepOptions& 
   const int64_t mine = RowsOf({options.rank, options.ranks}, options.micro_batches).size();
   for (size_t i = 0; i < result->step_->graphs().size(); ++i) {
     const auto& [graph, fixed_runs] = result->step_->graphs()[i];
-    const bool has_messages = HasMessages(graph);
+    const bool has_messages =
+        absl::c_any_of(graph.compiled().calls, [](const KernelCall& call) { return !call.messages.empty(); });
     // Graph 0 runs all micro-batches of the rank, or all except the last.
     const auto of_program = static_cast<double>(has_messages || options.ranks == 1 ? mine : mine - 1);
     const double runs = i == 0 ? of_program : fixed_runs;

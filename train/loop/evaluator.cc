@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/distributed/ranks.h"
@@ -47,13 +46,11 @@ void ExchangeAverages(Parameters* parameters) {
 }  // namespace
 
 std::vector<NamedTensor> ModelOfAverages(const Parameters& parameters) {
-  std::vector<NamedTensor> averages = AveragedWeights(parameters), model;
-  if (averages.empty()) return model;
-  absl::flat_hash_map<std::string, Tensor> by_name;
-  for (NamedTensor& average : averages) by_name[average.name] = average.tensor;
+  std::vector<NamedTensor> model;
+  if (AveragedWeights(parameters).empty()) return model;
   for (const std::string& name : parameters.Names(Parameters::kWeights)) {
-    const auto average = by_name.find(name);
-    model.push_back({name, average != by_name.end() ? average->second : *parameters.Find(name)});
+    const absl::StatusOr<Tensor> average = parameters.Find(absl::StrCat(kAveragePrefix, name));
+    model.push_back({name, average.ok() ? *average : *parameters.Find(name)});
   }
   return model;
 }

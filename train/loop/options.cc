@@ -165,12 +165,9 @@ absl::Status Validate(const TrainerOptions& options) {
         "shard: a single process can't divide its state; start several with mpirun or tools/launch, ",
         "or leave this option out");
   }
-  if (options.sharding == Sharding::kWeights && options.tensorboard) {
-    return InvalidArgument(
-        "tensorboard: its histograms need whole weights, but shard=weights divides them among ranks");
-  }
-  if (options.sharding == Sharding::kWeights && options.insights) {
-    return InvalidArgument("insights: they need whole weights, but shard=weights divides them among ranks");
+  if (options.sharding == Sharding::kWeights && (options.tensorboard || options.insights)) {
+    return InvalidArgument(options.tensorboard ? "tensorboard: its histograms need" : "insights: they need",
+                           " whole weights, but shard=weights divides them among ranks");
   }
   if (const int ranks = options.ranks.size(); options.micro_batches < ranks) {
     return InvalidArgument("micro-batches: it is ", options.micro_batches, ", but ", ranks,

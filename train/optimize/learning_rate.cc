@@ -53,13 +53,10 @@ double OneCycleDown(const RateScheduleSettings& s, int64_t step) {
                     static_cast<double>(step - s.warmup) / static_cast<double>(s.steps - 1 - s.warmup));
 }
 
-int64_t DecaySteps(const RateScheduleSettings& s) {
-  return std::llround(s.decay < 1 ? s.decay * static_cast<double>(s.steps) : s.decay);
-}
-
 double WarmupStableDecay(const RateScheduleSettings& s, int64_t step) {
   if (step >= s.steps) return s.floor;
-  const int64_t decay = std::min(DecaySteps(s), s.steps - s.warmup), left = s.steps - step;
+  const int64_t wanted = std::llround(s.decay < 1 ? s.decay * static_cast<double>(s.steps) : s.decay);
+  const int64_t decay = std::min(wanted, s.steps - s.warmup), left = s.steps - step;
   if (left >= decay) return s.peak;
   return s.floor + (s.peak - s.floor) * static_cast<double>(left) / static_cast<double>(decay);
 }

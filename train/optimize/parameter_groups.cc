@@ -1,8 +1,8 @@
 // Patterns on names choose the weights of parameter groups.
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -68,21 +68,18 @@ absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_vi
 }
 
 const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name) {
-  const auto found = std::find_if(groups.begin(), groups.end(),
-                                  [&](const ParameterGroup& g) { return MatchesPattern(g.pattern, name); });
+  const auto found = absl::c_find_if(groups, [&](const auto& group) { return MatchesPattern(group.pattern, name); });
   return found != groups.end() ? &*found : nullptr;
 }
 
 absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names) {
   for (const ParameterGroup& group : groups) {
     WEFT_RETURN_IF_ERROR(CheckSettings(group));
-    const bool used = std::any_of(names.begin(), names.end(),
-                                  [&](const std::string& name) { return MatchesPattern(group.pattern, name); });
-    if (used) continue;
+    if (absl::c_any_of(names, [&](const auto& name) { return MatchesPattern(group.pattern, name); })) continue;
     return InvalidArgument("groups: '", group.pattern, "' matches none of the ", names.size(), " weights",
                            names.empty() ? "" : absl::StrCat(", such as '", names.front(), "'"));
   }
-  const bool all_frozen = !groups.empty() && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+  const bool all_frozen = !groups.empty() && absl::c_all_of(names, [&](const std::string& name) {
     const ParameterGroup* const group = FindGroup(groups, name);
     return group != nullptr && group->frozen;
   });
