@@ -1,26 +1,26 @@
-// Cores returns the number of cores that this process may use.
+// These functions tell how much of the machine this process may use.
 #ifndef WEFT_BASE_CORES_H_
 #define WEFT_BASE_CORES_H_
 
-#include <sched.h>
+#include <string>
+#include <vector>
 
-#include <algorithm>
-#include <thread>
+#include "absl/strings/string_view.h"
 
 namespace weft {
 
-// Returns the number of threads of this process that can run at once, at least 1. This is the number of cores in the
-// CPU affinity mask of the thread that first calls Cores.
-inline int Cores() {
-  static const int cores = [] {
-    cpu_set_t set;
-    const int allowed = sched_getaffinity(0, sizeof(set), &set) == 0
-                            ? CPU_COUNT(&set)
-                            : static_cast<int>(std::thread::hardware_concurrency());
-    return std::max(1, allowed);
-  }();
-  return cores;
-}
+// Returns the number of threads of this process that can run at once, at least 1: the number of cores in the CPU
+// affinity mask of the thread that first calls Cores, or CoresOfQuota if that is less.
+int Cores();
+
+// Returns the number of cores, rounded up, whose time the process's control groups may use, as containers limit it.
+// Returns INT_MAX without a limit. `root`: the folder that holds proc/ and sys/, for tests.
+int CoresOfQuota(const std::string& root = "");
+
+// Returns the folders of the process's control groups (cgroups(7)) and of all groups that contain them: those of
+// version 2, and those of version 1 of a controller such as "memory". A limit may be in any of them, and a folder need
+// not be there.
+std::vector<std::string> ControlGroups(absl::string_view controller, const std::string& root = "");
 
 }  // namespace weft
 

@@ -197,9 +197,12 @@ absl::Status SyncParent(const std::string& path) {
 absl::StatusOr<Descriptor> LockFolder(const std::string& path) {
   Descriptor folder = OpenFolder(path);
   if (folder.get() < 0) return LastError("open", path);
-  if (flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
-  if (errno == EWOULDBLOCK) return absl::FailedPreconditionError(absl::StrCat(path, " is in use by another process"));
-  return LastError("lock", path);
+  for (int tries = 1;; ++tries) {  // IsLocked of another process holds a lock for a moment
+    if (flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
+    if (errno != EWOULDBLOCK) return LastError("lock", path);
+    if (tries == 10) return absl::FailedPreconditionError(absl::StrCat(path, " is in use by another process"));
+    usleep(10'000);
+  }
 }
 
 bool IsLocked(const std::string& path) {

@@ -106,11 +106,11 @@ class NewFile {
   Descriptor file_;  // closed after Commit
 };
 
-// Locks a folder until the returned descriptor is closed. Returns FailedPrecondition if another descriptor, in this or
-// another process, holds the lock.
+// Locks a folder until the returned descriptor is closed. Waits up to 0.1 s for the lock. Then returns
+// FailedPrecondition if another descriptor, in this or another process, still holds it.
 absl::StatusOr<Descriptor> LockFolder(const std::string& path);
 // Reports whether a descriptor holds the lock of a folder. Holds a shared lock for an instant, during which LockFolder
-// fails. Returns false if the folder can't be opened.
+// waits. Returns false if the folder can't be opened.
 bool IsLocked(const std::string& path);
 
 // Open of the next two classes returns NotFound if the file is missing, and InvalidArgument if it is a folder or not a

@@ -1,5 +1,6 @@
 #include "weft/base/json.h"
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -133,7 +134,9 @@ std::string JsonLine(const nlohmann::ordered_json& json) {
 
 std::string JsonArray(absl::Span<const float> numbers) {
   std::string text = "[";
-  for (const float x : numbers) absl::StrAppendFormat(&text, "%s%.7g", text.size() == 1 ? "" : ",", x);
+  for (const float x : numbers) {
+    absl::StrAppend(&text, text.size() == 1 ? "" : ",", std::isfinite(x) ? absl::StrFormat("%.7g", x) : "null");
+  }
   return text + "]";
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -102,6 +104,8 @@ TEST(JsonTest, WritesALine) {
 TEST(JsonTest, WritesNumbersWithSevenDigits) {
   EXPECT_EQ(JsonArray({}), "[]");
   EXPECT_EQ(JsonArray({0.25f, -1e-5f, 1.0f / 3}), "[0.25,-1e-05,0.3333333]");
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(JsonArray({kInf, 1, -kInf, std::nanf("")}), "[null,1,null,null]") << "JSON has no other way to write them";
 }
 
 }  // namespace

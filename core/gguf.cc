@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "weft/base/json.h"
 #include "weft/base/little_endian.h"
 #include "weft/base/status.h"
 #include "weft/core/dtype.h"
@@ -217,7 +218,7 @@ absl::StatusOr<std::vector<Entry>> ReadHeader(absl::string_view bytes, GgufLists
   if (const auto given = metadata->find(kAlignmentKey); given != metadata->end()) {
     alignment = given->is_number_unsigned() ? given->get<uint64_t>() : 0;
     if (alignment == 0 || alignment > kMaxAlignment) {
-      return InvalidArgument(kAlignmentKey, " is ", given->dump(), ", wanted 1 to ", kMaxAlignment);
+      return InvalidArgument(kAlignmentKey, " is ", JsonLine(*given), ", wanted 1 to ", kMaxAlignment);
     }
   }
   std::vector<Entry> entries;

@@ -179,5 +179,9 @@ TEST(OpErrorsTest, TheFirstErrorStays) {
   }
 }
 
+TEST(OpErrorsDeathTest, NamesADropoutOfAnEmptyVar) {
+  EXPECT_DEATH(Dropout(Var(), 0.1), "dropout: input 0 is an empty Var");
+}
+
 }  // namespace
 }  // namespace weft

@@ -128,6 +128,7 @@ const Row kRows[] = {
     {"max gradient", [](Var x) { return GradientOf(Max(x, 0), x); }, {3, 1, 3, 2}, {0.5, 0, 0.5, 0}},
     {"max gradient", [](Var x) { return GradientOf(Max(x, 0), x); }, {1, kNan, 3}, {0, 1, 0}},
     {"max gradient", [](Var x) { return GradientOf(Max(x, 0), x); }, {-kInf, -kInf}, {0.5, 0.5}},
+    {"max gradient", [](Var x) { return GradientOf(Max(x, 0) * kInf, x); }, {1, 2}, {0, kInf}},
 
     {"global norm", NormOf, {3, 4}, {5}},
     {"global norm", NormOf, {0, 0}, {0}},

@@ -111,10 +111,13 @@ absl::StatusOr<Network> Measure(const CalibrateFlags& flags, Messenger* messenge
 // Measures the network, or how much threads slow each other down. Adds the figures to the file of --out if the file
 // exists; otherwise writes a new file.
 absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger) {
-  const bool there = flags.out != kStandardOutput && Exists(flags.out);
-  WEFT_ASSIGN_OR_RETURN(const std::optional<Calibration> old, ReadCalibration(there ? flags.out : ""));
-  Calibration calibration = old.value_or(Calibration());
-  WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, there));
+  const Ranks ranks(messenger);
+  const bool there = ranks.first() && flags.out != kStandardOutput && Exists(flags.out);
+  const absl::StatusOr<std::optional<Calibration>> old = ReadCalibration(there ? flags.out : "");
+  absl::Status status = old.status();
+  if (ranks.first()) status.Update(CheckOut("out", flags.out, there));
+  WEFT_RETURN_IF_ERROR(AllAgree(ranks, status));
+  Calibration calibration = old->value_or(Calibration());
   if (!flags.network) {
     WEFT_ASSIGN_OR_RETURN(std::vector<int> threads, ParseCounts("threads", flags.threads, kMaxThreads));
     if (threads.front() > 1) threads.insert(threads.begin(), 1);  // what the others are compared with

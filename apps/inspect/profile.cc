@@ -74,12 +74,13 @@ absl::Status ProfileOneRank(const ProfileFlags& flags) {
 
 // Runs the step of one of several ranks. Rank 0 writes its trace.
 absl::Status ProfileRank(const ProfileFlags& flags, const GraphChoice& choice, Transport* transport) {
-  WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step,
-                        UsageError(RankStep::Plan({.graph = choice,
-                                                   .rank = transport->rank(),
-                                                   .ranks = transport->size(),
-                                                   .micro_batches = transport->size(),
-                                                   .transport = transport})));
+  absl::StatusOr<std::unique_ptr<RankStep>> planned = UsageError(RankStep::Plan({.graph = choice,
+                                                                                 .rank = transport->rank(),
+                                                                                 .ranks = transport->size(),
+                                                                                 .micro_batches = transport->size(),
+                                                                                 .transport = transport}));
+  WEFT_RETURN_IF_ERROR(AllAgree(Ranks(transport), planned.status()));
+  const std::unique_ptr<RankStep> step = *std::move(planned);
   WEFT_ASSIGN_OR_RETURN(const std::vector<double> seconds, step->Run(flags.runs));
   if (transport->rank() > 0) return absl::OkStatus();
   for (const RankStep::Part& part : step->parts()) {
@@ -105,8 +106,13 @@ absl::Status ProfileRanks(const ProfileFlags& flags, Messenger* messenger) {
     return InvalidArgument("--ranks and --network are for ranks that are threads, but this process is one of ",
                            messenger->size(), " ranks already");
   }
-  WEFT_RETURN_IF_ERROR(CheckOut("out", flags.out, flags.overwrite));
-  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToChoice(flags.choice));
+  // Ranks on machines of their own may find other files there.
+  const Ranks ranks(messenger);
+  absl::Status status = ranks.first() ? CheckOut("out", flags.out, flags.overwrite) : absl::OkStatus();
+  const absl::StatusOr<GraphChoice> found = ToChoice(flags.choice);
+  status.Update(found.status());
+  WEFT_RETURN_IF_ERROR(AllAgree(ranks, status));
+  const GraphChoice& choice = *found;
   if (messenger != nullptr) return ProfileRank(flags, choice, messenger);
   InProcessOptions imitation;
   if (!flags.network.empty()) {

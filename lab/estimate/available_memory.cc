@@ -3,13 +3,13 @@
 #include "weft/lab/estimate/available_memory.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "weft/base/cores.h"
 #include "weft/base/file.h"
 
 namespace weft {
@@ -51,29 +51,16 @@ uint64_t AvailableMemory(const std::string& root) {
   const absl::StatusOr<std::string> meminfo = ReadFile(absl::StrCat(root, "/proc/meminfo"));
   if (!meminfo.ok()) return 0;
   uint64_t available = ValueOf(*meminfo, "MemAvailable:") * 1024;
-  std::string group, memory_group;  // this process's groups, of "0::/user.slice" and, in version 1, "4:memory:/job"
-  if (const absl::StatusOr<std::string> groups = ReadFile(absl::StrCat(root, "/proc/self/cgroup")); groups.ok()) {
-    for (absl::string_view line : absl::StrSplit(*groups, '\n')) {
-      if (absl::ConsumePrefix(&line, "0::")) group = std::string(absl::StripSuffix(line, "/"));
-      const std::pair<absl::string_view, absl::string_view> parts =
-          absl::StrSplit(line, absl::MaxSplits(":memory:", 1));
-      if (!parts.second.empty()) memory_group = std::string(absl::StripSuffix(parts.second, "/"));
-    }
-  }
-  const std::string groups = absl::StrCat(root, "/sys/fs/cgroup");
-  for (const std::string& folder : {groups, absl::StrCat(groups, group)}) {
-    available = std::min(available, LeftInGroup(folder, "memory.max", "memory.current"));
-  }
-  for (const std::string& folder : {groups + "/memory", absl::StrCat(groups, "/memory", memory_group)}) {
-    available = std::min(available, LeftInGroup(folder, "memory.limit_in_bytes", "memory.usage_in_bytes"));
+  for (const std::string& folder : ControlGroups("memory", root)) {
+    available = std::min({available, LeftInGroup(folder, "memory.max", "memory.current"),
+                          LeftInGroup(folder, "memory.limit_in_bytes", "memory.usage_in_bytes")});
   }
   return available;
 }
 
-ResidentMemory ReadResidentMemory() {
+uint64_t HighestResidentBytes() {
   const absl::StatusOr<std::string> text = ReadFile("/proc/self/status");
-  if (!text.ok()) return {};
-  return {.now = ValueOf(*text, "VmRSS:") * 1024, .highest = ValueOf(*text, "VmHWM:") * 1024};
+  return text.ok() ? ValueOf(*text, "VmHWM:") * 1024 : 0;
 }
 
 }  // namespace weft

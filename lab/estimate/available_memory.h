@@ -9,15 +9,12 @@
 
 namespace weft {
 
-// Returns the bytes that the system has available, or that the process's control group may still use, whichever is
-// less. Returns 0 if the system does not tell. `root`: the folder that holds proc/ and sys/, for tests.
+// Returns the bytes that the system has available, or that one of the process's control groups may still use, whichever
+// is least. Returns 0 if the system does not tell. `root`: the folder that holds proc/ and sys/, for tests.
 uint64_t AvailableMemory(const std::string& root = "");
 
-// The resident memory of this process in bytes: now, and its maximum so far. Both are 0 if the system does not tell.
-struct ResidentMemory {
-  uint64_t now = 0, highest = 0;
-};
-ResidentMemory ReadResidentMemory();
+// Returns the maximum of ResidentBytes (base/arena.h) so far, or 0 if the system does not tell.
+uint64_t HighestResidentBytes();
 
 }  // namespace weft
 

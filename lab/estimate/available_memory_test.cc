@@ -26,6 +26,9 @@ TEST_F(AvailableMemoryTest, TheLeastLimitCounts) {
   Write("/proc/meminfo", "MemTotal:       24000000 kB\nMemFree:         1000000 kB\nMemAvailable:    2000000 kB\n");
   EXPECT_EQ(AvailableMemory(root_), 2'048'000'000u);
   Write("/proc/self/cgroup", "0::/user.slice/session\n");
+  Write("/sys/fs/cgroup/user.slice/memory.max", "1900000000\n");
+  EXPECT_EQ(AvailableMemory(root_), 1'900'000'000u) << "the limit of a group around the own one";
+  Write("/sys/fs/cgroup/user.slice/memory.max", "max\n");
   Write("/sys/fs/cgroup/user.slice/session/memory.max", "max\n");
   Write("/sys/fs/cgroup/user.slice/session/memory.current", "500000000\n");
   EXPECT_EQ(AvailableMemory(root_), 2'048'000'000u);

@@ -77,9 +77,8 @@ absl::StatusOr<TrainingPlan> PlanTraining(TrainingJob* job) {
     if (plan.counts.evaluation[i] == 0) continue;
     WEFT_ASSIGN_OR_RETURN(plan.evaluations[i], CompileEvaluation(job->programs()[i], plan.options.precision));
   }
-  const ResidentMemory resident = ReadResidentMemory();
-  plan.memory.process = resident.now;
-  plan.memory.highest = resident.highest;
+  plan.memory.process = static_cast<uint64_t>(ResidentBytes());
+  plan.memory.highest = HighestResidentBytes();
   plan.memory.planned = plan.step->planned_bytes();
   const int threads = plan.options.threads > 0 ? static_cast<int>(plan.options.threads) : Cores();
   MemoryCounter counter(threads, &plan.memory);
@@ -185,7 +184,7 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
     weights += spec.type.shape.elements();
   }
   Parameters parameters({.seed = job->training().seed, .draw = weights <= kMaxDrawn});
-  const uint64_t before = ReadResidentMemory().now;
+  const auto before = static_cast<uint64_t>(ResidentBytes());
   WEFT_RETURN_IF_ERROR(plan->step->Allocate(&parameters));
   const bool evaluates = plan->evaluated > 0;
   std::set<size_t> seen;
@@ -200,7 +199,7 @@ absl::StatusOr<MachineSpeed> MeasureSpeed(TrainingJob* job, TrainingPlan* plan, 
   if (evaluates) {
     WEFT_ASSIGN_OR_RETURN(speed.evaluation, MeasureEvaluation(job, *plan, &parameters, seconds * kEvaluationPart));
   }
-  const uint64_t after = ReadResidentMemory().now;
+  const auto after = static_cast<uint64_t>(ResidentBytes());
   speed.code = after - std::min(after, before + touched);
   plan->step.reset();  // before the parameters
   return speed;

@@ -68,7 +68,9 @@ constexpr OpDef kDropout = {.name = "dropout",
                             .examples = kExamples};
 Var Dropout(Var x, double rate) {
   if (rate == 0) return x;
-  return Record(kDropout, {x}, Attrs::Of(DropoutAttrs{rate, x.tape->NextStream()}));
+  return Composite("dropout", {x}, [&] {
+    return Record(kDropout, {x}, Attrs::Of(DropoutAttrs{rate, x.tape->NextStream()}));
+  });
 }
 
 }  // namespace weft

@@ -153,12 +153,14 @@ void MaxKernel(const KernelArgs& a, Rect tile) {
   ReduceBlocks(a, WholeAxis(a.attrs, a.input_shape(0)), tile, Rows<T>().max, Rows<T>().max_rows);
 }
 
-// dx = dy / (number of elements equal to y) where x equals y, else 0. NaN counts as equal to NaN.
+// dx = dy / (number of elements equal to y) where x equals y, else 0, also if dy is infinite. NaN counts as equal to
+// NaN.
 VarList MaxGradient(const GradientArgs& a) {
   const int axis = a.attrs.as<AxisAttrs>().axis;
   const Var x = a.input(0);
-  const Var equal = Cast(MaskFill(Equal(x, a.output(0)), IsNan(x), true), x.dtype());
-  return {equal * (a.grad(0) / Sum(equal, axis, true))};
+  const Var equal = MaskFill(Equal(x, a.output(0)), IsNan(x), true);
+  const Var dx = a.grad(0) / Sum(Cast(equal, x.dtype()), axis, true);
+  return {MaskFill(BroadcastTo(dx, x.shape()), Not(equal), 0)};
 }
 
 void MaxReference(const ReferenceArgs& a) {

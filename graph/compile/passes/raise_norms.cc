@@ -69,7 +69,7 @@ class NormMatch {
   // If `id` [..., 1] is the mean of each row of a value of `shape` [..., C], returns the value. If `id` is a sum of the
   // value, but not this mean, also sets `problem`. Otherwise returns kNoValue.
   ValueId Averaged(ValueId id, const Shape& shape) {
-    const bool fits = r_.type(id).shape == WithDim(shape, -1, 1);
+    const bool fits = shape.rank() > 0 && r_.type(id).shape == WithDim(shape, -1, 1);
     auto [factor, y] = pattern.BeforeScales(id);
     if (r_.producer(y).op != &kSumBlocks) return kNoValue;
     while (r_.producer(y).op == &kSumBlocks) {
@@ -109,6 +109,8 @@ class NormMatch {
       epsilon = sum->number;
     }
     if (!MatchVariance(variance, main)) return false;
+    // A reshape may have turned the roots of rows into a row.
+    if (problem.empty() && r_.type(divisor).shape != WithDim(r_.type(main).shape, -1, 1)) return false;
     if (problem.empty() && !(epsilon > 0)) problem = "no epsilon above 0 is added to the variance";
     return true;
   }

@@ -108,6 +108,24 @@ TEST(RaiseNormsTest, RmsNorms) {
   for (const Spelling& spelling : kRmsNorms) Check(spelling, "rms_norm", "layer_norm");
 }
 
+// Such a row divides each column by the root of another row.
+TEST(RaiseNormsTest, RootsOfRowsThatBecomeARowAreNoNorm) {
+  const Spelling kRows[] = {
+      {"root", "[3,3]", [](VarSpan v) { return VarList{v[0] / Reshape(RootMeanSquare(v[0]), {3})}; }},
+      {"centred", "[3,3]", [](VarSpan v) { return VarList{Centred(v[0]) / Reshape(Deviation(v[0]), {3})}; }},
+      {"sum", "[3,3]",
+       [](VarSpan v) { return VarList{v[0] / Sqrt(Reshape(Mean(v[0] * v[0], -1, true) + kEpsilon, {3}))}; }},
+      {"scalars", "[3,3]", [](VarSpan v) { return VarList{v[0] * (Sum(v[0]) / Sqrt(Sum(v[0] * v[0]) + kEpsilon))}; }},
+  };
+  for (const Spelling& spelling : kRows) {
+    SCOPED_TRACE(spelling.name);
+    const SpellingResult result = RunSpelling(spelling, kF32);
+    EXPECT_LT(result.difference, 1e-5);
+    EXPECT_THAT(result.ops, Not(Contains("rms_norm")));
+    EXPECT_THAT(result.ops, Not(Contains("layer_norm")));
+  }
+}
+
 TEST(RaiseNormsTest, Declined) {
   for (const Spelling& spelling : kDeclined) Check(spelling, "layer_norm", "rms_norm");
 }
