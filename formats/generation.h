@@ -21,11 +21,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "weft/formats/run_folder.h"
 #include "weft/text/tokenizers/tokenizer.h"
 
 namespace weft {
-
-inline constexpr char kGenerationConfig[] = "generation_config.json";
 
 // An unset value and an empty list are in no file. The names are those of the files' keys, where no comment says more.
 struct GenerationSettings {

@@ -22,6 +22,8 @@ namespace weft {
 // The files of weights: those after the last saved step, their exponential moving averages, and the best by a metric.
 inline constexpr char kLastWeights[] = "model.safetensors", kEmaWeights[] = "ema.safetensors",
                       kBestWeights[] = "best.safetensors";
+// The settings of generation, of a published model or of a run that began with one.
+inline constexpr char kGenerationConfig[] = "generation_config.json";
 // The files of one checkpoint.
 inline constexpr char kCheckpointState[] = "/state.safetensors", kCheckpointInfo[] = "/checkpoint.json";
 

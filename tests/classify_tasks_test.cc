@@ -57,6 +57,19 @@ class ClassifyTasksTest : public WeftProgramTest {
   }
 };
 
+// Each tenth example is held out.
+TEST_F(ClassifyTasksTest, ALabelMayOccurAmongTheExamplesThatAreHeldOut) {
+  std::string lines;
+  for (int i = 1; i <= 40; ++i)
+    absl::StrAppend(&lines, "text ", i % 7, "\t", i == 20 ? "rare" : i % 2 == 0 ? "a" : "b", "\n");
+  Write("rare.tsv", lines);
+  const Arguments train = {"train",      "classify",        "--data=rare.tsv", "--out=rare",   "--vocabulary=300",
+                           "--layers=1", "--width=16",      "--heads=2",       "--context=24", "--batch=8",
+                           "--steps=2",  "--warmup-steps=1"};
+  ASSERT_TRUE(Works(Weft(train)));
+  EXPECT_EQ(Json::parse(Read("rare/config.json"))["model"]["id2label"].size(), 3);
+}
+
 // Expects that `weft evaluate` printed the same figures as the run's last evaluation, which has a program of its own.
 void ExpectEqual(const Json& figures, const Json& metrics, const Arguments& names) {
   for (const std::string& name : names) {

@@ -65,6 +65,12 @@ absl::Status ForEachWindow(absl::Span<const WeightedTokens> sources, const Windo
   return absl::OkStatus();
 }
 
+absl::Status CheckLength(const char* what, size_t tokens, int64_t context) {
+  if (static_cast<int64_t>(tokens) > context) return absl::OkStatus();
+  return InvalidArgument("the ", what, " is too short: it has ", tokens, " tokens, but a context of ", context,
+                         " needs more than that");
+}
+
 }  // namespace
 
 absl::Status SampleWindows(absl::Span<const WeightedTokens> sources, const WindowOptions& options, TokenBatch* out) {
@@ -103,18 +109,20 @@ absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> tokens, int
 absl::StatusOr<TokenCorpus> TokenCorpus::Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                                 int64_t context) {
   const size_t cut = train.size();
-  for (const auto& [what, size] : {std::pair{"text", cut}, std::pair{"validation text", validation.size()}}) {
-    if (static_cast<int64_t>(size) > context) continue;
-    return InvalidArgument("the ", what, " is too short: it has ", size, " tokens, but a context of ", context,
-                           " needs more than that");
-  }
+  WEFT_RETURN_IF_ERROR(CheckLength("text", cut, context));
+  WEFT_RETURN_IF_ERROR(CheckLength("validation text", validation.size(), context));
   train.insert(train.end(), validation.begin(), validation.end());
   return TokenCorpus(std::move(train), context, cut);
 }
 
+absl::StatusOr<TokenCorpus> TokenCorpus::Whole(std::vector<int32_t> tokens, int64_t context) {
+  WEFT_RETURN_IF_ERROR(CheckLength("text", tokens.size(), context));
+  return TokenCorpus(std::move(tokens), context, /*cut=*/0);
+}
+
 absl::Span<const int32_t> TokenCorpus::tokens(DataSplit split) const {
   const absl::Span<const int32_t> all = tokens_;
-  return split == DataSplit::kTrain ? all.subspan(0, cut_) : all.subspan(cut_);
+  return split == DataSplit::kTrain && cut_ > 0 ? all.subspan(0, cut_) : all.subspan(cut_);
 }
 
 absl::Status TokenCorpus::Read(DataSplit split, int64_t begin, absl::Span<int32_t> out) const {

@@ -86,6 +86,9 @@ class TokenCorpus final : public TokenSource {
   static absl::StatusOr<TokenCorpus> Create(std::vector<int32_t> train, absl::Span<const int32_t> validation,
                                             int64_t context);
 
+  // Both splits are all of `tokens`, for a caller that reads one of them.
+  static absl::StatusOr<TokenCorpus> Whole(std::vector<int32_t> tokens, int64_t context);
+
   // Fills `out` as SampleWindows does from this corpus alone. `options.context` is at most context().
   void Sample(const WindowOptions& options, TokenBatch* out) const;
 
@@ -102,7 +105,7 @@ class TokenCorpus final : public TokenSource {
 
   std::vector<int32_t> tokens_;
   int64_t context_;
-  size_t cut_;  // the index of the first validation token
+  size_t cut_;  // the index of the first validation token; 0: both splits are all tokens
 };
 
 }  // namespace weft

@@ -59,9 +59,10 @@ absl::StatusOr<LearntTokenizer> LearnTokenizer(const std::vector<std::string>& p
                                                const LearnTokenizerOptions& options);
 
 // Learns byte-level BPE from a text in memory, which may be empty. LearnTokenizer learns the same model from a file of
-// this text. Special tokens have the first ids, then the 256 bytes in the order of their characters
-// (text/tokenizers/vocabulary.h), then the merged tokens. Of equally frequent pairs, the one with the lowest ids is
-// merged first. If no pair is frequent enough any more, the vocabulary stays below its maximum.
+// this text, except that white space there ends with its line. Special tokens have the first ids, then the 256 bytes in
+// the order of their characters (text/tokenizers/vocabulary.h), then the merged tokens. Of equally frequent pairs, the
+// one with the lowest ids is merged first. If no pair is frequent enough any more, the vocabulary stays below its
+// maximum.
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const LearnTokenizerOptions& options);
 
 // Learns byte-level BPE with an end token from the beginnings of the files, equally long ones where the files are long

@@ -132,6 +132,11 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& js
   if (!space.is_null() && type != "PreTrainedTokenizerFast" && type != "TokenizersBackend") {
     WEFT_ASSIGN_OR_RETURN(settings.prefix_space, Get(json, "add_prefix_space", false));
   }
+  for (const auto& [key, add] :
+       {std::pair{"add_bos_token", &settings.add_begin}, std::pair{"add_eos_token", &settings.add_end}}) {
+    if (Member(json, key).is_null()) continue;
+    WEFT_ASSIGN_OR_RETURN(*add, Get(json, key, false));
+  }
   const nlohmann::json& all = Member(json, "added_tokens_decoder");
   for (const auto& [id, entry] : all.items()) {
     WEFT_ASSIGN_OR_RETURN(AddedToken token,
@@ -205,11 +210,12 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> LoadTokenizer(const std::string& path
       WEFT_ASSIGN_OR_RETURN(settings[i], Annotate(ParseLargeJsonObject(contents), each.path));
     }
   }
-  const absl::StatusOr<TokenizerSettings> read = ReadTokenizerSettings(settings[0], settings[1]);
+  absl::StatusOr<TokenizerSettings> read = ReadTokenizerSettings(settings[0], settings[1]);
   const bool of_map = ReadTokenizerSettings(settings[0], {}).ok();  // whether an error is of special_tokens_map.json
   if (!read.ok()) return Annotate(read.status(), (file.parent_path() / kSettings[of_map ? 1 : 0]).string());
   WEFT_ASSIGN_OR_RETURN(auto tokenizer,
                         kind->load(files[0].path, kind->companion == nullptr ? "" : files[1].path, settings[0]));
+  if (kind->has_format) read->add_begin = read->add_end = std::nullopt;
   tokenizer->Configure(*read);
   if (read->prefix_space && !tokenizer->SetPrefixSpace(*read->prefix_space)) {
     tokenizer->set_note(absl::StrCat((file.parent_path() / kSettings[0]).string(), ": add_prefix_space is ",

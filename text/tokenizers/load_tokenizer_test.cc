@@ -230,6 +230,43 @@ TEST_F(FilesTest, TwoFilesOfByteLevelBpe) {
   }
 }
 
+// Two files say nothing of the tokens around a text. The settings do, as in OPT's folders, or the class.
+TEST_F(FilesTest, SettingsAndClassSayWhatSurroundsATextOfTwoFiles) {
+  Write("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"Ġ":4,"Ġa":5})");
+  Write("merges.txt", "Ġ a\n");
+  const auto wrapped = [&](const std::string& config) {
+    Write("tokenizer_config.json", config);
+    const auto tokenizer = Load(folder_);
+    return tokenizer == nullptr ? std::vector<int32_t>() : tokenizer->Wrap({3}).ids;
+  };
+  EXPECT_EQ(wrapped(R"({"bos_token":"</s>"})"), std::vector<int32_t>{3});
+  EXPECT_EQ(wrapped(R"({"tokenizer_class":"GPT2Tokenizer","bos_token":"</s>","add_bos_token":true})"),
+            (std::vector<int32_t>{2, 3}));
+  EXPECT_EQ(wrapped(R"({"bos_token":"<s>","eos_token":"</s>","add_bos_token":true,"add_eos_token":true})"),
+            (std::vector<int32_t>{0, 3, 2}));
+  EXPECT_EQ(Load(folder_)->WrapPair({3}, {5})->ids, (std::vector<int32_t>{0, 3, 2, 0, 5, 2}));
+
+  Write("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"Ġ":4,"Ġa":5,"<mask>":6})");
+  for (const char* const config :
+       {"{}", R"({"tokenizer_class":"RobertaTokenizer"})", R"({"tokenizer_class":"BartTokenizer"})"}) {
+    EXPECT_EQ(wrapped(config), (std::vector<int32_t>{0, 3, 2})) << config;
+    EXPECT_EQ(Load(folder_)->WrapPair({3}, {5})->ids, (std::vector<int32_t>{0, 3, 2, 2, 5, 2})) << config;
+    EXPECT_EQ(*Load(folder_)->Encode("a <mask>"), (std::vector<int32_t>{3, 6})) << config;
+  }
+  EXPECT_EQ(wrapped(R"({"tokenizer_class":"GPT2Tokenizer"})"), std::vector<int32_t>{3});
+  Write("tokenizer_config.json", R"({"tokenizer_class":"Qwen2Tokenizer"})");
+  EXPECT_EQ(Error(folder_),
+            "tokenizer_config.json: tokenizer_class is Qwen2Tokenizer, which needs "
+            "its tokenizer.json");
+
+  // A tokenizer.json says it itself.
+  Write("tokenizer.json", R"({"model":{"type":"BPE","vocab":{"a":0,"<s>":1},"merges":[]},
+    "added_tokens":[{"content":"<s>","id":1,"special":true}],
+    "pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},"decoder":{"type":"ByteLevel"}})");
+  Write("tokenizer_config.json", R"({"bos_token":"<s>","add_bos_token":true})");
+  EXPECT_EQ(Load(folder_)->Wrap({0}).ids, std::vector<int32_t>{0});
+}
+
 // transformers saves a vocab.txt that repeats a token without the token's earlier id.
 TEST_F(FilesTest, IdsMayHaveNoToken) {
   Write("tokenizer.json", R"({"model":{"type":"WordPiece","vocab":{"[UNK]":0,"b":2,"a":3},"unk_token":"[UNK]"},

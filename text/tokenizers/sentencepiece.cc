@@ -1,11 +1,16 @@
 // tokenizer.model and spiece.model are models of SentencePiece, unigram or BPE. Google's own library encodes with them.
 // The special tokens are the model's control tokens and its unknown token. Join decodes the runs of tokens between
 // control tokens.
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/strip.h"
+#include "weft/base/status.h"
 #include "weft/text/tokenizers/all_kinds.h"
+#include "weft/text/tokenizers/json_members.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/utf8.h"
 
@@ -71,13 +76,26 @@ Loaded Create(absl::string_view contents) {
   return std::make_unique<SentencePieceTokenizer>(std::move(model));
 }
 
+// The tokenizers of other classes have other ids than the file, or other steps before it.
+Loaded Load(const std::string& file, const std::string& companion, const nlohmann::json& config) {
+  constexpr absl::string_view kClasses[] = {"LlamaTokenizer", "CodeLlamaTokenizer",  "T5Tokenizer",      "MT5Tokenizer",
+                                            "GemmaTokenizer", "PreTrainedTokenizer", "TokenizersBackend"};
+  WEFT_ASSIGN_OR_RETURN(
+      const std::string given,
+      Annotate(Get<std::string>(config, "tokenizer_class", std::string(kClasses[0])), ConfigBeside(file)));
+  if (absl::c_linear_search(kClasses, absl::StripSuffix(given, "Fast"))) {
+    return FromOneFile<Create>(file, companion, config);
+  }
+  return InvalidArgument(ConfigBeside(file), ": tokenizer_class is ", given, ", which needs its tokenizer.json");
+}
+
 }  // namespace
 
 constexpr TokenizerKind kSentencePieceModel = {
     .file = "tokenizer.model",
     .other_name = "spiece.model",
     .extension = ".model",
-    .load = FromOneFile<Create>,
+    .load = Load,
 };
 
 }  // namespace weft

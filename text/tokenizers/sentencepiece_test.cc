@@ -1,6 +1,7 @@
 // Loads models of SentencePiece that its trainer learns here.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -52,6 +53,23 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
   EXPECT_EQ(*tokenizer->DecodeWithSpecial(wrapped), "<s>the cat");
   EXPECT_EQ(tokenizer->Encode("the \xFF").status().message(), "not UTF-8 at byte 4 (0xFF)");
   EXPECT_EQ(tokenizer->Decode({5, 320}).status().message(), "id 320, at position 1, is not in 0 .. 319");
+}
+
+TEST(SentencePieceTokenizerTest, SettingsBesideTheFileCount) {
+  ASSERT_NE(Learn({{"model_type", "bpe"}, {"byte_fallback", "true"}, {"vocab_size", "320"}}), nullptr);
+  const std::string config = testing::TempDir() + "/tokenizer_config.json";
+  ASSERT_TRUE(WriteFile(config, {R"({"tokenizer_class": "LlamaTokenizer", "add_bos_token": false, )",
+                                 R"("add_eos_token": true, "bos_token": "<s>", "eos_token": "</s>"})"})
+                  .ok());
+  const auto llama = LoadTokenizer(Path());
+  ASSERT_TRUE(llama.ok()) << llama.status();
+  EXPECT_EQ((*llama)->Wrap({5}).ids, (std::vector<int32_t>{5, 2}));
+  ASSERT_TRUE(WriteFile(config, {R"({"add_eos_token": true, "bos_token": "<s>", "eos_token": "</s>"})"}).ok());
+  EXPECT_EQ((*LoadTokenizer(Path()))->Wrap({5}).ids, (std::vector<int32_t>{1, 5, 2}));
+  ASSERT_TRUE(WriteFile(config, {R"({"tokenizer_class": "PegasusTokenizer"})"}).ok());
+  EXPECT_EQ(LoadTokenizer(Path()).status().message(),
+            config + ": tokenizer_class is PegasusTokenizer, which needs its tokenizer.json");
+  std::filesystem::remove(config);
 }
 
 TEST(SentencePieceTokenizerTest, UnigramAsT5HasIt) {

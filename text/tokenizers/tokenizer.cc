@@ -218,6 +218,20 @@ void Tokenizer::Configure(const TokenizerSettings& settings) {
   for (const auto& [role, text] : settings.roles) {
     special_.*role = text.has_value() ? find(*text) : std::nullopt;
   }
+  // A kind with a format for pairs, such as BERT's or RoBERTa's, does not have these settings.
+  if ((!settings.add_begin && !settings.add_end) || !pair_.empty()) return;
+  const bool begins = settings.add_begin.value_or(single_.front().kind == WrapItem::kToken);
+  const bool ends = settings.add_end.value_or(single_.back().kind == WrapItem::kToken);
+  const auto format = [&](WrapItem::Kind kind, int32_t segment) {
+    WrapFormat items = {{kind, 0, segment}};
+    if (begins && special_.begin) items.insert(items.begin(), {WrapItem::kToken, *special_.begin, segment});
+    if (ends && special_.end) items.push_back({WrapItem::kToken, *special_.end, segment});
+    return items;
+  };
+  WrapFormat pair = format(WrapItem::kFirst, 0);
+  const WrapFormat single = pair, second = format(WrapItem::kSecond, 1);
+  pair.insert(pair.end(), second.begin(), second.end());
+  SetFormat(single, pair);
 }
 
 void Tokenizer::SetFormat(WrapFormat single, WrapFormat pair) {

@@ -84,6 +84,8 @@ struct TokenizerSettings {
   bool clean_up = false;       // Decode calls CleanUpSpaces, unless the tokenizer is BPE
   bool split_special = false;  // ReadSpecial(false)
   std::optional<bool> prefix_space;
+  // Whether Wrap adds the begin token and the end token. Unset: as this kind of tokenizer does without settings.
+  std::optional<bool> add_begin, add_end;
 };
 
 struct ModelInput {

@@ -321,6 +321,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
 constexpr TokenizerKind kTokenizerJson = {
     .file = "tokenizer.json",
     .extension = ".json",
+    .has_format = true,
     .load = FromOneFile<Create>,
 };
 

@@ -6,6 +6,7 @@
 #ifndef WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
 #define WEFT_TEXT_TOKENIZERS_TOKENIZER_KIND_H_
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -28,6 +29,7 @@ struct TokenizerKind {
   const char* extension = nullptr;   // ".model" if files of any other name with this extension are of this kind too
   const char* companion = nullptr;   // a second file that is read from the same folder
                                      // which is required: either file stands for both
+  bool has_format = false;           // whether the file says which special tokens surround a text
   bool of_transformers = true;       // whether tokenizer_config.json in the same folder is about this file
   // Loads the tokenizer from `file`; `companion` is empty if there is none. `config`: tokenizer_config.json beside it,
   // or null. Errors name the file that is at fault; those about `config` name that.
@@ -36,6 +38,11 @@ struct TokenizerKind {
   // nothing but the tokenizer. A folder has such a file under any name with `extension`.
   absl::StatusOr<std::vector<NamedContents>> (*files)(const std::string& file) = nullptr;
 };
+
+// Returns the path of the tokenizer_config.json beside `file`, for errors about it.
+inline std::string ConfigBeside(const std::string& file) {
+  return std::filesystem::path(file).replace_filename("tokenizer_config.json").string();
+}
 
 // Reads `file`, and calls `create` with its contents to make the tokenizer.
 template <auto create>

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -53,12 +54,36 @@ BpeModel Gpt2Model(Vocabulary vocabulary, std::vector<TokenPair> merges) {
   return {.vocabulary = std::move(vocabulary), .merges = std::move(merges), .special = std::move(special)};
 }
 
-Loaded LoadMerges(const std::string& merges_path, const std::string& vocabulary_path,
-                  const nlohmann::json& /*config*/) {
+// The two files say neither how texts become words nor which tokens surround them. Follows the class of transformers
+// that `config` names. Without a name, a vocabulary with RoBERTa's special tokens is one of RoBERTa.
+absl::Status FollowClass(const nlohmann::json& config, BpeModel* model) {
+  constexpr absl::string_view kGpt2[] = {"GPT2Tokenizer", "CodeGenTokenizer", "PreTrainedTokenizer",
+                                         "TokenizersBackend"};
+  constexpr absl::string_view kRoberta[] = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer",
+                                            "MvpTokenizer"};
+  const auto begin = model->vocabulary.Find("<s>"), end = model->vocabulary.Find("</s>");
+  const bool roberta = begin && end && model->vocabulary.Find("<mask>");
+  WEFT_ASSIGN_OR_RETURN(const std::string given,
+                        Get<std::string>(config, "tokenizer_class", std::string(roberta ? kRoberta[0] : kGpt2[0])));
+  const absl::string_view type = absl::StripSuffix(given, "Fast");
+  if (absl::c_linear_search(kGpt2, type)) return absl::OkStatus();
+  if (!absl::c_linear_search(kRoberta, type)) {
+    return InvalidArgument("tokenizer_class is ", given, ", which needs its tokenizer.json");
+  }
+  if (!roberta) return InvalidArgument("tokenizer_class is ", given, ", but the vocabulary lacks <s>, </s> or <mask>");
+  model->single = BertSingle(*begin, *end);
+  model->pair = RobertaPair(*begin, *end);
+  for (AddedToken& token : model->special) token.strip_before = token.text == "<mask>";
+  return absl::OkStatus();
+}
+
+Loaded LoadMerges(const std::string& merges_path, const std::string& vocabulary_path, const nlohmann::json& config) {
   WEFT_ASSIGN_OR_RETURN(const std::string merges_file, ReadFile(merges_path));
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, ReadVocabularyFile(vocabulary_path, /*as_bytes=*/true));
   WEFT_ASSIGN_OR_RETURN(std::vector<TokenPair> merges, Annotate(ReadBpeMerges(merges_file), merges_path));
-  return Annotate(Bpe::Create(Gpt2Model(std::move(vocabulary), std::move(merges))), merges_path);
+  BpeModel model = Gpt2Model(std::move(vocabulary), std::move(merges));
+  WEFT_RETURN_IF_ERROR(Annotate(FollowClass(config, &model), ConfigBeside(merges_path)));
+  return Annotate(Bpe::Create(std::move(model)), merges_path);
 }
 
 // Texts are lowercased and lose their accents, unless tokenizer_config.json in the same folder says otherwise.
@@ -76,8 +101,8 @@ Loaded LoadVocabularyText(const std::string& path, const std::string& /*companio
   WEFT_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
   std::string note;
   WEFT_ASSIGN_OR_RETURN(Vocabulary vocabulary, Annotate(ReadVocabularyText(file, &note), path));
-  const std::string config = std::filesystem::path(path).replace_filename("tokenizer_config.json").string();
-  WEFT_ASSIGN_OR_RETURN(WordPieceModel model, Annotate(ReadBertModel(std::move(vocabulary), settings), config));
+  WEFT_ASSIGN_OR_RETURN(WordPieceModel model,
+                        Annotate(ReadBertModel(std::move(vocabulary), settings), ConfigBeside(path)));
   WEFT_ASSIGN_OR_RETURN(auto tokenizer, Annotate(WordPiece::Create(std::move(model)), path));
   if (!note.empty()) tokenizer->set_note(absl::StrCat(path, ": ", note));
   return tokenizer;

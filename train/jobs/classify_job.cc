@@ -92,10 +92,11 @@ class ClassifyJob final : public BucketJob {
 
   absl::Status Prepare(Parameters* /*parameters*/) override {
     WEFT_ASSIGN_OR_RETURN(LabelledExamples text, ReadLabelledExamples(data_path_, data_));
+    // Also the labels of the examples that are held out below. A number has the name that Hugging Face gives it.
+    labels_ = is_regression() ? std::vector<std::string>{"LABEL_0"} : LabelNames(text);
     WEFT_ASSIGN_OR_RETURN(const LabelledExamples validation_text, validation_path_.empty()
                                                                       ? TakeEveryTenth(&text)
                                                                       : ReadLabelledExamples(validation_path_, data_));
-    labels_ = is_regression() ? std::vector<std::string>{"LABEL_0"} : LabelNames(text);  // as Hugging Face names it
     const char* const between = labels_words() ? " " : "\n";
     WEFT_RETURN_IF_ERROR(
         PrepareTokenizer(absl::StrJoin(text.examples, "\n", [&](std::string* all, const LabelledExample& example) {

@@ -105,7 +105,7 @@ absl::Status GptData::OpenTexts(int64_t context) {
   }
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, Annotate(std::move(encoded), "data"));
   WEFT_ASSIGN_OR_RETURN(TokenCorpus corpus, tenth ? TokenCorpus::Create(std::move(tokens), context)
-                                                  : TokenCorpus::Create(tokens, tokens, context));
+                                                  : TokenCorpus::Whole(std::move(tokens), context));
   sources_ = std::make_unique<TokenSources>(
       std::make_shared<TokenCorpus>(std::move(corpus)),
       absl::StrFormat("%016x", StableHash(tenth ? text : absl::StrCat(text, "\nwithout validation"))));
@@ -139,8 +139,8 @@ absl::Status GptData::OpenValidation(int64_t context) {
     return absl::OkStatus();
   }
   WEFT_ASSIGN_OR_RETURN(const std::vector<TextFile> texts, Annotate(ReadTexts(validation_), "validation"));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> tokens, Annotate(Encode(texts, *tokenizer_), "validation"));
-  WEFT_ASSIGN_OR_RETURN(TokenCorpus corpus, Annotate(TokenCorpus::Create(tokens, tokens, context), "validation"));
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, Annotate(Encode(texts, *tokenizer_), "validation"));
+  WEFT_ASSIGN_OR_RETURN(TokenCorpus corpus, Annotate(TokenCorpus::Whole(std::move(tokens), context), "validation"));
   sources_->SetValidation(TokenSources(std::make_shared<TokenCorpus>(std::move(corpus)), ""));
   return absl::OkStatus();
 }

@@ -134,7 +134,12 @@ class VitJob final : public BucketJob {
     model.image_width = images_.width;
     model.channels = images_.channels;
     model.classes = 1;
-    if (classifies) model.classes = *std::max_element(images_.labels.begin(), images_.labels.end()) + 1;
+    for (const Images* const images : {&images_, &validation_images_}) {
+      const bool counts = classifies && (images == &images_ || validation_path_.empty());  // also those held out
+      for (const int32_t label : images->labels) {
+        if (counts) model.classes = std::max<int64_t>(model.classes, label + 1);
+      }
+    }
     if (classifies && images_.processed) model.classes = static_cast<int64_t>(images_.classes.size());
     for (const int32_t label : validation_images_.labels) {
       if (!classifies || label < model.classes) continue;

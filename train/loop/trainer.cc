@@ -73,6 +73,12 @@ absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(const TrainerOptions& o
   if (!Measures(*task, options.metric)) {
     return InvalidArgument("metric: this training measures no ", options.metric);
   }
+  if (task->validation_batches() == 0 && (options.patience > 0 || options.plateau || options.save_best)) {
+    const char* const what = options.patience > 0 ? "patience"
+                             : options.save_best  ? "save-best"
+                                                  : "the schedule plateau";
+    return InvalidArgument(what, " needs evaluations, but there are no batches of validation data");
+  }
   auto trainer = std::unique_ptr<Trainer>(new Trainer(options, task, parameters, run));
   WEFT_ASSIGN_OR_RETURN(trainer->training_step_, TrainingStep::Plan(task->programs(), options.optimizer, options));
   const uint64_t needed = trainer->training_step_->allocated_bytes();
@@ -105,8 +111,12 @@ absl::Status Trainer::Train(Progress* shown) {
     if (!history_.pending) WEFT_RETURN_IF_ERROR(AddInsights());
     WEFT_ASSIGN_OR_RETURN(const bool evaluated, Evaluate(interrupt, &line, progress));
     if (!evaluated) return Interrupted(progress);
-    history_.pending.reset();
+    const bool was_pending = std::exchange(history_.pending, std::nullopt).has_value();
     WEFT_RETURN_IF_ERROR(Report(line, progress));
+    if (was_pending) {  // the checkpoint must not ask for this evaluation once more
+      saved_step_ = -1;
+      WEFT_RETURN_IF_ERROR(Save());
+    }
   }
   while (step_ < options_.steps && !OutOfPatience()) {
     Metrics line;

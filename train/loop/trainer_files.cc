@@ -146,7 +146,7 @@ absl::Status Trainer::WriteFiles(bool begun) {
                                         *parameters_, static_cast<int>(options_.keep), begun));
     saved_step_ = step_;
   } else {  // a run that was killed after it had saved may have older checkpoints left
-    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), static_cast<int>(options_.keep)));
+    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), step_, static_cast<int>(options_.keep)));
   }
   if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
     WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));

@@ -36,13 +36,14 @@ class Learner final : public TrainingTask {
   absl::StatusOr<TrainingBatch> Train(int64_t step, MicroBatch /*micro_batch*/) override {
     return Batch(factor ? factor(step) : 1);
   }
-  int64_t validation_batches() const override { return 2; }
+  int64_t validation_batches() const override { return batches; }
   std::vector<std::string> figure_names() const override { return {"pearson"}; }  // which is never defined
   absl::StatusOr<TrainingBatch> Validate(int64_t step, int64_t index) override {
     if (validating) validating(step, index);
     return Batch(1);
   }
 
+  int64_t batches = 2;
   std::function<float(int64_t step)> factor;
   std::function<void(int64_t step, int64_t index)> validating;
 
@@ -160,6 +161,21 @@ TEST_F(TrainerTest, ASignalDuringAnEvaluationStopsItAndLosesNoStep) {
   ExpectEqualRuns("whole", "stopped");
 }
 
+// Its checkpoint must not ask for the evaluation each time that the run is resumed.
+TEST_F(TrainerTest, AnInterruptedLastEvaluationIsMadeUpForOnce) {
+  Learner whole, stopped;
+  ASSERT_TRUE(Train("whole", &whole).ok());
+  stopped.validating = [](int64_t step, int64_t index) {
+    if (step == 20 && index == 0) std::raise(SIGINT);
+  };
+  EXPECT_EQ(Train("last", &stopped).message(), "interrupted after step 20 and saved");
+  for (int i = 0; i < 3; ++i) {
+    Learner resumed;
+    ASSERT_TRUE(Train("last", &resumed, /*resume=*/true).ok());
+    ExpectEqualRuns("whole", "last");
+  }
+}
+
 TEST_F(TrainerTest, AnInterruptedFirstEvaluationSavesNothing) {
   Learner stopped, resumed, whole;
   stopped.validating = [](int64_t /*step*/, int64_t /*index*/) { std::raise(SIGTERM); };
@@ -226,6 +242,15 @@ TEST_F(TrainerTest, FilesOfAveragesHaveAllWeights) {
     EXPECT_EQ(*read.Find("three")->as<float>(), 3);
     EXPECT_NEAR(*read.Find("w")->as<float>(), 3, 1.1) << file;
   }
+}
+
+TEST_F(TrainerTest, WhatNeedsEvaluationsNeedsValidationData) {
+  Learner learner;
+  learner.batches = 0;
+  ASSERT_TRUE(Train("unevaluated", &learner).ok());
+  options_.patience = 3;
+  EXPECT_THAT(std::string(Train("unevaluated", &learner).message()),
+              HasSubstr("patience needs evaluations, but there are no"));
 }
 
 TEST_F(TrainerTest, AMetricThatIsNotMeasuredIsAnError) {

@@ -24,6 +24,10 @@ absl::Status Check(const OptimizerRow& row, const OptimizerSettings& settings, V
     status.Update(
         InvalidArgument(row.name, ": this optimizer has no ", absl::StrReplaceAll(setting.name, {{"-", "_"}})));
   });
+  for (const ParameterGroup& group : settings.groups) {
+    if (!group.adamw || row.defaults.adamw_rate) continue;
+    status.Update(InvalidArgument(row.name, ": the group '", group.pattern, "' has adamw, which belongs to muon"));
+  }
   if (weights.empty()) {
     status.Update(InvalidArgument(row.name, ": the tape has no weights to update"));
   }

@@ -192,6 +192,14 @@ TEST(OptimizerTest, RefusesASettingThatItDoesNotHave) {
   EXPECT_THAT(std::string(tape.status().message()), testing::HasSubstr("lion: this optimizer has no momentum"));
 }
 
+TEST(OptimizerTest, OnlyMuonLeavesWeightsToAdamW) {
+  Tape tape;
+  const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Gaussian(1));
+  Lion({.groups = {{.pattern = "w", .adamw = true}}}).Minimize(Sum(Square(w)), rate);
+  EXPECT_THAT(std::string(tape.status().message()),
+              testing::HasSubstr("lion: the group 'w' has adamw, which belongs to muon"));
+}
+
 TEST(OptimizerTest, NeedsWeights) {
   Tape tape;
   const Var rate = tape.Input("rate", {kF32, {}}), x = tape.Input("x", {kF32, {2}});

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
@@ -141,11 +142,12 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   WEFT_RETURN_IF_ERROR(Rename(writing, path));
   WEFT_RETURN_IF_ERROR(SyncFolder(checkpoints));
   WEFT_RETURN_IF_ERROR(Remove(replaced));
-  return PruneCheckpoints(checkpoints, keep);
+  return PruneCheckpoints(checkpoints, info.step, keep);
 }
 
-absl::Status PruneCheckpoints(const std::string& checkpoints, int keep) {
-  const std::vector<int64_t> steps = ListCheckpoints(checkpoints);
+absl::Status PruneCheckpoints(const std::string& checkpoints, int64_t step, int keep) {
+  std::vector<int64_t> steps = ListCheckpoints(checkpoints);
+  std::rotate(steps.begin(), absl::c_find_if(steps, [&](int64_t each) { return each <= step; }), steps.end());
   if (steps.size() <= static_cast<size_t>(keep)) return absl::OkStatus();
   for (size_t i = static_cast<size_t>(keep); i < steps.size(); ++i) {
     const std::string removing = absl::StrCat(checkpoints, "/", kRemoving, steps[i]);

@@ -61,6 +61,15 @@ TEST_F(CheckpointTest, KeepsTheNewestTwoAndPassesOverWhatIsNotWhole) {
   EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50}));
 }
 
+// A resumed run passed over the newer ones, because they cannot be read.
+TEST_F(CheckpointTest, NewerOnesGoBeforeThoseThatAreContinued) {
+  for (int64_t step : {500, 900, 1000}) ASSERT_TRUE(Save(step).ok());
+  ASSERT_TRUE(Save(600).ok());
+  EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{1000, 600}));
+  ASSERT_TRUE(Save(700).ok());
+  EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{700, 600}));
+}
+
 // A program that was killed while it removed a checkpoint left any part of the checkpoint's files.
 TEST_F(CheckpointTest, TidiesARemovalThatWasCutOff) {
   for (int64_t step : {5, 50}) ASSERT_TRUE(Save(step).ok());

@@ -35,6 +35,8 @@ constexpr const char* kWritten[] = {"checkpoints",
                                     "sample.txt",
                                     "insights.jsonl",
                                     "preprocessor_config.json",
+                                    kGenerationConfig,
+                                    "puzzles.png",
                                     kEventFile,
                                     "adapter_config.json",
                                     "adapter_model.safetensors"};
