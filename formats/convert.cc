@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 
 // These files belong to a model beside its configuration, weights and tokenizer. They are copied unchanged.
 constexpr const char* kModelCompanions[] = {"preprocessor_config.json",
-                                            // Of sentence-transformers.
-                                            "modules.json", "sentence_bert_config.json",
-                                            "config_sentence_transformers.json", "1_Pooling/config.json"};
+                                            // Of sentence-transformers, beside kSentenceConfigs.
+                                            "modules.json", "config_sentence_transformers.json",
+                                            "1_Pooling/config.json"};
 // Returns the names of files that belong to a tokenizer, beside the files that LoadTokenizer reads.
 std::set<std::string> TokenizerCompanions() {
   std::set<std::string> names = {"added_tokens.json"};
@@ -46,6 +46,7 @@ std::set<std::string> TokenizerCompanions() {
 // Returns the names of all files that are copied unchanged. `tokenizer`: whether a tokenizer's files are among them.
 std::set<std::string> CompanionNames(bool tokenizer = true) {
   std::set<std::string> names(std::begin(kModelCompanions), std::end(kModelCompanions));
+  names.insert(std::begin(kSentenceConfigs), std::end(kSentenceConfigs));
   if (!tokenizer) return names;
   names.merge(TokenizerCompanions());
   const std::vector<std::string> read = TokenizerFileNames();
@@ -71,8 +72,8 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   const bool folder = fs::is_directory(model, error), beside = options.tokenizer.empty();
   if (beside && !folder) {
     absl::StatusOr<std::vector<TokenizerFile>> own = TokenizerFiles(TokenizerOf(options.model));
-    if (own.ok() || !absl::IsNotFound(own.status())) return own;
-    return files;  // a model without a tokenizer can be converted, too
+    if (!own.ok() && !absl::IsNotFound(own.status())) return own;
+    if (own.ok()) files = *std::move(own);  // a model without a tokenizer can be converted, too
   }
   if (!beside) {
     WEFT_ASSIGN_OR_RETURN(files, TokenizerFiles(options.tokenizer));
@@ -85,6 +86,7 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
   for (const std::string& name : CompanionNames(beside)) {
     if (folder) add(model, name);
   }
+  if (!folder) absl::c_move(PoolingFiles(model), std::back_inserter(files));
   const std::string& source = beside ? model : options.tokenizer;
   for (const std::string& name : ChatTemplateFiles(source)) {
     if (name != kChatTemplateFile) add(source, name);
@@ -220,7 +222,7 @@ absl::StatusOr<ModelConversion> ModelConversion::Prepare(const ConvertOptions& o
   if (!conversion.format_->keeps_dtypes) WEFT_RETURN_IF_ERROR(Annotate(WeightsOf(model).ConvertToF32(), options.model));
   WEFT_ASSIGN_OR_RETURN(Json generation, GenerationConfigOf(options.model));
   WEFT_RETURN_IF_ERROR(NameEndTokens(options, model, &generation));
-  if (!generation.empty()) conversion.generation_ = generation.dump(2);
+  if (!generation.empty()) conversion.generation_ = generation.dump(2, ' ', false, Json::error_handler_t::replace);
   return conversion;
 }
 
@@ -315,9 +317,8 @@ uint64_t ModelConversion::StoredBytes() const {
 }
 
 bool ModelConversion::has_tokenizer() const {
-  return absl::c_any_of(files_, [](const TokenizerFile& file) {
-    return absl::c_none_of(kModelCompanions, [&](absl::string_view name) { return name == file.name; });
-  });
+  const std::set<std::string> others = CompanionNames(/*tokenizer=*/false);
+  return absl::c_any_of(files_, [&](const TokenizerFile& file) { return !others.contains(file.name); });
 }
 
 int64_t ModelConversion::CountWeights() const {

@@ -96,6 +96,8 @@ absl::StatusOr<PublishedModel> Read(const std::string& folder, const Json& json)
       Annotate(safetensors ? CTranslate2ConfigFromJson(json) : ConfigOfModelBin(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(std::optional<TokenNames> tokens, Annotate(ReadTokenNames(json), ConfigPath(folder)));
   WEFT_ASSIGN_OR_RETURN(Weights weights, safetensors ? ReadFolderWeights(folder, {}) : ReadModelBin(bin, &config));
+  const bool usual = !safetensors && json.value("layer_norm_epsilon", Json()).is_null();
+  if (usual && config.norm.kind == NormKind::kRmsNorm) config.norm.epsilon = 1e-6;  // the default of CTranslate2
   const std::string path = safetensors ? weights.path() : bin;
   WEFT_RETURN_IF_ERROR(Annotate(Validate(config), path));
   WEFT_RETURN_IF_ERROR(Annotate(weights.Apply(OuterNames()), path));

@@ -40,7 +40,9 @@ absl::StatusOr<Json> ReadConfigOf(const std::string& model) {
     return Json{{"peft_type", "LORA"}, {"base_model_name_or_path", adapter.base}};
   }
   if (!Exists(ConfigPath(path))) WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
-  return ReadConfig(path);
+  WEFT_ASSIGN_OR_RETURN(Json config, ReadConfig(path));
+  if (!config.contains("peft_type")) return config;
+  return InvalidArgument(ConfigPath(path), ": it describes an adapter; rename it to ", kAdapterConfig);
 }
 
 absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
@@ -119,11 +121,6 @@ absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelF
   return InvalidArgument(family.name, " can't be written as ", name, "; possible: ", absl::StrJoin(possible, ", "));
 }
 
-absl::StatusOr<const Format*> FindFormat(const std::string& path) {
-  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
-  return Recognize(path, config);
-}
-
 absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfigOf(path));
   WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
@@ -135,17 +132,12 @@ absl::StatusOr<PublishedModel> ReadModel(const std::string& path, const ReadMode
   WEFT_ASSIGN_OR_RETURN(const Format* const format, Recognize(path, config));
   if (options.family != nullptr) {
     WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FamilyIn(path, *format, config));
-    if (family != options.family) return InvalidArgument(path, ": the model is not ", options.family->name);
+    if (family != options.family) {
+      return InvalidArgument(path, ": the model is ", family->name, ", not ", options.family->name);
+    }
   }
   WEFT_ASSIGN_OR_RETURN(PublishedModel model, format->read(ModelFile(path), config));
   if (!options.ignore_extra_tensors) WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
-  return model;
-}
-
-absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(const Json config, ReadConfig(folder));
-  WEFT_ASSIGN_OR_RETURN(PublishedModel model, family.read(folder, config));
-  WEFT_RETURN_IF_ERROR(WeightsOf(model).CheckNoExtra());
   return model;
 }
 

@@ -13,7 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/core/gguf.h"
 #include "weft/formats/config_keys.h"
+#include "weft/formats/gguf_keys.h"
 #include "weft/formats/published.h"
 #include "weft/formats/run_folder.h"
 
@@ -70,6 +72,8 @@ struct Source {
   std::string path;
   Json keys = Json::object();
 };
+
+bool IsGguf(const std::string& model) { return absl::EndsWith(BaseOf(model), kGgufEnding); }
 
 bool IsOff(const std::string& key, const Json& value) {
   const auto off = [&](const auto& row) { return key == row.key && value == row.off; };
@@ -211,6 +215,12 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& mod
       settings.end.push_back(*special.begin);
     }
   }
+  if (IsGguf(model)) {
+    for (const AddedToken& token : tokenizer.special_token_list()) {
+      const bool ends = absl::c_linear_search(kGgufEndTexts, token.text);
+      if (ends && !absl::c_linear_search(settings.end, token.id)) settings.end.push_back(token.id);
+    }
+  }
   for (std::vector<int32_t>* const tokens : {&settings.end, &settings.forced_end, &settings.excluded}) {
     tokens->erase(std::remove_if(tokens->begin(), tokens->end(), unknown), tokens->end());
   }
@@ -225,7 +235,7 @@ absl::StatusOr<Json> GenerationConfigOf(const std::string& model) {
 }
 
 absl::Status AddEndTokens(const std::string& model, const Tokenizer& tokenizer, int64_t vocabulary, Json* config) {
-  if (config->contains("eos_token_id")) return absl::OkStatus();
+  if (config->contains("eos_token_id") && !IsGguf(model)) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(const GenerationSettings settings, ReadGenerationSettings(model, tokenizer, vocabulary));
   if (!settings.end.empty()) (*config)["eos_token_id"] = settings.end;
   return absl::OkStatus();

@@ -65,7 +65,7 @@ absl::StatusOr<PublishedModel> Read(const std::string& path, const Json& config)
 constexpr absl::string_view kFiles[] = {"model.gguf"};
 constexpr const ModelFamily* kFamilies[] = {&PublishedGpt::kFamily, &PublishedBert::kFamily};
 
-// Adds the tokenizer of `folder` and the end tokens of its generation_config.json.
+// Adds the tokenizer of `folder`, and the end tokens and the settings of sampling of its generation_config.json.
 absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* metadata) {
   WEFT_ASSIGN_OR_RETURN(const Json tokenizer, GgufOfTokenizer(folder, vocabulary));
   metadata->update(tokenizer);
@@ -73,14 +73,24 @@ absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* m
   if (!Exists(path)) return absl::OkStatus();
   WEFT_ASSIGN_OR_RETURN(const Json settings, ReadJsonFile(path));
   const Json ends = settings.value("eos_token_id", Json()), list = ends.is_array() ? ends : Json::array({ends});
-  if (list.size() > std::size(kGgufEndTokens)) {
-    return InvalidArgument("a GGUF file has at most ", std::size(kGgufEndTokens), " end tokens, but eos_token_id is ",
-                           ends.dump());
+  const Json texts = tokenizer.value("tokenizer.ggml.tokens", Json::array());
+  size_t keys = 0;
+  for (const Json& each : list) {
+    const std::optional<int32_t> id = TokenId(each);
+    if (!id.has_value()) continue;
+    if (keys < std::size(kGgufEndTokens)) {
+      (*metadata)[kGgufEndTokens[keys++]] = static_cast<uint32_t>(*id);
+    } else if (*id < 0 || *id >= std::ssize(texts) ||
+               !absl::c_linear_search(kGgufEndTexts, texts[static_cast<size_t>(*id)].get<std::string>())) {
+      return InvalidArgument("a GGUF file has keys for ", keys, " end tokens, but eos_token_id is ", ends.dump());
+    }
   }
-  for (size_t i = 0; i < list.size(); ++i) {
-    const std::optional<int32_t> id = TokenId(list[i]);
-    if (id.has_value()) (*metadata)[kGgufEndTokens[i]] = static_cast<uint32_t>(*id);
+  const Json samples = settings.value("do_sample", Json());
+  if (samples == true) (*metadata)[kGgufTemperature] = 1.0;  // the default of transformers
+  for (const auto& [key, published] : kGgufSampling) {
+    if (const Json value = settings.value(published, Json()); !value.is_null()) (*metadata)[key] = value;
   }
+  if (samples == false) (*metadata)[kGgufTemperature] = 0.0;  // chooses the likeliest token
   return absl::OkStatus();
 }
 

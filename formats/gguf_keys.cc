@@ -134,7 +134,9 @@ void ReadPooling(KeyReader& keys, Json* config) {
   const Json* const pooling = keys.Find(kPoolingKey);
   if (pooling == nullptr || *pooling == 0) return;
   for (const auto& [number, mode] : kPoolings) {
-    if (*pooling == number) (*config)[kGgufPooling] = {{"pooling_mode", mode}};
+    if (*pooling != number) continue;
+    (*config)[kGgufPooling] = {{"word_embedding_dimension", config->value("hidden_size", Json())},
+                               {"pooling_mode", mode}};
   }
   if (!config->contains(kGgufPooling)) keys.Refuse(kPoolingKey, "0, 1 (mean) or 2 (the first token)");
 }
@@ -177,6 +179,8 @@ absl::StatusOr<Json> ConfigOfGguf(const Json& metadata, absl::Span<const NamedTe
   KeyReader general(metadata);
   general.Only("general.type", "model");
   general.Only("split.count", 1);
+  general.Only("general.sampling.mirostat", 0);
+  general.Only("general.sampling.xtc_probability", 0);
   const Json own = OwnKeys(metadata, found->name);
   KeyReader keys(own);
   Json config = {{kGgufMark, found->name}, {"model_type", found->name}};
@@ -213,9 +217,14 @@ absl::StatusOr<Json> ConfigOfGguf(const Json& metadata, absl::Span<const NamedTe
   keys.Harmless({"vocab_size", "tensor_data_layout"});
   WEFT_RETURN_IF_ERROR(general.Refused());
   WEFT_RETURN_IF_ERROR(Annotate(keys.Finish(), found->name));
-  for (const auto& [key, published] : kTokens) {
-    if (metadata.contains(key)) config[published] = metadata[key];
+  for (const absl::Span<const GgufName> names : {absl::MakeConstSpan(kTokens), absl::MakeConstSpan(kGgufSampling)}) {
+    for (const auto& [key, published] : names) {
+      if (!metadata.contains(key)) continue;
+      if (metadata[key].is_null()) return InvalidArgument(key, " has more than 64 values, which is not supported");
+      config[published] = metadata[key];
+    }
   }
+  if (metadata.contains(kGgufTemperature)) config["do_sample"] = metadata[kGgufTemperature] > 0;
   for (const char* const key : kGgufEndTokens) {
     if (metadata.contains(key)) config["eos_token_id"].push_back(metadata[key]);
   }

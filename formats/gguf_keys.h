@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/published.h"
@@ -30,8 +31,28 @@ inline constexpr char kGgufFactors[] = "rope_freqs.weight";
 // The keys of the tokens that end a text.
 inline constexpr const char* kGgufEndTokens[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
                                                  "tokenizer.ggml.eom_token_id"};
+// Special tokens with these texts end a text in llama.cpp, too (llama-vocab.cpp), whatever the keys say.
+inline constexpr absl::string_view kGgufEndTexts[] = {"<|eot_id|>",    "<|im_end|>",
+                                                      "<|end|>",       "<|return|>",
+                                                      "<|call|>",      "<end_of_turn>",
+                                                      "<|endoftext|>", "</s>",
+                                                      "<|eom_id|>",    "<EOT>",
+                                                      "_<EOT>",        "[EOT]",
+                                                      "[EOS]",         "<|end_of_text|>",
+                                                      "<eos>",         "<|fim_pad|>",
+                                                      "<|repo_name|>", "<end_of_utterance>",
+                                                      "<|file_sep|>"};
 
 using GgufName = std::pair<const char*, const char*>;  // in a GGUF file and in a published model
+// The key of the temperature. A file whose temperature is above 0 samples.
+inline constexpr char kGgufTemperature[] = "general.sampling.temp";
+// Other settings of generation, with their keys in generation_config.json.
+inline constexpr GgufName kGgufSampling[] = {{kGgufTemperature, "temperature"},
+                                             {"general.sampling.top_k", "top_k"},
+                                             {"general.sampling.top_p", "top_p"},
+                                             {"general.sampling.min_p", "min_p"},
+                                             {"general.sampling.penalty_repeat", "repetition_penalty"},
+                                             {"tokenizer.ggml.suppress_tokens", "suppress_tokens"}};
 
 // An architecture of llama.cpp has the same name as the model_type of config.json.
 struct GgufArchitecture {

@@ -1,7 +1,6 @@
 // Two tables list the model families and the formats, with the functions that read and write a model in a file or
 // folder.
 //
-//   WEFT_ASSIGN_OR_RETURN(const Format* format, FindFormat("gpt2"));        // kHuggingFaceFormat, by its config.json
 //   WEFT_ASSIGN_OR_RETURN(const ModelFamily* family, FindFamily("gpt2"));   // PublishedGpt::kFamily
 //   WEFT_ASSIGN_OR_RETURN(PublishedModel model, ReadModel("gpt2"));         // weights.h
 //
@@ -101,10 +100,8 @@ const ModelFamily& FamilyOf(const PublishedModel& model);
 // which names the formats that are possible.
 absl::StatusOr<const Format*> FormatToWrite(absl::string_view name, const ModelFamily& family);
 
-// Returns the format of the model at `path`, a file or folder. Returns NotFound if `path` or the folder's config.json
-// is missing, and InvalidArgument if no format recognises the model.
-absl::StatusOr<const Format*> FindFormat(const std::string& path);
-// Returns the family of the model at `path` without reading its weights.
+// Returns the family of the model at `path`, a file or folder, without reading its weights. Returns NotFound if `path`
+// or the folder's config.json is missing, and InvalidArgument if no format recognises the model.
 absl::StatusOr<const ModelFamily*> FindFamily(const std::string& path);
 
 // Checks that a tokenizer with `tokens` tokens fits an embedding table with `rows` rows: rows / 2 < tokens <= rows. A

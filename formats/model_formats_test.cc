@@ -1,12 +1,16 @@
 #include "weft/formats/model_formats.h"
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "weft/base/file.h"
+#include "weft/formats/token_texts.h"
 
 namespace weft {
 namespace {
@@ -43,8 +47,33 @@ void CheckFamily() {
 
 TEST(ModelFormatsTest, FamilyOfAModel) { CheckFamily<std::variant_size_v<PublishedModel> - 1>(); }
 
+TEST(ModelFormatsTest, AnAdaptersConfigurationHasANameOfItsOwn) {
+  const std::string folder = testing::TempDir() + "/adapter";
+  std::filesystem::create_directory(folder);
+  for (const char* const more : {"", R"(, "base_model_name_or_path": ".")"}) {
+    ASSERT_TRUE(WriteFile(folder + "/config.json", {R"({"peft_type": "LORA")", more, "}"}).ok());
+    EXPECT_EQ(FindFamily(folder).status().message(),
+              folder + "/config.json: it describes an adapter; rename it to adapter_config.json");
+  }
+}
+
+TEST(ModelFormatsTest, TextsOfEveryKindOfTokenizerJson) {
+  const std::string folder = testing::TempDir() + "/texts";
+  std::filesystem::create_directory(folder);
+  const char* const models[] = {R"({"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []})",
+                                R"({"type": "Unigram", "vocab": [["a", -1.5], ["b", -2]]})"};
+  for (const char* const model : models) {
+    ASSERT_TRUE(WriteFile(folder + "/tokenizer.json",
+                          {R"({"added_tokens": [{"id": 2, "content": "<s>"}], "model": )", model, "}"})
+                    .ok());
+    const absl::StatusOr<std::vector<std::string>> texts = TokenTexts(folder);
+    ASSERT_TRUE(texts.ok()) << texts.status();
+    EXPECT_EQ(*texts, (std::vector<std::string>{"a", "b", "<s>"}));
+  }
+}
+
 TEST(ModelFormatsTest, NothingAndVocabulariesThatDoNotFitAreErrors) {
-  EXPECT_TRUE(absl::IsNotFound(FindFormat(testing::TempDir() + "/nothing").status()));
+  EXPECT_TRUE(absl::IsNotFound(FindFamily(testing::TempDir() + "/nothing").status()));
   EXPECT_TRUE(absl::IsNotFound(ReadModel(testing::TempDir() + "/nothing").status()));
   EXPECT_TRUE(CheckVocabulary("m", 7, 7).ok());
   EXPECT_TRUE(CheckVocabulary("m", 4, 7).ok());

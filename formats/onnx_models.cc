@@ -47,7 +47,7 @@ OnnxOutputs RecordHead(const PublishedBert& model, Var hidden, Var mask) {
   const Bert bert(model.config);
   const int64_t batch = hidden.dim(0), length = hidden.dim(1), classes = static_cast<int64_t>(model.labels.size());
   const Weights& weights = model.weights;
-  const bool masked = weights.Has("cls.predictions."), next = weights.Has("cls.seq_relationship.");
+  const bool masked = model.masked(), next = weights.Has("cls.seq_relationship.");
   if (model.task == TextTask::kTokens && classes > 0) return {{"logits", bert.Classify(hidden, classes)}};
   if (classes > 0 || model.choice) return {{"logits", bert.ClassifyText(hidden, mask, std::max<int64_t>(classes, 1))}};
   if (weights.Has("qa_outputs.")) {

@@ -38,6 +38,13 @@ absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format
   return absl::OkStatus();
 }
 
+// Returns the config.json of the Pooling module that a GGUF file `path`, or the one in this folder, stands for, or
+// null.
+Json GgufPooling(const std::string& path) {
+  const absl::StatusOr<Json> config = ReadFileConfig(ModelFile(path));
+  return config.ok() && config->is_object() ? config->value(kGgufPooling, Json()) : Json();
+}
+
 // Reads config_sentence_transformers.json. Without a `name`, the default prompt is used.
 absl::Status ReadPrompt(const Json& json, std::string name, SentenceFormat* format) {
   KeyReader keys(json);
@@ -81,12 +88,21 @@ absl::Status ReadTransformer(const Json& json, SentenceFormat* format) {
 
 }  // namespace
 
+std::vector<TokenizerFile> PoolingFiles(const std::string& gguf) {
+  const Json pooling = GgufPooling(gguf);
+  if (pooling.is_null()) return {};
+  constexpr char kModules[] =
+      R"([{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+ {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])";
+  return {{gguf, "modules.json", kModules}, {gguf, "1_Pooling/config.json", JsonLine(pooling)}};
+}
+
 absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, const BertConfig& config,
                                                   const std::string& prompt) {
   SentenceFormat format;
   if (!IsRun(folder)) format.max_length = config.context;
-  if (const absl::StatusOr<Json> json = ReadConfig(folder); json.ok() && json->contains(kGgufPooling)) {
-    WEFT_RETURN_IF_ERROR(ReadPooling((*json)[kGgufPooling], config.width, &format));
+  if (const Json pooling = GgufPooling(folder); !pooling.is_null()) {
+    WEFT_RETURN_IF_ERROR(ReadPooling(pooling, config.width, &format));
   }
   const auto read = [&](const std::string& name, auto&& of_json) -> absl::Status {
     const std::string file = absl::StrCat(folder, "/", name);
@@ -108,8 +124,7 @@ absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, con
   }
   WEFT_RETURN_IF_ERROR(
       read("config_sentence_transformers.json", [&](const Json& json) { return ReadPrompt(json, prompt, &format); }));
-  for (const char* name : {"sentence_bert_config.json", "sentence_roberta_config.json",
-                           "sentence_distilbert_config.json", "sentence_albert_config.json"}) {
+  for (const char* const name : kSentenceConfigs) {
     if (!Exists(absl::StrCat(folder, "/", name))) continue;
     WEFT_RETURN_IF_ERROR(read(name, [&](const Json& json) { return ReadTransformer(json, &format); }));
     break;

@@ -26,6 +26,7 @@
 #include "weft/models/block.h"
 #include "weft/models/options.h"
 #include "weft/options/hyperparameters.h"
+#include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
 
@@ -34,6 +35,13 @@ inline constexpr char kConfigFile[] = "config.json";
 inline constexpr absl::string_view kFolderFiles[] = {kConfigFile, kWeightsFile};
 // Format::families of the formats that hold only GPTs.
 inline constexpr const ModelFamily* kOnlyGpt[] = {&PublishedGpt::kFamily};
+// The names that sentence-transformers has had for the file with a Transformer's settings.
+inline constexpr const char* kSentenceConfigs[] = {
+    "sentence_bert_config.json",      "sentence_roberta_config.json", "sentence_distilbert_config.json",
+    "sentence_camembert_config.json", "sentence_albert_config.json",  "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json"};
+// Returns the files of sentence-transformers that say how a GGUF file makes one vector of a text, if it says that.
+std::vector<TokenizerFile> PoolingFiles(const std::string& gguf);
 std::string ConfigPath(const std::string& folder);
 absl::StatusOr<Json> ReadConfig(const std::string& folder);
 

@@ -42,6 +42,12 @@ Texts OfTokenizerJson(const LargeJson& json) {
   if (const auto model = json.find("model"); model != json.end() && model->is_object()) {
     const auto vocabulary = model->find("vocab");
     if (vocabulary != model->end() && vocabulary->is_object()) AddMap(*vocabulary, &texts);
+    if (vocabulary != model->end() && vocabulary->is_array()) {  // of Unigram: texts with their scores
+      for (const LargeJson& each : *vocabulary) {
+        const bool has_text = each.is_array() && !each.empty() && each[0].is_string();
+        texts.push_back(has_text ? each[0].get<std::string>() : "");
+      }
+    }
   }
   const auto added = json.find("added_tokens");
   if (added == json.end() || !added->is_array()) return texts;

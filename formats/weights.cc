@@ -199,11 +199,6 @@ absl::Status Weights::CheckNoExtra() const {
                    "such tensors out"));
 }
 
-absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters) {
-  WEFT_RETURN_IF_ERROR(CheckFinite(path, weights));
-  return parameters->Set(path, weights.tensors(), Parameters::kWeights);
-}
-
 absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters) {
   WEFT_RETURN_IF_ERROR(CheckFinite(path, weights));
   parameters->Provide(weights.tensors(), std::make_shared<const Weights>(weights));

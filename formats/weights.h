@@ -1,6 +1,6 @@
 // These functions read and write published models. They convert tensors to this project's names and layouts, and back.
 //
-//   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadHuggingFace<PublishedBert>("minilm"));
+//   WEFT_ASSIGN_OR_RETURN(PublishedBert published, ReadModelOf<PublishedBert>("minilm"));
 //   ...  // record a graph of Bert(published.config), and create a runner, which creates the parameters
 //   WEFT_RETURN_IF_ERROR(parameters.Set("minilm", published.weights.tensors()));
 //   WEFT_RETURN_IF_ERROR(WriteModel("copy", published));  // the folder exists
@@ -108,10 +108,8 @@ class Weights {
 // Returns DataLoss if a weight is NaN or infinite, because all results would be garbage. The error names the tensor.
 // `path`: the model, for errors.
 absl::Status CheckFinite(const std::string& path, const Weights& weights);
-// Sets `parameters` to the weights of a model that is to be used, as Parameters::Set does, after CheckFinite.
-absl::Status SetFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters);
-// The same for parameters that no graph has created yet: they will be the weights themselves, without a copy, or
-// weights in another dtype (Parameters::Provide).
+// After CheckFinite, provides the weights of a model that is to be used to `parameters` that no graph has created yet:
+// they will be the weights themselves, without a copy, or weights in another dtype (Parameters::Provide).
 absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weights, Parameters* parameters);
 
 // Each Published struct is a model that was read: configuration and weights. kFamily describes its kind
@@ -190,16 +188,6 @@ absl::StatusOr<Model> ReadModelOf(const std::string& path, ReadModelOptions opti
   return std::get<Model>(*std::move(model));
 }
 
-// Reads a folder with config.json and weights (Weights::Read) in Hugging Face's layout. The folder's model_type must be
-// of the family (ModelFamily::model_types).
-absl::StatusOr<PublishedModel> ReadHuggingFace(const ModelFamily& family, const std::string& folder);
-template <class Model>
-absl::StatusOr<Model> ReadHuggingFace(const std::string& folder) {
-  absl::StatusOr<PublishedModel> model = ReadHuggingFace(Model::kFamily, folder);
-  if (!model.ok()) return model.status();
-  return std::get<Model>(*std::move(model));
-}
-
 struct WriteModelOptions {
   // In the formats weft and gguf: the dtype of the weights that may have fewer bytes than f32. Unset: weights keep the
   // dtypes that they have.
@@ -237,11 +225,11 @@ struct SentenceFormat {
   bool lower_case = false;  // Tokenizer::Lowercase
   int64_t max_length = 0;   // number of tokens, special ones included, to which texts are cut; 0: none are cut
 };
-// Reads modules.json, the files that it names, config_sentence_transformers.json, sentence_bert_config.json and
-// model_max_length of tokenizer_config.json. Missing files leave the defaults. Without a length in these files, texts
-// are cut to the context of `config`, unless `folder` is a run. `prompt`: name of a prompt in the folder; "": the
-// default prompt. Returns InvalidArgument for a module, kind of pooling or key that is not supported, and for a missing
-// prompt.
+// Reads modules.json, the files that it names, config_sentence_transformers.json, the first file of kSentenceConfigs
+// and model_max_length of tokenizer_config.json; of a GGUF file, its pooling. Missing files leave the defaults. Without
+// a length in these files, texts are cut to the context of `config`, unless `folder` is a run. `prompt`: name of a
+// prompt in the folder; "": the default prompt. Returns InvalidArgument for a module, kind of pooling or key that is
+// not supported, and for a missing prompt.
 absl::StatusOr<SentenceFormat> ReadSentenceFormat(const std::string& folder, const BertConfig& config,
                                                   const std::string& prompt = "");
 

@@ -97,7 +97,7 @@ TEST(WriteWeightsTest, Gpt2AsHuggingFaceHasIt) {
   EXPECT_THAT(Names(folder), Contains("transformer.h.1.mlp.c_proj.weight f32[16,4]"));
   EXPECT_THAT(Names(folder), Contains("transformer.wte.weight f32[7,4]"));
   EXPECT_THAT(Names(folder), Not(Contains(HasSubstr("lm_head"))));
-  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
+  const absl::StatusOr<PublishedGpt> read = ReadModelOf<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
 }
@@ -107,7 +107,7 @@ TEST(WriteWeightsTest, BiasesOfZerosStandForNone) {
   config.bias = false;
   const std::string folder = Folder("gpt2");
   ASSERT_TRUE(WriteModel(folder, PublishedGpt{config, Numbered(ParametersOf(PublishedGpt{config}))}).ok());
-  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
+  const absl::StatusOr<PublishedGpt> read = ReadModelOf<PublishedGpt>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   const Tensor* const bias = read->weights.Find("h.0.mlp.c_fc.bias");
   ASSERT_NE(bias, nullptr);
@@ -119,14 +119,14 @@ TEST(WriteWeightsTest, LlamaInHalvesAndInPairs) {
     const PublishedGpt gpt = SmallLlama(RotaryLayout::kHalves, bias);
     const std::string folder = Folder("llama");
     ASSERT_TRUE(WriteModel(folder, gpt).ok());
-    const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
+    const absl::StatusOr<PublishedGpt> read = ReadModelOf<PublishedGpt>(folder);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
   }
   const PublishedGpt pairs = SmallLlama();
   const std::string folder = Folder("from_pairs");
   ASSERT_TRUE(WriteModel(folder, pairs).ok());
-  const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
+  const absl::StatusOr<PublishedGpt> halves = ReadModelOf<PublishedGpt>(folder);
   ASSERT_TRUE(halves.ok()) << halves.status();
   EXPECT_EQ(halves->config.attention.rotary, RotaryLayout::kHalves);
   // A head of width 4: its rows 0 1 2 3 are 0 2 1 3.
@@ -150,7 +150,7 @@ TEST(WriteWeightsTest, Llama2cOfBothVersions) {
       ASSERT_TRUE(read.ok()) << read.status();
       EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
       ASSERT_TRUE(WriteModel(huggingface, *read).ok());
-      const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(huggingface);
+      const absl::StatusOr<PublishedGpt> halves = ReadModelOf<PublishedGpt>(huggingface);
       ASSERT_TRUE(halves.ok()) << halves.status();
       const std::string again = Folder("again");
       ASSERT_TRUE(WriteModel(again, *halves, "llama2.c", {.llama2c_version = version}).ok());
@@ -169,7 +169,7 @@ TEST(WriteWeightsTest, Stories260kIsItselfAgain) {
     ASSERT_TRUE(published.ok()) << published.status();
     const std::string folder = Folder("stories");
     ASSERT_TRUE(WriteModel(folder, *published).ok());
-    const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(folder);
+    const absl::StatusOr<PublishedGpt> halves = ReadModelOf<PublishedGpt>(folder);
     ASSERT_TRUE(halves.ok()) << halves.status();
     ASSERT_TRUE(WriteModel(folder, *halves, "llama2.c", {.llama2c_version = version}).ok());
     const absl::StatusOr<PublishedGpt> again = ReadModelOf<PublishedGpt>(folder + "/model.bin");
@@ -240,7 +240,7 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
   const PublishedBert plain = SmallBert({});
   ASSERT_TRUE(WriteModel(folder, plain).ok());
   EXPECT_THAT(Names(folder), Contains("encoder.layer.1.attention.self.query.weight f32[4,4]"));
-  absl::StatusOr<PublishedBert> read = ReadHuggingFace<PublishedBert>(folder);
+  absl::StatusOr<PublishedBert> read = ReadModelOf<PublishedBert>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(plain.weights));
 
@@ -251,7 +251,7 @@ TEST(WriteWeightsTest, BertWithAndWithoutHeads) {
                            "bert.embeddings.word_embeddings.weight f32[9,4]", "cls.predictions.bias f32[9]"}) {
     EXPECT_THAT(Names(folder), Contains(name));
   }
-  read = ReadHuggingFace<PublishedBert>(folder);
+  read = ReadModelOf<PublishedBert>(folder);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(Contents(read->weights), Contents(bert.weights));
   EXPECT_EQ(read->labels, bert.labels);
@@ -263,18 +263,6 @@ TEST(WriteWeightsTest, AClassifierOfTheMeanIsRefused) {
   ASSERT_TRUE(WriteModel(folder, bert).ok()) << "one of single tokens";
   bert.config.classifier_pooling = Pooling::kMean;
   EXPECT_THAT(std::string(WriteModel(folder, bert).message()), HasSubstr("classifier_pooling is mean"));
-}
-
-TEST(WriteWeightsTest, WithoutAModelTypeAFolderIsGpt2s) {
-  const std::string folder = Folder("gpt2");
-  const PublishedGpt gpt = SmallGpt2();
-  ASSERT_TRUE(WriteModel(folder, gpt).ok());
-  Json config = Json::parse(*ReadFile(folder + "/config.json"));
-  config["model_type"] = nullptr;
-  ASSERT_TRUE(WriteFile(folder + "/config.json", {config.dump()}).ok());
-  const absl::StatusOr<PublishedGpt> read = ReadHuggingFace<PublishedGpt>(folder);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(Contents(read->weights), Contents(gpt.weights));
 }
 
 TEST(WriteWeightsTest, ModulesOfTheWrongKindAreNamed) {
@@ -295,7 +283,7 @@ TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
     Weights weights = whole;
     EXPECT_TRUE(weights.Apply(rules).ok());
     EXPECT_TRUE(WriteSafetensors(path, weights.tensors()).ok());
-    return std::string(ReadHuggingFace<PublishedBert>(folder).status().message());
+    return std::string(ReadModelOf<PublishedBert>(folder).status().message());
   };
   EXPECT_THAT(error_with({{"bert.pooler.#", {}}}), HasSubstr("SequenceClassification, but there is no pooler.dense"));
   EXPECT_THAT(error_with({{"bert.pooler.dense.bias", {}}}), HasSubstr("missing 'pooler.dense.bias' f32[4]"));
@@ -310,7 +298,7 @@ TEST(WriteWeightsTest, WhatDoesNotFitIsListed) {
   Weights twice = whole;
   ASSERT_TRUE(twice.Add("pooler.dense.bias", {kF32, {4}}).ok());
   ASSERT_TRUE(WriteSafetensors(path, twice.tensors()).ok());
-  EXPECT_THAT(std::string(ReadHuggingFace<PublishedBert>(folder).status().message()),
+  EXPECT_THAT(std::string(ReadModelOf<PublishedBert>(folder).status().message()),
               HasSubstr("'bert.pooler.dense.bias' and 'pooler.dense.bias' are both the model's 'pooler.dense.bias'"));
 }
 
@@ -319,7 +307,7 @@ TEST(WriteWeightsTest, LabelsAndClassesMustAgree) {
   PublishedBert bert = SmallBert({"pooler.dense."});
   bert.labels = {"a", "b"};
   ASSERT_TRUE(WriteModel(folder, bert).ok());
-  EXPECT_THAT(std::string(ReadHuggingFace<PublishedBert>(folder).status().message()),
+  EXPECT_THAT(std::string(ReadModelOf<PublishedBert>(folder).status().message()),
               HasSubstr("id2label has 2 labels, but classifier.weight 3 rows"));
 }
 
@@ -358,13 +346,13 @@ TEST(WriteWeightsTest, PublishedFoldersAreThemselvesAgain) {
   ASSERT_TRUE(aren.ok()) << aren.status();
   const std::string ours = Folder("ours"), theirs = Folder("theirs");
   ASSERT_TRUE(WriteModel(ours, *aren).ok());
-  const absl::StatusOr<PublishedTransformer> imported = ReadHuggingFace<PublishedTransformer>(ours);
+  const absl::StatusOr<PublishedTransformer> imported = ReadModelOf<PublishedTransformer>(ours);
   ASSERT_TRUE(imported.ok()) << imported.status();
   ASSERT_TRUE(WriteModel(theirs, *imported, "ctranslate2").ok());
   EXPECT_EQ(FileContents(theirs), FileContents(data));
   const char* const minilm = std::getenv("WEFT_MINILM");
   if (minilm == nullptr) GTEST_SKIP() << "WEFT_MINILM is not set";
-  const absl::StatusOr<PublishedBert> bert = ReadHuggingFace<PublishedBert>(minilm);
+  const absl::StatusOr<PublishedBert> bert = ReadModelOf<PublishedBert>(minilm);
   ASSERT_TRUE(bert.ok()) << bert.status();
   ASSERT_TRUE(WriteModel(theirs, *bert).ok());
   std::map<std::string, std::string> wanted = FileContents(minilm);

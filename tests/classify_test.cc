@@ -120,7 +120,7 @@ TEST_F(ClassifyTest, PicturesGetTheirLabels) {
   Write("small.csv", "1,2,3,4\n");
   EXPECT_TRUE(
       Fails(Weft({"classify", "--model=run", "small.csv"}), 2, "small.csv, line 1: 4 pixels, but the model's have 16"));
-  EXPECT_TRUE(Fails(Weft({"embed", "--model=run"}), 2, "run: the model is not a BERT"));
+  EXPECT_TRUE(Fails(Weft({"embed", "--model=run"}), 2, "run: the model is a ViT, not a BERT"));
 
   fs::rename(Path("run/preprocessor_config.json"), Path("preprocessor_config.json"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=run", "pictures.csv"}), 2, "run/preprocessor_config.json: No such"));
@@ -144,7 +144,7 @@ TEST_F(ClassifyTest, SaysWhatDoesNotFit) {
   EXPECT_TRUE(Fails(Weft({"classify"}), 2, "--model=MODEL is missing"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=missing"}), 2, "cannot find missing"));
   EXPECT_TRUE(Fails(Weft({"classify", "--model=bert"}), 2, "bert: the model has no classifier; weft train classify"));
-  EXPECT_TRUE(Fails(Weft({"classify", "--model=gpt"}), 2, "gpt: the model is not a BERT"));
+  EXPECT_TRUE(Fails(Weft({"classify", "--model=gpt"}), 2, "gpt: the model is a GPT, not a BERT"));
   TrainOnTexts("mean");
   Write("latin1.txt", "it is good\nso \xE9\n");
   const CommandResult result = Weft({"classify", "--model=mean", "latin1.txt"});

@@ -216,8 +216,8 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
   use("repetition-penalty", settings.repetition_penalty, &of_file.repetition_penalty, &sampling.repetition_penalty);
   WEFT_RETURN_IF_ERROR(Annotate(Validate(of_file), absl::StrCat(model, ", settings of generation")));
   if (settings.do_sample == false && !any(kSamplers)) sampling.temperature = 0;
-  std::vector<absl::string_view> used = {"do_sample", "temperature", "top_k",          "top_p",
-                                         "min_p",     "typical_p",   "max_new_tokens", "repetition_penalty"};
+  std::vector<absl::string_view> used = {"do_sample", "temperature", "top_k",         "top_p",
+                                         "min_p",     "typical_p",   "max_new_tokens"};
   const int64_t total = beams ? settings.max_length.value_or(0) : 0;
   if (!given.contains("length") && settings.max_new_tokens.value_or(total) > 0) {
     generate.length = settings.max_new_tokens.value_or(total);
@@ -232,17 +232,17 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
   if (options->search.beam > 0) {
     double of_file_penalty = 0;
     use("length-penalty", settings.length_penalty, &of_file_penalty, &options->search.length_penalty);
-    used.push_back("length_penalty");
+    // If the files have no early_stopping, a search that the user asks for stops when --beam texts are finished.
+    if (settings.early_stopping || !given.contains("beam")) options->search.stop = StopOf(settings);
+    used.insert(used.end(), {"length_penalty", "early_stopping"});
   } else {
     for (const int32_t token : settings.excluded) {
       if (token >= gpt.tokenizer->vocabulary_size()) continue;
       sampling.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
     }
-    used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens"});
+    used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens", "repetition_penalty"});
     if (!settings.excluded.empty()) used.push_back("bad_words_ids");
   }
-  // Beam search stops when --beam texts are finished. The library transformers does so with early_stopping=true.
-  if (settings.early_stopping == "true") used.push_back("early_stopping");
   PrintNotes(settings.Unused(used));
   return gpt;
 }

@@ -67,7 +67,8 @@ absl::StatusOr<std::vector<Hypothesis>> Generator::Search(absl::Span<const int32
   const BeamSearchOptions how = {.beam = options_.search.beam,
                                  .n_best = options_.search.n_best,
                                  .length_penalty = options_.search.length_penalty,
-                                 .end = {options.stop.empty() ? kNoToken : options.stop[0]}};
+                                 .end = {options.stop.empty() ? kNoToken : options.stop[0]},
+                                 .stop = options_.search.stop};
   // The last token that is added need not be read, so one more than the context fits.
   const int64_t most = options.max_length > 0 ? options.max_length : config_.context + 1;
   const int64_t room = std::min(most, config_.context + 1) - static_cast<int64_t>(prompt.size());

@@ -87,6 +87,26 @@ TEST(BeamGenerationTest, HypothesesShareTheirCache) {
   }
 }
 
+// A search that goes on until no better text can come finds a text that is at least as good.
+TEST(BeamGenerationTest, StopsAsItIsTold) {
+  constexpr double kPenalty = 2;  // rewards long texts, so that later ones may be better
+  int better = 0;
+  for (int32_t first = 0; first < 7; ++first) {
+    std::vector<double> scores;
+    for (const BeamStop stop : {BeamStop::kFull, BeamStop::kNoBetter, BeamStop::kNever}) {
+      Parameters parameters({.seed = 3});
+      const auto generator = Make(Small(40), &parameters, {.beam = 2, .length_penalty = kPenalty, .stop = stop});
+      const auto found = generator->Search({{first, 1}}, {.length = 30, .stop = {4}});
+      ASSERT_TRUE(found.ok()) << found.status();
+      scores.push_back((*found)[0].score);
+    }
+    EXPECT_GE(scores[1], scores[0]) << first;
+    EXPECT_GE(scores[2], scores[1]) << first;
+    better += scores[2] > scores[0] ? 1 : 0;
+  }
+  EXPECT_GT(better, 0);
+}
+
 TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
   Parameters parameters({.seed = 3}), same({.seed = 3}), stopped({.seed = 3});
   const auto one = Make(Small(12), &parameters, {.beam = 1});

@@ -63,6 +63,7 @@ class LineTranslator {
                                                                  const BeamSearchOptions& search);
   // Returns the best translation of each source as a line of text.
   absl::StatusOr<std::vector<std::string>> TranslateToText(absl::Span<const std::vector<int32_t>> sources);
+  int64_t context() const { return opened_.model.config.context; }
   // Returns the text of a translation as one line, in which line breaks and tabs are spaces.
   absl::StatusOr<std::string> Text(const Hypothesis& translation) const;
 

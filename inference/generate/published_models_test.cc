@@ -41,7 +41,7 @@ std::string MiniLm() {
 TEST(WeightsTest, MiniLmGivesTheSentenceEmbeddingsOfItsAuthors) {
   const std::string folder = MiniLm(), data = Data("minilm-l6-v2");
   if (folder.empty() || data.empty()) GTEST_SKIP() << "WEFT_MINILM or WEFT_DATA is not set";
-  const absl::StatusOr<PublishedBert> published = ReadHuggingFace<PublishedBert>(folder);
+  const absl::StatusOr<PublishedBert> published = ReadModelOf<PublishedBert>(folder);
   ASSERT_TRUE(published.ok()) << published.status();
   const Json items = Json::parse(std::ifstream(data + "/expected.json"))["items"];
   int64_t longest = 0;
@@ -96,7 +96,7 @@ bool Equal(absl::Span<const float> got, absl::Span<const float> wanted) {
 TEST(WeightsTest, EveryActivationOfTheSortingGptIsAsPublished) {
   const std::string folder = Data("gpt-nano-sort");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedGpt> published = ReadHuggingFace<PublishedGpt>(SortingGpt(folder));
+  const absl::StatusOr<PublishedGpt> published = ReadModelOf<PublishedGpt>(SortingGpt(folder));
   ASSERT_TRUE(published.ok()) << published.status();
   const Json partials = Json::parse(std::ifstream(folder + "/gpt-nano-sort-t0-partials.json"));
   Tape tape;
@@ -133,7 +133,7 @@ TEST(WeightsTest, EveryActivationOfTheSortingGptIsAsPublished) {
 TEST(WeightsTest, TheSortingGptSortsAllInputs) {
   const std::string folder = Data("gpt-nano-sort");
   if (folder.empty()) GTEST_SKIP() << "WEFT_DATA is not set";
-  const absl::StatusOr<PublishedGpt> published = ReadHuggingFace<PublishedGpt>(SortingGpt(folder));
+  const absl::StatusOr<PublishedGpt> published = ReadModelOf<PublishedGpt>(SortingGpt(folder));
   ASSERT_TRUE(published.ok()) << published.status();
   constexpr int64_t kInputs = 729, kDigits = 6, kLength = 11;
   Tape tape;
@@ -193,7 +193,7 @@ TEST(WeightsTest, Stories260kTellsItsStory) {
     std::filesystem::create_directories(converted);
     const absl::Status written = WriteModel(converted, *published);
     ASSERT_TRUE(written.ok()) << written;
-    const absl::StatusOr<PublishedGpt> halves = ReadHuggingFace<PublishedGpt>(converted);
+    const absl::StatusOr<PublishedGpt> halves = ReadModelOf<PublishedGpt>(converted);
     ASSERT_TRUE(halves.ok()) << halves.status();
     EXPECT_EQ(halves->config.attention.rotary, RotaryLayout::kHalves);
     ExpectGreedy(*halves, folder);

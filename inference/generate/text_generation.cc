@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -78,6 +79,12 @@ absl::Status TextGenerator::OpenDraft() {
   options_.generate.drafter = draft_.get();
   if (options_.generate.draft == 0) options_.generate.draft = kDefaultDraft;
   return absl::OkStatus();
+}
+
+std::string TextGenerator::TokenText(int32_t token) const {
+  const std::string once = gpt_.tokenizer->TokenText(token);
+  const std::string twice = gpt_.tokenizer->DecodeWithSpecial({token, token}).value_or("");
+  return absl::StartsWith(twice, once) ? twice.substr(once.size()) : once;
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {

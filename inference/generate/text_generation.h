@@ -81,8 +81,9 @@ class TextGenerator {
   // Returns the number of texts that ended before their time because they filled the context.
   int64_t full() const { return generator_->counts().full; }
 
-  // Returns the text of one token, also of a special one. It is empty if the tokenizer has no such token.
-  std::string TokenText(int32_t token) const { return gpt_.tokenizer->TokenText(token); }
+  // Returns the text of one token behind another, also of a special one: decoding would drop the space at the beginning
+  // of a text. It is empty if the tokenizer has no such token.
+  std::string TokenText(int32_t token) const;
 
   // Continues each prompt. Gives each token to `sink`, with the text that later tokens cannot change any more, and at
   // the end the rest of each text.

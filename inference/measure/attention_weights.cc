@@ -17,9 +17,10 @@
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/encode/classifier.h"
-#include "weft/inference/generate/translate.h"
+#include "weft/inference/generate/line_translator.h"
 #include "weft/inference/runtime/open_model.h"
 #include "weft/inference/runtime/runtime.h"
+#include "weft/text/data/classifier_input.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -121,10 +122,8 @@ class Reading {
     CompileOptions options;
     for (const VarList& vars : vars_) options.fetch.insert(options.fetch.end(), vars.begin(), vars.end());
     if (!query_.raise) options.without = PassSet({Pass::kRaise});
-    // The graph lacks the weights that no attention depends on, such as the head.
-    WEFT_RETURN_IF_ERROR(parameters_.Create(ParametersOf(model)));
+    WEFT_RETURN_IF_ERROR(ProvideFiniteWeights(path, model.weights, &parameters_));
     WEFT_RETURN_IF_ERROR(graph_.Compile(options, {.threads = query_.threads}, &parameters_));
-    WEFT_RETURN_IF_ERROR(SetFiniteWeights(path, model.weights, &parameters_));
     WEFT_ASSIGN_OR_RETURN(const Outputs out, graph_.Run(feeds_));
     for (size_t i = 0; i < maps_.size(); ++i) {
       for (const Var var : vars_[i]) {
@@ -183,21 +182,17 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
     tokenizer = std::move(opened.tokenizer);
     tokenizer->ReadSpecial(query.special_tokens);
   }
-  WEFT_ASSIGN_OR_RETURN(Ids ids, Encode(query, query.text, tokenizer.get()));
-  Ids second;
-  if (query.second) {
-    WEFT_ASSIGN_OR_RETURN(second, Encode(query, *query.second, tokenizer.get()));
-  }
   ModelInput input;
   if (query.ids) {
-    input = {.ids = ids, .segments = Ids(ids.size(), 0)};
+    WEFT_ASSIGN_OR_RETURN(input.ids, ParseIds(query.text));
+    WEFT_ASSIGN_OR_RETURN(const Ids second, ParseIds(query.second.value_or("")));
+    input.segments.resize(input.ids.size(), 0);
     input.ids.insert(input.ids.end(), second.begin(), second.end());
     input.segments.resize(input.ids.size(), 1);
-  } else if (query.second) {
-    WEFT_ASSIGN_OR_RETURN(input, tokenizer->WrapPair(ids, second));
   } else {
-    WEFT_RETURN_IF_ERROR(FitContext(tokenizer->Wrap({}).ids.size(), bert.config.context, query.truncate, &ids));
-    input = tokenizer->Wrap(ids);
+    const EncodeLimits limits = {bert.config.context, query.truncate};
+    WEFT_ASSIGN_OR_RETURN(input, query.second ? PairInput(query.text, *query.second, *tokenizer, limits)
+                                              : TextInput(query.text, *tokenizer, limits));
   }
   WEFT_RETURN_IF_ERROR(CheckTokens("the text", input.ids, bert.config.context, bert.config.vocabulary));
   Reading reading(query);
@@ -212,12 +207,10 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
 
 // Returns the tokens of a greedy translation, without its begin and end tokens.
 absl::StatusOr<Ids> Translate(const OpenedTransformer& opened, const Ids& source, int64_t threads) {
-  Parameters parameters({.draw = false});
-  WEFT_ASSIGN_OR_RETURN(const auto translator,
-                        Translator::Create(opened.model.config, &parameters, {.batch = 1, .threads = threads}));
-  WEFT_RETURN_IF_ERROR(SetFiniteWeights(opened.path, opened.model.weights, &parameters));
-  WEFT_ASSIGN_OR_RETURN(const auto translations,
-                        translator->Translate({source}, {.begin = opened.search.begin, .end = opened.search.end}));
+  LineTranslatorOptions options = {.search = opened.search, .runtime = {.batch = 1, .threads = threads}};
+  options.search.beam = options.search.n_best = 1;
+  WEFT_ASSIGN_OR_RETURN(const auto translator, LineTranslator::Create(opened, options));
+  WEFT_ASSIGN_OR_RETURN(const auto translations, translator->Translate({source}));
   return translations[0][0].tokens;
 }
 
@@ -228,13 +221,18 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   for (const auto& tokenizer : {opened.source, opened.target}) tokenizer->ReadSpecial(query.special_tokens);
   WEFT_ASSIGN_OR_RETURN(Ids source, Encode(query, query.text, opened.source.get()));
   if (!query.ids && !source.empty()) {
+    WEFT_RETURN_IF_ERROR(
+        FitContext(opened.before.size() + opened.after.size(), config.context, query.truncate, &source));
     source.insert(source.begin(), opened.before.begin(), opened.before.end());
     source.insert(source.end(), opened.after.begin(), opened.after.end());
   }
   WEFT_RETURN_IF_ERROR(Fit(query, "the source", config.context, config.source_vocabulary, &source));
   Ids produced;
   if (query.second) {
-    WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, opened.target.get()));
+    const std::unique_ptr<Tokenizer> of_targets = opened.target->ForTargets();
+    const Tokenizer& tokenizer = of_targets == nullptr ? *opened.target : *of_targets;
+    WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, &tokenizer));
+    if (const auto first = opened.search.forced_begin; first && !query.ids) produced.insert(produced.begin(), *first);
   } else {
     WEFT_ASSIGN_OR_RETURN(produced, Translate(opened, source, query.threads));
   }

@@ -248,23 +248,17 @@ TagReport TaggingScore::Report() const {
   TagReport report;
   Counts all;
   for (const auto& [type, counts] : counts_) {
-    const Quality figures = figures_of(counts);
-    report.types[type] = figures;
-    AddTo(&report.macro, figures, 1);
-    AddTo(&report.weighted, figures, static_cast<double>(figures.support));
     all.right += counts.right;
     all.predicted += counts.predicted;
     all.both += counts.both;
   }
+  for (const auto& [type, counts] : counts_) {
+    const Quality& figures = report.types[type] = figures_of(counts);
+    AddTo(&report.macro, figures, Ratio(int64_t{1}, std::ssize(counts_)));
+    AddTo(&report.weighted, figures, Ratio(counts.right, all.right));
+  }
   report.all = figures_of(all);
-  const auto divide = [&](Quality* mean, int64_t sum) {
-    mean->support = all.right;
-    for (double* figure : {&mean->precision, &mean->recall, &mean->f1}) {
-      *figure = Ratio(*figure, static_cast<double>(sum));
-    }
-  };
-  divide(&report.macro, static_cast<int64_t>(counts_.size()));
-  divide(&report.weighted, all.right);
+  report.macro.support = report.weighted.support = all.right;
   return report;
 }
 

@@ -108,7 +108,6 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
     return absl::OkStatus();
   }
   std::tie(opened->before, opened->after) = TokensAround(*opened->source);
-  const std::string early = settings.early_stopping.value_or("false");
   search = {.beam = settings.num_beams.value_or(1),
             .length_penalty = settings.length_penalty.value_or(1),
             .min_length = std::max<int64_t>(settings.min_length.value_or(0) - 1, 0),  // min_length counts `begin`
@@ -116,9 +115,7 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
             .end = settings.end,
             .forced_begin = settings.forced_begin,
             .excluded = settings.excluded,
-            .stop = early == "true"    ? BeamStop::kFull
-                    : early == "never" ? BeamStop::kNever
-                                       : BeamStop::kNoBetter};
+            .stop = StopOf(settings)};
   if (!settings.forced_end.empty()) search.forced_end = settings.forced_end.front();
   // max_length counts `begin`, too.
   const int64_t longest = settings.max_new_tokens.value_or(settings.max_length.value_or(1) - 1);
@@ -135,11 +132,7 @@ absl::Status ReadSearch(const std::string& path, OpenedTransformer* opened) {
 
 absl::StatusOr<OpenedBert> OpenBert(const std::string& path) {
   OpenedBert bert = {.path = path};
-  WEFT_ASSIGN_OR_RETURN(const Format* const format, FindFormat(path));
-  // ReadModelOf would not name the model_type of another family; the error of ReadHuggingFace does.
-  const bool published = format->name == "huggingface";
-  WEFT_ASSIGN_OR_RETURN(bert.model,
-                        published ? ReadHuggingFace<PublishedBert>(path) : ReadModelOf<PublishedBert>(path));
+  WEFT_ASSIGN_OR_RETURN(bert.model, ReadModelOf<PublishedBert>(path));
   WEFT_ASSIGN_OR_RETURN(bert.tokenizer, LoadTokenizer(BaseOf(path)));
   const BertConfig& config = bert.model.config;
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, bert.tokenizer->vocabulary_size(), config.vocabulary));
@@ -167,6 +160,11 @@ absl::StatusOr<OpenedGpt> OpenGpt(const std::string& path, const std::string& to
   WEFT_RETURN_IF_ERROR(CheckVocabulary(path, gpt.tokenizer->vocabulary_size(), vocabulary));
   WEFT_ASSIGN_OR_RETURN(gpt.settings, ReadGenerationSettings(path, *gpt.tokenizer, vocabulary));
   return gpt;
+}
+
+BeamStop StopOf(const GenerationSettings& settings) {
+  const std::string early = settings.early_stopping.value_or("false");
+  return early == "true" ? BeamStop::kFull : early == "never" ? BeamStop::kNever : BeamStop::kNoBetter;
 }
 
 std::pair<std::vector<int32_t>, std::vector<int32_t>> TokensAround(const Tokenizer& tokenizer) {

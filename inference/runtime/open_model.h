@@ -59,6 +59,9 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const OpenedGpt& gpt, absl::st
 // Returns the tokens that `texts` name, each by its text or number. An error begins with "end-token: ".
 absl::StatusOr<std::vector<int32_t>> EndTokens(const Tokenizer& tokenizer, absl::Span<const std::string> texts);
 
+// Returns when a beam search of transformers with these settings is done.
+BeamStop StopOf(const GenerationSettings& settings);
+
 struct OpenedTransformer {
   std::string path, folder;  // the model, and the folder of its files
   PublishedTransformer model;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -75,24 +76,37 @@ class EvalGraph {
 // times `step`, for graphs whose padding costs more than compiling more graphs.
 int64_t GraphSize(int64_t n, int64_t step = 1, bool finer = false);
 
-// The compiled graphs of one model, by their sizes. A graph is compiled when it is first needed.
+// The compiled graphs of one model, by their sizes. A graph is compiled when it is first needed. Texts of ever new
+// sizes would fill the memory, so of many graphs, the one that was not needed for the longest time makes room for the
+// next one.
 template <class Sizes, class Graph>
 class GraphCache {
  public:
-  // Returns the graph for `sizes`. If there is none yet, its function Record(sizes, model...) records and compiles it.
+  // Returns the graph for `sizes`, which lives until the next call. If there is none yet, its function
+  // Record(sizes, model...) records and compiles it.
   template <class... Model>
   absl::StatusOr<Graph*> Get(const Sizes& sizes, Model&&... model) {
-    std::unique_ptr<Graph>& graph = graphs_[sizes];
-    if (graph == nullptr) {
+    constexpr size_t kMany = 100;
+    if (graphs_.size() >= kMany && !graphs_.contains(sizes)) {
+      graphs_.erase(absl::c_min_element(graphs_, [](auto& a, auto& b) { return a.second.used < b.second.used; }));
+    }
+    Entry& entry = graphs_[sizes];
+    if (entry.graph == nullptr) {
       auto made = std::make_unique<Graph>();
       WEFT_RETURN_IF_ERROR(made->Record(sizes, model...));
-      graph = std::move(made);
+      entry.graph = std::move(made);
     }
-    return graph.get();
+    entry.used = ++calls_;
+    return entry.graph.get();
   }
 
  private:
-  std::map<Sizes, std::unique_ptr<Graph>> graphs_;
+  struct Entry {
+    std::unique_ptr<Graph> graph;
+    uint64_t used = 0;  // the number of the last call that needed it
+  };
+  std::map<Sizes, Entry> graphs_;
+  uint64_t calls_ = 0;
 };
 
 }  // namespace weft

@@ -34,7 +34,7 @@ absl::Status Score() {
 }
 
 absl::Status RunGpt(const std::string& folder) {
-  WEFT_ASSIGN_OR_RETURN(weft::PublishedGpt gpt, weft::ReadHuggingFace<weft::PublishedGpt>(folder));
+  WEFT_ASSIGN_OR_RETURN(weft::PublishedGpt gpt, weft::ReadModelOf<weft::PublishedGpt>(folder));
   weft::Tape tape;
   weft::Var tokens = tape.Input("tokens", {weft::kI32, {1, 3}}, {.below = gpt.config.vocabulary});
   weft::Var logits = weft::Gpt(gpt.config).Logits(tokens);  // [1, 3, V]

@@ -15,6 +15,7 @@
 #include "weft/base/json.h"
 #include "weft/formats/convert.h"
 #include "weft/formats/generation.h"
+#include "weft/formats/run_folder.h"
 #include "weft/formats/weights.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/gzip.h"
@@ -37,6 +38,19 @@ Tensor Find(const GgufFile& file, const std::string& name) {
     if (each.name == name) return each.tensor;
   }
   return {};
+}
+
+// Writes a file with the tensors of `file` and other metadata, and returns its path.
+std::string WithMetadata(const GgufFile& file, const nlohmann::ordered_json& metadata) {
+  std::vector<GgufWriter::NamedType> types;
+  for (const auto& [name, tensor] : file.tensors()) types.emplace_back(name, tensor.type);
+  const std::string path = testing::TempDir() + "/changed.gguf";
+  absl::StatusOr<GgufWriter> writer = GgufWriter::Create(path, metadata, types);
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  if (!writer.ok()) return path;
+  for (const auto& [name, tensor] : file.tensors()) EXPECT_TRUE(writer->Add(tensor).ok());
+  EXPECT_TRUE(writer->Finish().ok());
+  return path;
 }
 
 class GgufTest : public testing::Test {
@@ -112,7 +126,7 @@ TEST_F(GgufTest, FileGivesSpecialTokens) {
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
   const absl::StatusOr<GenerationSettings> settings = ReadGenerationSettings(path, **tokenizer, 301);
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->end, std::vector<int32_t>{2});
+  EXPECT_EQ(settings->end, (std::vector<int32_t>{2, 0}));  // llama.cpp knows <|endoftext|>, token 0, by its text
   EXPECT_EQ(settings->begin, 1);
   EXPECT_EQ(settings->padding, 2);
   EXPECT_EQ((*tokenizer)->special_tokens().unknown, 0);
@@ -197,6 +211,62 @@ TEST_F(GgufTest, OtherWeightsAreWrittenIfAskedFor) {
   }
 }
 
+// Returns `path` and what it becomes as a folder of Hugging Face, and this folder as a file again.
+std::vector<std::string> Converted(const std::string& path) {
+  std::vector<std::string> paths = {path};
+  for (const char* const format : {"huggingface", "gguf"}) {
+    const std::string out = absl::StrCat(testing::TempDir(), "/converted_", format);
+    const auto conversion =
+        ModelConversion::Prepare({.model = paths.back(), .out = out, .format = format, .overwrite = true});
+    EXPECT_TRUE(conversion.ok()) << conversion.status();
+    if (!conversion.ok()) break;
+    EXPECT_TRUE(conversion->Write().ok());
+    paths.push_back(out);
+  }
+  return paths;
+}
+
+TEST_F(GgufTest, PoolingIsFollowedAndKept) {
+  const absl::StatusOr<GgufFile> file = GgufFile::Open(PathOf("bert"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  const std::pair<int, Pooling> kPoolings[] = {{1, Pooling::kMean}, {2, Pooling::kFirst}};
+  for (const auto& [number, pooling] : kPoolings) {
+    nlohmann::ordered_json metadata = file->metadata();
+    metadata["bert.pooling_type"] = static_cast<uint32_t>(number);
+    for (const std::string& path : Converted(WithMetadata(*file, metadata))) {
+      const auto model = ReadModelOf<PublishedBert>(path);
+      ASSERT_TRUE(model.ok()) << model.status();
+      const absl::StatusOr<SentenceFormat> format = ReadSentenceFormat(path, model->config);
+      ASSERT_TRUE(format.ok()) << format.status();
+      EXPECT_EQ(format->pooling, pooling) << path;
+    }
+  }
+}
+
+// llama.cpp ends texts also at tokens that it knows by their texts, and samples as the file says.
+TEST_F(GgufTest, SettingsOfGenerationAreFollowedAndKept) {
+  constexpr int32_t kTurn = 300;
+  const absl::StatusOr<GgufFile> file = GgufFile::Open(PathOf("llama"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  nlohmann::ordered_json metadata = file->metadata();
+  metadata["tokenizer.ggml.tokens"][kTurn] = "<|eot_id|>";
+  metadata["tokenizer.ggml.token_type"][kTurn] = 3;  // a control token
+  metadata["tokenizer.ggml.suppress_tokens"] = {7, 8};
+  metadata["general.sampling.temp"] = 0.5;
+  metadata["general.sampling.top_k"] = 20;
+  for (const std::string& path : Converted(WithMetadata(*file, metadata))) {
+    const auto tokenizer = LoadTokenizer(TokenizerOf(path));
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    const absl::StatusOr<GenerationSettings> settings = ReadGenerationSettings(path, **tokenizer, 301);
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_EQ(settings->end, (std::vector<int32_t>{2, 0, kTurn})) << path;
+    EXPECT_EQ(settings->excluded, (std::vector<int32_t>{7, 8})) << path;
+    EXPECT_EQ(settings->do_sample, true) << path;
+    EXPECT_EQ(settings->temperature, 0.5) << path;
+    EXPECT_EQ(settings->top_k, 20) << path;
+  }
+}
+
 // What changes a model and is not supported is refused, by its key.
 TEST_F(GgufTest, UnsupportedKeysAreRefusedByName) {
   const absl::StatusOr<GgufFile> file = GgufFile::Open(PathOf("llama"));
@@ -218,6 +288,7 @@ TEST_F(GgufTest, UnsupportedKeysAreRefusedByName) {
       {"llama.attention.head_count", uint32_t{0}, "heads"},
       {"llama.expert_count", uint32_t{8}, "expert_count is 8"},
       {"llama.expert_count", uint32_t{0}, ""},
+      {"general.sampling.mirostat", int32_t{2}, "general.sampling.mirostat is 2"},
       {"llama.block_count", uint32_t{3}, "missing 'model.layers.2"},
       {"general.license", "mit", ""},
       {"general.quantized_by", "me", ""},
@@ -225,14 +296,7 @@ TEST_F(GgufTest, UnsupportedKeysAreRefusedByName) {
   for (const auto& [key, value, error] : kRows) {
     nlohmann::ordered_json metadata = file->metadata();
     metadata[key] = value;
-    std::vector<GgufWriter::NamedType> types;
-    for (const auto& [name, tensor] : file->tensors()) types.emplace_back(name, tensor.type);
-    const std::string path = testing::TempDir() + "/changed.gguf";
-    absl::StatusOr<GgufWriter> writer = GgufWriter::Create(path, metadata, types);
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    for (const auto& [name, tensor] : file->tensors()) ASSERT_TRUE(writer->Add(tensor).ok());
-    ASSERT_TRUE(writer->Finish().ok());
-    const absl::Status status = ReadModel(path).status();
+    const absl::Status status = ReadModel(WithMetadata(*file, metadata)).status();
     EXPECT_EQ(status.ok(), *error == '\0') << key << ": " << status;
     EXPECT_TRUE(absl::StrContains(status.message(), error)) << key << ": " << status;
   }

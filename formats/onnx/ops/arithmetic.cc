@@ -87,6 +87,7 @@ OnnxResult Mod(const OnnxNode& node) {
 
 OnnxResult CastOf(const OnnxNode& node) {
   const int64_t to = node.input_count() > 1 ? node.type(1) : node.Int("to", 0);
+  if (to == 0 && node.has(1)) return VarList{Cast(node.in(0), node.in(1).dtype())};  // the type of a computed value
   WEFT_ASSIGN_OR_RETURN(const OnnxElement element, OnnxElementOf(to));
   return VarList{WrapTo(Cast(node.in(0), element.dtype), element.type)};
 }
