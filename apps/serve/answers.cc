@@ -42,6 +42,10 @@ absl::StatusOr<std::vector<std::string>> InputsOf(JsonFields* fields, const char
   return texts;
 }
 
+absl::Status CheckClient() {
+  return Connections::ClientLeft() ? absl::CancelledError("the client has left") : absl::OkStatus();
+}
+
 // Returns the Base64 of numbers in f32, little-endian, which OpenAI's package asks for.
 std::string Base64(const std::vector<float>& numbers) {
   return absl::Base64Escape({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
@@ -74,7 +78,7 @@ absl::StatusOr<Json> Server::Generate(const Json& request, ServedModel* model, h
   if (!completion.stream) {
     for (bool more = true; more;) {
       WEFT_ASSIGN_OR_RETURN(more, take([](const std::vector<Json>&) {}));
-      if (more && Connections::ClientLeft()) return absl::CancelledError("the client has left");
+      if (more) WEFT_RETURN_IF_ERROR(CheckClient());
     }
     return stream->completions.ToJson();
   }
@@ -116,7 +120,7 @@ absl::StatusOr<Json> Server::Embed(const Json& request, ServedModel* model, http
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::StatusOr<std::vector<int32_t>> ids = model->encoder->Tokens(inputs[i]);
     if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
-    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
+    WEFT_RETURN_IF_ERROR(CheckClient());
     tokens += ids->size();
     WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, engine_.Run([&] { return model->encoder->Run(*ids); }));
     data.push_back({{"object", "embedding"}, {"index", i}});
@@ -150,8 +154,11 @@ absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, h
   Json list = Json::array();
   for (size_t i = 0; i < inputs.size(); ++i) {
     LabelledExample example = {.texts = {inputs[i]}, .line = i + 1};
+    if (head.task() == TextTask::kTokens) {  // the model labels the words of a text
+      example.texts = absl::StrSplit(inputs[i], absl::ByAnyChar(" \t\r\n\v\f"), absl::SkipEmpty());
+    }
     if (head.pairs()) example.texts.push_back(seconds[i]);
-    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
+    WEFT_RETURN_IF_ERROR(CheckClient());
     const auto results = engine_.Run([&] { return head.Run({.paths = {"input"}, .examples = {example}}); });
     if (absl::IsInvalidArgument(results.status())) return FieldError("input", results.status().message());
     WEFT_RETURN_IF_ERROR(results.status());
@@ -184,7 +191,7 @@ absl::StatusOr<Json> Server::Translate(const Json& request, ServedModel* model, 
   for (const std::string& line : lines) {
     absl::StatusOr<std::vector<int32_t>> source = model->translator->Encode(line);
     if (!source.ok()) return FieldError("text", source.status().message());
-    if (Connections::ClientLeft()) return absl::CancelledError("the client has left");
+    WEFT_RETURN_IF_ERROR(CheckClient());
     WEFT_ASSIGN_OR_RETURN(const auto best,
                           engine_.Run([&] { return model->translator->Translate({*source}, search); }));
     Json translation = {{"source", line}, {"text", ""}, {"log_probability", 0.0}};
@@ -210,6 +217,7 @@ absl::StatusOr<Json> Server::Attention(const Json& request, ServedModel* model, 
   if (!target.empty()) query.second = target;
   query.threads = 1;
   const absl::MutexLock lock(&attention_mutex_);
+  WEFT_RETURN_IF_ERROR(CheckClient());
   WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, ReadAttention(model->path, query));
   response->set_content(AttentionJson(weights), kJsonType);
   return Json();

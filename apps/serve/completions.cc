@@ -165,7 +165,8 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   }
   GenerateOptions generate = model.generator->options().generate;
   WEFT_RETURN_IF_ERROR(ReadSampling(&fields, model, &generate.sampling));
-  generate.length = std::min(chat ? model.context : kDefaultLength, max_tokens);
+  const int64_t usual = chat ? model.context : kDefaultLength;
+  generate.length = std::min(model.generator->gpt().settings.max_new_tokens.value_or(usual), max_tokens);
   WEFT_RETURN_IF_ERROR(fields.Whole("max_tokens", 1, max_tokens, &generate.length));
   if (chat) WEFT_RETURN_IF_ERROR(fields.Whole("max_completion_tokens", 1, max_tokens, &generate.length));
   WEFT_RETURN_IF_ERROR(ReadLogprobs(&fields, &completion));

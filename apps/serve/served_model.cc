@@ -1,17 +1,20 @@
 // Opens the models of a server.
+#include <iterator>
 #include <utility>
-#include <variant>
 
+#include "absl/algorithm/container.h"
 #include "weft/apps/serve/engine.h"
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
+#include "weft/formats/model_formats.h"
 #include "weft/formats/weights.h"
 
 namespace weft {
 namespace {
 
 // Each of these functions opens the parts of a served model of one family, or refuses the family.
-absl::Status Add(const PublishedGpt&, TextGeneratorOptions options, ServedModel* served) {
+absl::Status AddGpt(const TextGeneratorOptions& given, ServedModel* served) {
+  TextGeneratorOptions options = given;
   options.slide = false;
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(served->path, /*given=*/{}, /*beams=*/false, &options));
   served->kind = "gpt";
@@ -23,7 +26,7 @@ absl::Status Add(const PublishedGpt&, TextGeneratorOptions options, ServedModel*
   return absl::OkStatus();
 }
 
-absl::Status Add(const PublishedBert&, const TextGeneratorOptions& options, ServedModel* served) {
+absl::Status AddBert(const TextGeneratorOptions& options, ServedModel* served) {
   served->kind = "bert";
   served->tasks = {"embeddings", "attention"};
   WEFT_ASSIGN_OR_RETURN(served->encoder, OpenSentenceEncoder(served->path, {.runtime = options.runtime}));
@@ -37,29 +40,33 @@ absl::Status Add(const PublishedBert&, const TextGeneratorOptions& options, Serv
   return absl::OkStatus();
 }
 
-absl::Status Add(const PublishedTransformer&, const TextGeneratorOptions& options, ServedModel* served) {
+absl::Status AddTransformer(const TextGeneratorOptions& options, ServedModel* served) {
   served->kind = "transformer";
   served->tasks = {"translate", "attention"};
-  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, OpenTransformer(served->path));
-  served->context = opened.model.config.context;
-  served->search = opened.search;
-  const LineTranslatorOptions how = {.search = opened.search, .runtime = options.runtime};
-  WEFT_ASSIGN_OR_RETURN(served->translator, LineTranslator::Create(std::move(opened), how));
+  TranslationOptions translation = {.options = {.runtime = options.runtime}};
+  WEFT_ASSIGN_OR_RETURN(served->translator, OpenTranslator(served->path, /*given=*/{}, &translation));
+  served->context = served->translator->context();
+  served->search = translation.options.search;
   return absl::OkStatus();
 }
 
-absl::Status Add(const PublishedVit&, const TextGeneratorOptions&, ServedModel* served) {
-  return InvalidArgument(served->path,
-                         ": a server answers with a GPT, a BERT or an encoder-decoder, but this is a ViT");
-}
+constexpr std::pair<const ModelFamily*, absl::Status (*)(const TextGeneratorOptions&, ServedModel*)> kFamilies[] = {
+    {&PublishedGpt::kFamily, AddGpt},
+    {&PublishedBert::kFamily, AddBert},
+    {&PublishedTransformer::kFamily, AddTransformer}};
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServedModel>> OpenServedModel(const std::string& name, const std::string& path,
                                                              const TextGeneratorOptions& options) {
   auto served = std::make_unique<ServedModel>(ServedModel{.name = name, .path = path});
-  WEFT_ASSIGN_OR_RETURN(const PublishedModel model, ReadModel(path));
-  WEFT_RETURN_IF_ERROR(std::visit([&](const auto& each) { return Add(each, options, served.get()); }, model));
+  WEFT_ASSIGN_OR_RETURN(const ModelFamily* const family, FindFamily(path));
+  const auto row = absl::c_find_if(kFamilies, [&](const auto& each) { return each.first == family; });
+  if (row == std::end(kFamilies)) {
+    return InvalidArgument(path, ": a server answers with a GPT, a BERT or an encoder-decoder, but this is ",
+                           family->name);
+  }
+  WEFT_RETURN_IF_ERROR(row->second(options, served.get()));
   return served;
 }
 

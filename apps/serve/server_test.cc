@@ -1,4 +1,5 @@
 // Tests the answers of the server, through its own HTTP.
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -137,6 +138,23 @@ TEST_F(ServerTest, EmbedsClassifiesAndTranslates) {
   EXPECT_EQ(attention.second["cross"].size(), 2);
 }
 
+TEST_F(ServerTest, ClassifiesTheWordsOfAText) {
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += i % 2 == 0 ? "runs O\nLondon B-LOC\n\n" : "London B-LOC\n\n";
+  Write("words.conll", words);
+  ASSERT_TRUE(Works(
+      Weft({"train", "classify", "--task=tokens", "--data=words.conll", "--out=tagger", "--vocabulary=300",
+            "--layers=1", "--width=16", "--heads=2", "--context=24", "--batch=8", "--steps=2", "--warmup-steps=1"})));
+  names_ = {"tagger"};
+  Serve();
+  const auto [status, answer] = Post("/v1/classify", {{"input", " London runs\t so "}});
+  ASSERT_EQ(status, 200) << answer;
+  const Json& got = answer["results"][0]["words"];
+  ASSERT_EQ(got.size(), 3) << answer;
+  EXPECT_EQ(got[1]["word"], "runs");
+  EXPECT_EQ(got[1]["labels"].size(), 2);
+}
+
 // The texts of one batch would have other last digits than a text alone.
 TEST_F(ServerTest, ClassifiesManyTextsAsAlone) {
   WriteTrainingData();
@@ -151,6 +169,37 @@ TEST_F(ServerTest, ClassifiesManyTextsAsAlone) {
   for (const size_t i : {0, 7, 8, 19}) {
     EXPECT_EQ(Post("/v1/classify", {{"input", texts[i]}}).second["results"][0], answer["results"][i]) << i;
   }
+}
+
+// Each text of a request to classify is a job of its own, and the tokens of generated texts are computed between them.
+TEST_F(ServerTest, AStreamGoesOnWhileTextsAreClassified) {
+  WriteTrainingData();
+  ASSERT_TRUE(Works(Weft(SmallTraining("classify") + Arguments{"--out=classifier"})));
+  names_ = {"gpt", "classifier"};
+  Serve();
+  constexpr int kRequests = 4;
+  std::atomic<int> classified = 0;
+  std::thread classification;
+  httplib::Request request;
+  request.method = "POST";
+  request.path = "/v1/completions";
+  request.body = Json({{"model", "gpt"}, {"prompt", "the "}, {"max_tokens", 10}, {"stream", true}}).dump();
+  request.content_receiver = [&](const char*, size_t, uint64_t, uint64_t) {
+    if (classification.joinable()) return true;
+    classification = std::thread([&] {
+      const std::vector<std::string> texts(256, "the end of a sentence of some length");
+      for (; classified < kRequests; ++classified) {
+        EXPECT_EQ(Post("/v1/classify", {{"model", "classifier"}, {"input", texts}}).first, 200);
+      }
+    });
+    return true;
+  };
+  const httplib::Result result = Client().send(request);
+  EXPECT_LT(classified, kRequests);  // 10 tokens wait for 10 of the 1024 texts at most
+  ASSERT_TRUE(classification.joinable());
+  classification.join();
+  ASSERT_TRUE(result) << to_string(result.error());
+  EXPECT_EQ(result->status, 200);
 }
 
 TEST_F(ServerTest, ErrorsNameTheField) {

@@ -87,7 +87,10 @@ $('align-layer').onchange = $('align-head').onchange = () => align();
 
 onSubmit('classify', () => run('classify', async signal => {
   const reply = await request('/v1/classify', {model: models.classify.id, input: $('classified').value}, signal);
-  const {labels} = (await reply.json()).results[0];
+  const result = (await reply.json()).results[0];
+  const labels = result.labels ||  // each word has the best of its own; a word without tokens has none
+      result.words.filter(({labels}) => labels.length)
+          .map(({word, labels}) => ({label: `${word}: ${labels[0].label}`, score: labels[0].score}));
   fill($('labels'), ['~Label', '#Score', ''], labels.map(({label, score}) => [label, score.toFixed(3), '']));
   labels.forEach(({label, score}, i) =>
       $('labels').rows[i + 1].cells[2].append(element('meter', '', {value: score, 'aria-label': label})));

@@ -112,12 +112,13 @@ class HostileTest(unittest.TestCase):
         cls.first = cls.complete()
 
     @classmethod
-    def serve(cls, **variables: str) -> "tuple[subprocess.Popen, int]":
-        """Starts a server with these environment variables. Returns its process and its port."""
-        log = Path(cls.folder, "log" + "".join(variables))
+    def serve(cls, *flags: str, **variables: str) -> "tuple[subprocess.Popen, int]":
+        """Starts a server with these flags and environment variables. Returns its process and its port."""
+        log = Path(cls.folder, "log" + "".join([*variables, *flags]))
         environment = {name: value for name, value in os.environ.items() if name != "WEFT_API_KEY"}
         with open(log, "w") as file:
-            server = subprocess.Popen([PROGRAM, "serve", "--model=gpt", "--port=0", f"--request-timeout={TIMEOUT}"],
+            server = subprocess.Popen([PROGRAM, "serve", "--model=gpt", "--port=0", f"--request-timeout={TIMEOUT}",
+                                       *flags],
                                       cwd=cls.folder, stderr=file, env={**environment, **variables})
         cls.addClassCleanup(server.kill)
         deadline = time.monotonic() + 60 * SLOWER
@@ -193,15 +194,16 @@ class HostileTest(unittest.TestCase):
         self.assertEqual((counts["weft_texts_running"], counts["weft_pages_used"]), (0, 0))
         self.assertEqual(self.complete(), self.first)
 
-    def test_reads_the_key_of_the_environment(self):
-        server, port = self.serve(WEFT_API_KEY="secret")
-        for key, wanted in (("secret", 200), ("other", 401)):
-            client = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * SLOWER)
-            client.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})
-            self.assertEqual(client.getresponse().status, wanted)
-            client.close()
-        server.terminate()
-        self.assertEqual(server.wait(20 * SLOWER), 0)
+    def test_reads_the_key_of_the_environment_unless_a_flag_has_one(self):
+        for flags, right in (((), "secret"), (("--api-key=flag",), "flag")):
+            server, port = self.serve(*flags, WEFT_API_KEY="secret")
+            for key in ("secret", "flag", "other"):
+                client = http.client.HTTPConnection("127.0.0.1", port, timeout=30 * SLOWER)
+                client.request("GET", "/v1/models", headers={"Authorization": f"Bearer {key}"})
+                self.assertEqual(client.getresponse().status, 200 if key == right else 401)
+                client.close()
+            server.terminate()
+            self.assertEqual(server.wait(20 * SLOWER), 0)
         with self.assertRaisesRegex(RuntimeError, "WEFT_API_KEY is empty; unset it to need no key"):
             self.serve(WEFT_API_KEY="")
 
