@@ -44,9 +44,9 @@ inline constexpr absl::string_view kGgufEndTexts[] = {"<|eot_id|>",    "<|im_end
                                                       "<|file_sep|>"};
 
 using GgufName = std::pair<const char*, const char*>;  // in a GGUF file and in a published model
-// The key of the temperature. A file whose temperature is above 0 samples.
+// The key of the temperature. If it is above 0, texts are sampled; if it is 0, the likeliest token is chosen.
 inline constexpr char kGgufTemperature[] = "general.sampling.temp";
-// Other settings of generation, with their keys in generation_config.json.
+// The settings of sampling, with their keys in generation_config.json.
 inline constexpr GgufName kGgufSampling[] = {{kGgufTemperature, "temperature"},
                                              {"general.sampling.top_k", "top_k"},
                                              {"general.sampling.top_p", "top_p"},

@@ -38,8 +38,8 @@ absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format
   return absl::OkStatus();
 }
 
-// Returns the config.json of the Pooling module that a GGUF file `path`, or the one in this folder, stands for, or
-// null.
+// Returns the pooling of the GGUF file `path`, or of the one in the folder `path`, as the config.json of a Pooling
+// module has it. Returns null if there is no such file or it names no pooling.
 Json GgufPooling(const std::string& path) {
   const absl::StatusOr<Json> config = ReadFileConfig(ModelFile(path));
   return config.ok() && config->is_object() ? config->value(kGgufPooling, Json()) : Json();

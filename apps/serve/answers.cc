@@ -155,7 +155,7 @@ absl::StatusOr<Json> Server::Classify(const Json& request, ServedModel* model, h
   for (size_t i = 0; i < inputs.size(); ++i) {
     LabelledExample example = {.texts = {inputs[i]}, .line = i + 1};
     if (head.task() == TextTask::kTokens) {  // the model labels the words of a text
-      example.texts = absl::StrSplit(inputs[i], absl::ByAnyChar(" \t\r\n\v\f"), absl::SkipEmpty());
+      WEFT_ASSIGN_OR_RETURN(example.texts, head.TextsOf(inputs[i]));
     }
     if (head.pairs()) example.texts.push_back(seconds[i]);
     WEFT_RETURN_IF_ERROR(CheckClient());

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-// Each of these functions opens the parts of a served model of one family, or refuses the family.
+// Each of these functions opens the parts of a served model of one family.
 absl::Status AddGpt(const TextGeneratorOptions& given, ServedModel* served) {
   TextGeneratorOptions options = given;
   options.slide = false;

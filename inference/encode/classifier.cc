@@ -53,10 +53,9 @@ absl::StatusOr<std::unique_ptr<TextHead>> TextHead::Create(OpenedBert bert, cons
   return head;
 }
 
-// Returns the text, both texts of a pair, or the words of a line.
 absl::StatusOr<std::vector<std::string>> TextHead::TextsOf(absl::string_view line) const {
   if (task() == TextTask::kTokens) {
-    return std::vector<std::string>(absl::StrSplit(line, absl::ByAnyChar(" \t\r\v\f"), absl::SkipEmpty()));
+    return std::vector<std::string>(absl::StrSplit(line, absl::ByAnyChar(" \t\r\n\v\f"), absl::SkipEmpty()));
   }
   if (!pairs_) return std::vector<std::string>{std::string(line)};
   std::vector<std::string> texts = absl::StrSplit(line, '\t');

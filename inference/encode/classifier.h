@@ -96,6 +96,8 @@ class TextHead final : public Classifier {
   absl::string_view example() const override { return pairs_ ? "pair" : "text"; }
   absl::Status Classify(const std::vector<std::string>& files, Take take) override;
 
+  // Returns the text, both texts of a pair, or the words, as Classify separates them in a line.
+  absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
   // Computes the results of examples.
   absl::StatusOr<std::vector<ClassifierResult>> Run(const LabelledExamples& examples);
 
@@ -105,7 +107,6 @@ class TextHead final : public Classifier {
     std::vector<std::string> texts;
     WordsInput input;
   };
-  absl::StatusOr<std::vector<std::string>> TextsOf(absl::string_view line) const;
   absl::Status Add(absl::StatusOr<std::vector<std::string>> texts, std::vector<Example>* examples) const;
   absl::StatusOr<std::vector<ClassifierResult>> Run(std::vector<Example> examples);
 

@@ -211,7 +211,8 @@ TEST_F(GgufTest, OtherWeightsAreWrittenIfAskedFor) {
   }
 }
 
-// Returns `path` and what it becomes as a folder of Hugging Face, and this folder as a file again.
+// Converts the GGUF file `path` to a folder in Hugging Face's format, and this folder to a GGUF file. Returns the paths
+// of the three models.
 std::vector<std::string> Converted(const std::string& path) {
   std::vector<std::string> paths = {path};
   for (const char* const format : {"huggingface", "gguf"}) {

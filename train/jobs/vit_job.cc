@@ -133,13 +133,12 @@ class VitJob final : public BucketJob {
     model.image_height = images_.height;
     model.image_width = images_.width;
     model.channels = images_.channels;
-    model.classes = 1;
-    for (const Images* const images : {&images_, &validation_images_}) {
-      const bool counts = classifies && (images == &images_ || validation_path_.empty());  // also those held out
-      for (const int32_t label : images->labels) {
-        if (counts) model.classes = std::max<int64_t>(model.classes, label + 1);
-      }
-    }
+    const auto classes_of = [](const Images& images) -> int64_t {
+      return images.labels.empty() ? 0 : *std::max_element(images.labels.begin(), images.labels.end()) + 1;
+    };
+    model.classes = classifies ? classes_of(images_) : 1;
+    const bool held_out = validation_path_.empty();  // may have a class that the other pictures lack
+    if (classifies && held_out) model.classes = std::max(model.classes, classes_of(validation_images_));
     if (classifies && images_.processed) model.classes = static_cast<int64_t>(images_.classes.size());
     for (const int32_t label : validation_images_.labels) {
       if (!classifies || label < model.classes) continue;
