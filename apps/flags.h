@@ -125,9 +125,6 @@ Command MakeCommand(CLI::App* parent, const std::string& name, CommandTexts text
   return {app, start, std::move(texts.summary), std::move(texts.examples)};
 }
 
-// Returns the words of `text` in lines of at most 80 columns. Each line after the first begins with `indent` spaces.
-// `column`: number of columns that are taken on the first line.
-std::string WrapWords(absl::string_view text, size_t column, size_t indent);
 // Returns the words that call `app`, such as "weft train gpt".
 std::string FullName(const CLI::App& app);
 // Returns the help of `app`, which is one of `commands` or a group of them. The help says what a command does, lists

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/flags.h"
+#include "weft/lab/page.h"
 
 namespace weft {
 namespace {
@@ -58,6 +59,10 @@ std::string RangeName(const Hyperparameter& row, const char* letter) {
   return absl::StrFormat("%.6g..%.6g", low, high);
 }
 
+std::string Wrapped(absl::string_view text, size_t column, size_t indent) {
+  return WrapWords(absl::StrSplit(text, ' ', absl::SkipEmpty()), column, indent);
+}
+
 // Returns the lines of an entry: `left` with its help `text`.
 std::string Entry(const std::string& left, const std::string& text) {
   std::string line = absl::StrCat(std::string(kFlagColumn, ' '), left);
@@ -66,7 +71,7 @@ std::string Entry(const std::string& left, const std::string& text) {
   } else {
     line.resize(kHelpColumn, ' ');
   }
-  return absl::StrCat(line, WrapWords(text, kHelpColumn, kHelpColumn), "\n");
+  return absl::StrCat(line, Wrapped(text, kHelpColumn, kHelpColumn), "\n");
 }
 
 std::string Entry(const CLI::Option& option) {
@@ -90,7 +95,7 @@ std::string Entry(const CLI::Option& option) {
 std::string Examples(absl::Span<const Example> examples) {
   std::string text;
   for (const Example& example : examples) {
-    absl::StrAppend(&text, "  # ", WrapWords(example.meaning, 4, 2), "\n");
+    absl::StrAppend(&text, "  # ", Wrapped(example.meaning, 4, 2), "\n");
     std::string line = " ";
     for (absl::string_view word : absl::StrSplit(example.command, ' ')) {
       if (line.size() + 1 + word.size() + 2 > kColumns) {
@@ -108,7 +113,7 @@ std::string Examples(absl::Span<const Example> examples) {
 std::string Overview(const CLI::App& app, const std::vector<Command>& commands) {
   const bool all = app.get_parent() == nullptr;
   const std::string name = FullName(app);
-  std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", name, " COMMAND [FLAG ...]\n");
+  std::string text = absl::StrCat(Wrapped(app.get_description(), 0, 0), "\n\nUsage: ", name, " COMMAND [FLAG ...]\n");
   std::string group;
   for (const Command& command : commands) {
     bool inside = false;
@@ -121,16 +126,16 @@ std::string Overview(const CLI::App& app, const std::vector<Command>& commands) 
     if (title != group) absl::StrAppend(&text, "\n", title, ":\n");
     group = title;
     const std::string words = FullName(*command.app).substr(name.size() + 1);
-    absl::StrAppend(&text, absl::StrFormat("  %-24s  ", words), WrapWords(command.summary, kHelpColumn, kHelpColumn),
+    absl::StrAppend(&text, absl::StrFormat("  %-24s  ", words), Wrapped(command.summary, kHelpColumn, kHelpColumn),
                     "\n");
   }
   if (all) absl::StrAppend(&text, "\nFirst examples:\n", Examples(kFirstExamples));
   absl::StrAppend(&text, "\nFlags:\n");
   for (const CLI::Option* option : app.get_options()) text += Entry(*option);
   absl::StrAppend(&text, "\n",
-                  WrapWords(absl::StrCat("`weft help ", all ? "" : absl::StrCat(absl::StripPrefix(name, "weft "), " "),
-                                         "COMMAND` describes a command and its flags. ", app.get_footer()),
-                            0, 0),
+                  Wrapped(absl::StrCat("`weft help ", all ? "" : absl::StrCat(absl::StripPrefix(name, "weft "), " "),
+                                       "COMMAND` describes a command and its flags. ", app.get_footer()),
+                          0, 0),
                   "\n");
   return text;
 }
@@ -161,22 +166,6 @@ std::string FlagHelp(const Hyperparameter& parameter) {
   return help;
 }
 
-std::string WrapWords(absl::string_view text, size_t column, size_t indent) {
-  std::string lines;
-  bool begins = true;
-  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (!begins && column + 1 + word.size() > kColumns) {
-      absl::StrAppend(&lines, "\n", std::string(indent, ' '));
-      column = indent;
-      begins = true;
-    }
-    absl::StrAppend(&lines, begins ? "" : " ", word);
-    column += word.size() + (begins ? 0 : 1);
-    begins = false;
-  }
-  return lines;
-}
-
 std::string FullName(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : FullName(*app.get_parent()) + " " + app.get_name();
 }
@@ -201,7 +190,7 @@ std::string Help(const CLI::App& app, const std::vector<Command>& commands) {
   }
   groups[{GroupIndex(kRun), kRun}] += Entry(*app.get_help_ptr());
   absl::StrAppend(&usage, " [FLAG ...]", arguments);
-  std::string text = absl::StrCat(WrapWords(app.get_description(), 0, 0), "\n\nUsage: ", WrapWords(usage, 7, 7), "\n");
+  std::string text = absl::StrCat(Wrapped(app.get_description(), 0, 0), "\n\nUsage: ", Wrapped(usage, 7, 7), "\n");
   if (!positional.empty()) absl::StrAppend(&text, "\nArguments:\n", positional);
   for (const auto& [group, lines] : groups) absl::StrAppend(&text, "\n", group.second, ":\n", lines);
   if (!command->examples.empty()) absl::StrAppend(&text, "\nExamples:\n", Examples(command->examples));

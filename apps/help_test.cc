@@ -60,14 +60,6 @@ TEST(HelpTest, DefaultsAreShown) {
   EXPECT_EQ(FlagHelp({"decay", "a rate", &v.unset}), "a rate");
 }
 
-TEST(HelpTest, WordsAreWrappedAt80Columns) {
-  const std::string word(39, 'a');
-  EXPECT_EQ(WrapWords(word + " " + word, 1, 4), word + " " + word);
-  EXPECT_EQ(WrapWords(word + " " + word, 2, 4), word + "\n    " + word);
-  const std::string longer(100, 'b');  // a word is never cut
-  EXPECT_EQ(WrapWords("a " + longer + " c", 0, 2), "a\n  " + longer + "\n  c");
-}
-
 TEST(HelpTest, ArgumentsThatMayBeMissingAreInBrackets) {
   std::string text;
   std::vector<std::string> texts;

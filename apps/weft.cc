@@ -175,10 +175,6 @@ const CLI::Option* FindOpposite(const CLI::App& command, absl::string_view name)
   return option != nullptr && IsSwitch(*option) ? option : nullptr;
 }
 
-std::string Opposite(absl::string_view value) {
-  return value == "true" ? "false" : value == "false" ? "true" : std::string(value);
-}
-
 // Returns the command `name` of `parent`, or `parent` if it has none.
 const CLI::App& FindCommand(const CLI::App& parent, absl::string_view name) {
   for (const CLI::App* command : parent.get_subcommands([](const CLI::App*) { return true; })) {
@@ -187,111 +183,99 @@ const CLI::App& FindCommand(const CLI::App& parent, absl::string_view name) {
   return parent;
 }
 
-// A command line, prepared for CLI11.
-struct CommandLine {
+// A command line, prepared for CLI11, which knows a flag by fixed names only. Flags may have '_' instead of '-', and a
+// switch X is turned off with --no-X: --batch_size=8 becomes --batch 8, and --no-bias --bias=false. A word that is the
+// value of the flag before it stays unchanged, even if it begins with '-', and so does an unknown flag.
+class CommandLine {
+ public:
   std::vector<std::string> words;            // after the program's name; each known long flag has its first name
   std::map<std::string, std::string> typed;  // the names that the user typed for flags, by the flag's first name
   // An error if two names of a flag have different values, or if a long flag has a single '-'. Otherwise OK.
   absl::Status status;
-};
 
-// Prepares the words of a command line for CLI11, which knows a flag by fixed names only. Flags may have '_' instead of
-// '-', and a switch X is turned off with --no-X: --batch_size=8 becomes --batch=8, and --no-bias --bias=false. A word
-// that is the value of the flag before it stays unchanged, even if it begins with '-', and so does an unknown flag.
-class Reader {
- public:
-  explicit Reader(const CLI::App& app) : command_(&app) {}
+  explicit CommandLine(const CLI::App& app) : command_(&app) {}
 
+  // Reads the next word.
   void Read(absl::string_view word) {
-    if (only_arguments_) {
-      line_.words.emplace_back(word);
-    } else if (waiting_ != nullptr) {
-      line_.words.emplace_back(word);
-      Note(*std::exchange(waiting_, nullptr), typed_, word);
+    const bool is_value = only_arguments_ || waiting_ != nullptr;  // whatever it looks like
+    if (!is_value && absl::StartsWith(word, "--") && word != "--") return ReadLong(word);
+    words.emplace_back(word);
+    if (waiting_ != nullptr) {
+      Note(*std::exchange(waiting_, nullptr), waiting_name_, word);
     } else if (word == "--") {
-      line_.words.emplace_back(word);
       only_arguments_ = true;
-    } else if (absl::StartsWith(word, "--")) {
-      ReadLong(word);
-    } else if (absl::StartsWith(word, "-") && word.size() > 1) {
+    } else if (!is_value && absl::StartsWith(word, "-") && word.size() > 1) {
       ReadShort(word);
-    } else {
+    } else if (!is_value) {
       command_ = &FindCommand(*command_, word);
-      line_.words.emplace_back(word);
     }
   }
-
-  CommandLine Finish() { return std::move(line_); }
 
  private:
   void ReadLong(absl::string_view word) {
     const size_t equals = word.find('=');
     const bool has_value = equals != word.npos;
-    const std::string typed(word.substr(0, equals));
-    const std::string name = WithHyphens(absl::StripPrefix(typed, "--"));
-    const CLI::Option* option = FindLong(*command_, name);
+    const std::string name(word.substr(0, equals));
+    const std::string hyphened = WithHyphens(absl::StripPrefix(name, "--"));
+    const CLI::Option* option = FindLong(*command_, hyphened);
     const bool opposite = option == nullptr;
-    if (opposite) option = FindOpposite(*command_, name);
+    if (opposite) option = FindOpposite(*command_, hyphened);
     if (option == nullptr) {
-      line_.words.emplace_back(word);
+      words.emplace_back(word);
       return;
     }
-    const std::string flag = absl::StrCat("--", option->get_lnames().front());
-    std::string value(has_value ? word.substr(equals + 1) : "");
+    words.push_back(absl::StrCat("--", option->get_lnames().front()));
     if (!has_value && !IsSwitch(*option)) {
-      line_.words.push_back(flag);
       waiting_ = option;
-      typed_ = typed;
+      waiting_name_ = name;
       return;
     }
-    if (!has_value) value = "true";
-    if (opposite) value = Opposite(value);
-    if (value.empty()) {  // CLI11 would read "--flag=" as a flag without a value
-      line_.words.insert(line_.words.end(), {flag, ""});
+    std::string value(has_value ? word.substr(equals + 1) : "true");
+    if (opposite) value = value == "true" ? "false" : value == "false" ? "true" : value;
+    if (IsSwitch(*option) && !value.empty()) {  // CLI11 would read "--flag=" as a flag without a value
+      absl::StrAppend(&words.back(), "=", value);
     } else {
-      line_.words.push_back(has_value || opposite ? absl::StrCat(flag, "=", value) : flag);
+      words.push_back(value);
     }
-    Note(*option, typed, value);
+    Note(*option, name, value);
   }
 
   void ReadShort(absl::string_view word) {
-    line_.words.emplace_back(word);
-    const std::string name = WithHyphens(word.substr(1, word.find('=') - 1));
-    if (name.size() > 1 && (FindLong(*command_, name) != nullptr || FindOpposite(*command_, name) != nullptr)) {
-      line_.status.Update(InvalidArgument("unknown flag '-", name, "', did you mean '--", name, "'?"));
+    const std::string hyphened = WithHyphens(word.substr(1, word.find('=') - 1));
+    if (hyphened.size() > 1 &&
+        (FindLong(*command_, hyphened) != nullptr || FindOpposite(*command_, hyphened) != nullptr)) {
+      status.Update(InvalidArgument("unknown flag '-", hyphened, "', did you mean '--", hyphened, "'?"));
       return;
     }
-    const std::string typed(word.substr(0, 2));
-    const CLI::Option* const option = command_->get_option_no_throw(typed);
+    const std::string name(word.substr(0, 2));
+    const CLI::Option* const option = command_->get_option_no_throw(name);
     if (option == nullptr || IsSwitch(*option)) return;
     if (word.size() > 2) {
-      Note(*option, typed, word.substr(2));
+      Note(*option, name, word.substr(2));
     } else {
       waiting_ = option;
-      typed_ = typed;
+      waiting_name_ = name;
     }
   }
 
-  // Notes that the user typed the name `typed` of `option` with `value`.
-  void Note(const CLI::Option& option, const std::string& typed, absl::string_view value) {
+  // Notes that the user typed `name` for `option`, with `value`.
+  void Note(const CLI::Option& option, const std::string& name, absl::string_view value) {
     if (option.get_lnames().empty()) return;
-    const std::string flag = option.get_lnames().front();
-    const auto [other, first] = given_.try_emplace(flag, typed, value);
-    if (!first && WithHyphens(other->second.first) != WithHyphens(typed) && other->second.second != value) {
-      line_.status.Update(InvalidArgument(other->second.first, " and ", typed,
-                                          " are the same flag with different values, '", other->second.second,
-                                          "' and '", value, "'"));
+    const std::string& flag = option.get_lnames().front();
+    std::string &last_name = typed[flag], &last_value = values_[flag];
+    if (!last_name.empty() && WithHyphens(last_name) != WithHyphens(name) && last_value != value) {
+      status.Update(InvalidArgument(last_name, " and ", name, " are the same flag with different values, '", last_value,
+                                    "' and '", value, "'"));
     }
-    other->second = {typed, std::string(value)};
-    line_.typed[flag] = typed;
+    last_name = name;
+    last_value = std::string(value);
   }
 
-  CommandLine line_;
-  const CLI::App* command_;                                           // the command that the words so far name
-  const CLI::Option* waiting_ = nullptr;                              // the flag whose value is the next word
-  std::string typed_;                                                 // its name as it was typed
-  bool only_arguments_ = false;                                       // whether "--" was read
-  std::map<std::string, std::pair<std::string, std::string>> given_;  // name as typed, and value, by the first name
+  const CLI::App* command_;                    // the command that the words so far name
+  const CLI::Option* waiting_ = nullptr;       // the flag whose value is the next word
+  std::string waiting_name_;                   // its name as it was typed
+  bool only_arguments_ = false;                // whether "--" was read
+  std::map<std::string, std::string> values_;  // the last values of flags, by the flag's first name
 };
 
 int Main(int argc, char** argv) {
@@ -322,9 +306,8 @@ int Main(int argc, char** argv) {
     AddFlags(command.app, LimitTable(&max_bytes), &given);
   }
 
-  Reader reader(app);
-  for (int i = 1; i < argc; ++i) reader.Read(argv[i]);
-  CommandLine line = reader.Finish();
+  CommandLine line(app);
+  for (int i = 1; i < argc; ++i) line.Read(argv[i]);
   std::vector<std::string>& words = line.words;
   if (!words.empty() && words.front() == kHelp) {  // `weft help train gpt` is `weft train gpt --help`
     words.erase(words.begin());

@@ -266,20 +266,17 @@ VarList WeightGathers::Record(Tape* tape) const {
   return ends;
 }
 
-Var WeightGathers::Piece(Tape* tape, const DividedWeight& weight, IndexRange rows) const {
-  const TensorType type = {weight.type.dtype, {rows.size(), weight.type.shape.cols()}};
-  return tape->State(PieceName(weight.name, rows), type, Zeros(), ParameterKind::kWeight);
-}
-
 VarList WeightGathers::Gather(Tape* tape, size_t index, std::vector<VarList>* own) const {
-  const size_t weight = order_[index];
-  VarList& pieces = (*own)[weight];
+  const DividedWeight& weight = weights_[order_[index]];
+  VarList& pieces = (*own)[order_[index]];
   const bool recorded = !pieces.empty();
-  for (const WeightPiece& piece : weights_[weight].pieces) {
-    if (piece.owner == rank_ && !recorded) pieces.push_back(Piece(tape, weights_[weight], piece.rows));
+  for (const auto& [owner, rows] : weight.pieces) {
+    if (owner != rank_ || recorded) continue;
+    const TensorType type = {weight.type.dtype, {rows.size(), weight.type.shape.cols()}};
+    pieces.push_back(tape->State(PieceName(weight.name, rows), type, Zeros(), ParameterKind::kWeight));
   }
-  const GatherRowsAttrs attrs = {.type = weights_[weight].type,
-                                 .pieces = NumberOfPieces(weights_[weight].pieces),
+  const GatherRowsAttrs attrs = {.type = weight.type,
+                                 .pieces = NumberOfPieces(weight.pieces),
                                  .rank = rank_,
                                  .ranks = ranks_,
                                  .tag = kFirstTag - static_cast<int32_t>(index)};

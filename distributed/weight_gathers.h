@@ -47,17 +47,12 @@ class WeightGathers {
   // are numbered in the order of the program. Null: the programs have no other messages.
   WeightGathers(std::vector<DividedWeight> weights, int rank, int ranks, std::function<int(int tag)> bucket_of = {});
 
-  const std::vector<DividedWeight>& weights() const { return weights_; }
-
   // Replaces the divided weights in `program` by gathers, and maps `roots`. The first call chooses the order of the
   // gathers. If a weight of this order has no reader, it is gathered nevertheless.
   absl::Status Insert(Program* program, std::vector<ValueId>* roots);
   // Records the gathers of an execution without readers, for a rank that has nothing to compute. Insert must have been
   // called. Returns values to list as updates.
   VarList Record(Tape* tape) const;
-
-  // Records the piece of a weight as a parameter.
-  Var Piece(Tape* tape, const DividedWeight& weight, IndexRange rows) const;
 
  private:
   class Inserter;

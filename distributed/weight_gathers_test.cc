@@ -160,7 +160,7 @@ TEST(WeightGathersTest, ChangesNoBitOnAnyNumberOfRanks) {
         }
       }
       Parameters whole({.seed = 4});
-      for (const DividedWeight& weight : gathers.weights()) {
+      for (const DividedWeight& weight : Divided(owners)) {
         ASSERT_TRUE(whole.Create({{{weight.name, weight.type, weight.initializer}}}).ok());
         const std::vector<float> wanted(whole.Find(weight.name)->span<float>().begin(),
                                         whole.Find(weight.name)->span<float>().end());

@@ -17,7 +17,6 @@
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gguf_keys.h"
 #include "weft/formats/published.h"
-#include "weft/formats/run_folder.h"
 
 namespace weft {
 namespace {

@@ -17,6 +17,24 @@ std::string Shortened(absl::string_view text, size_t max_bytes, absl::string_vie
   return absl::StrCat(text.substr(0, CharacterBegin(text, max_bytes)), mark);
 }
 
+std::string WrapWords(const std::vector<absl::string_view>& words, size_t column, size_t indent) {
+  constexpr size_t kColumns = 80;
+  std::string lines;
+  bool begins = true;
+  for (const absl::string_view word : words) {
+    const size_t width = CountCharacters(word);
+    if (!begins && column + 1 + width > kColumns) {
+      absl::StrAppend(&lines, "\n", std::string(indent, ' '));
+      column = indent;
+      begins = true;
+    }
+    absl::StrAppend(&lines, begins ? "" : " ", word);
+    column += width + (begins ? 0 : 1);
+    begins = false;
+  }
+  return lines;
+}
+
 Curve RunningMean(const Curve& curve, size_t window) {
   Curve means;
   means.reserve(curve.size());

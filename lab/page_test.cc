@@ -25,6 +25,13 @@ TEST(PageTest, TextsAreCutBetweenCharacters) {
   EXPECT_EQ(Shortened("née", 2, " ..."), "n ...");
 }
 
+TEST(PageTest, WordsAreWrappedAt80Columns) {
+  const std::string word(39, 'a'), wide = "é" + word.substr(1), longer(100, 'b');
+  EXPECT_EQ(WrapWords({word, wide}, 1, 4), word + " " + wide);
+  EXPECT_EQ(WrapWords({word, word}, 2, 4), word + "\n    " + word);
+  EXPECT_EQ(WrapWords({"a", longer, "c"}, 0, 2), "a\n  " + longer + "\n  c");  // a word is never cut
+}
+
 TEST(CurveTest, ARunningMeanIsOfTheValuesUpToTheStep) {
   const Curve curve = {{1, 2}, {2, 4}, {3, 9}, {5, 1}, {6, 1}, {7, 10}, {8, -2}};
   EXPECT_THAT(RunningMean(curve, 3), ElementsAre(Point{1, 2}, Point{2, 3}, Point{3, 5}, Point{5, 14. / 3},

@@ -56,11 +56,6 @@ Config ConfigOf(const BenchModel& model) {
           .attention = {.patterns = {{.window = model.window}}}};
 }
 
-Var Logits(const BenchModel& model, Var tokens) {
-  if (!model.causal) return EncoderLogits(model, tokens);
-  return Gpt(ConfigOf<GptConfig>(model)).Logits(tokens);
-}
-
 }  // namespace
 
 absl::Span<const BenchModel> BenchModels() { return kModels; }
@@ -90,7 +85,9 @@ RecordedModel RecordModel(Tape* tape, const BenchModel& model, int64_t batch, in
   RecordedModel recorded = {.tokens = tape->Input("tokens", ids, {.below = model.vocabulary})};
   if (model.trains) {
     recorded.targets = tape->Input("targets", ids, {.below = model.vocabulary});
-    recorded.result = CrossEntropy(Logits(sizes, recorded.tokens), recorded.targets);
+    const Var logits =
+        sizes.causal ? Gpt(ConfigOf<GptConfig>(sizes)).Logits(recorded.tokens) : EncoderLogits(sizes, recorded.tokens);
+    recorded.result = CrossEntropy(logits, recorded.targets);
   } else {
     recorded.result = Bert(ConfigOf<BertConfig>(sizes)).Encode(recorded.tokens);
   }

@@ -17,6 +17,7 @@
 #include "weft/graph/compile/speedup.h"
 #include "weft/graph/run/policies/policies.h"
 #include "weft/lab/machine/measure.h"
+#include "weft/lab/page.h"
 
 namespace weft {
 
@@ -133,13 +134,9 @@ std::vector<std::string> TaskNames(const Graph& graph) {
 constexpr size_t kMaxTasks = 100'000'000;
 constexpr double kMaxSeconds = 1e6, kMaxBytes = 1e15;  // of one task
 constexpr uint16_t kMaxParts = std::numeric_limits<uint16_t>::max();
-constexpr size_t kMaxShown = 60;  // characters of a wrong value that an error shows
+constexpr size_t kMaxShown = 60;  // bytes of a wrong value that an error shows
 
-std::string Shown(const nlohmann::json& value) {
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > kMaxShown) text.replace(kMaxShown, text.npos, "...");
-  return text;
-}
+std::string Shown(const nlohmann::json& value) { return Shortened(JsonLine(value), kMaxShown, "..."); }
 
 // Returns the first key of `object` that is not in `known`, or "" if there is none.
 std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const char*> known) {

@@ -88,6 +88,7 @@ absl::Span<const OptionAliases> AllOptionAliases() {
       {"scores", "return-scores"},
       {"special-tokens", "parse-special"},
       {"truncate", "truncation"},
+      {"translations", "hypotheses"},
       {"quiet", "q"},
       {"verbose", "v"},
   };

@@ -120,8 +120,10 @@ TEST_F(EvaluateTranslationsTest, FinishedTranslationsNeedNoModel) {
   EXPECT_EQ(Json::parse(piped.out), two);
   EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=-", "--references=-"}), 2, "which can be read once only"));
   EXPECT_TRUE(
-      Fails(Weft({"evaluate", "--hypotheses=system.txt", "--translations=system.txt", "--references=reference.txt"}), 2,
-            "--hypotheses is another name of --translations: give one of them"));
+      Fails(Weft({"evaluate", "--hypotheses=system.txt", "--translations=other.txt", "--references=reference.txt"}), 2,
+            "--hypotheses and --translations are the same flag with different values"));
+  EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=system.txt", "--references=reference.txt", "--weights=q8_0"}), 2,
+                    "--weights has no use"));
   EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=system.txt", "--references=reference.txt", "--seed=2"}), 2,
                     "--seed has no use without --baseline"));
   Write("short.txt", "one line\n");

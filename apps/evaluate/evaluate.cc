@@ -53,7 +53,6 @@ Hyperparameters Table(EvaluateFlags* flags) {
        "finished translations, to compare with --references without a model",
        &flags->translations,
        {.type = "FILE"}},
-      {"hypotheses", "another name of --translations", &flags->translations, {.type = "FILE"}},
       {"baseline",
        "another system's finished translations, or its model: tells whether the difference is significant, by paired "
        "bootstrap",
@@ -189,7 +188,7 @@ absl::StatusOr<Figures> MeasureBert(const EvaluateFlags& flags) {
 struct Subject {
   const ModelFamily* family;  // null: evaluates finished translations without a model
   const char* name;
-  std::vector<std::string> flags;  // flags that it uses, in addition to --model, --json and --threads
+  std::vector<std::string> flags;  // those that it uses, besides --model, --json, --threads and --weights
   bool takes_files;                // true: arguments name its data; false: flags do
   absl::StatusOr<Figures> (*measure)(const EvaluateFlags& flags);
 };
@@ -214,7 +213,7 @@ const Subject* FindSubject(const ModelFamily* family) {
        MeasureTransformer},
       {nullptr,
        "translations",
-       {"translations", "hypotheses", "references", "lowercase", "baseline", "resamples", "seed"},
+       {"translations", "references", "lowercase", "baseline", "resamples", "seed"},
        false,
        MeasureTranslations},
   };
@@ -225,17 +224,15 @@ const Subject* FindSubject(const ModelFamily* family) {
 // Checks that the command line has the flags and files that `subject` needs, and none that `subject` does not use.
 absl::Status CheckFlags(const EvaluateFlags& flags, const Subject& subject) {
   for (const auto& [flag, value] : flags.given) {
-    if (flag == "model" || flag == "json" || flag == "threads" || flag == "weights" ||
-        absl::c_linear_search(subject.flags, flag))
+    if (flag == "model" || flag == "json" || ((flag == "threads" || flag == "weights") && subject.family != nullptr) ||
+        absl::c_linear_search(subject.flags, flag)) {
       continue;
+    }
     return InvalidArgument("--", flag, NoUse(subject.name));
   }
   for (const char* flag : {"source", "references"}) {
     if (!absl::c_linear_search(subject.flags, flag) || flags.given.count(flag) > 0) continue;
     return InvalidArgument("--", flag, "=FILE is missing, to evaluate ", subject.name);
-  }
-  if (flags.given.count("translations") + flags.given.count("hypotheses") > 1) {
-    return InvalidArgument("--hypotheses is another name of --translations: give one of them");
   }
   if (absl::c_linear_search(subject.flags, "baseline") && flags.baseline.empty() && flags.given.count("seed") > 0) {
     return InvalidArgument("--seed has no use without --baseline");  // with a BERT, it has one

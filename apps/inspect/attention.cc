@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/inspect/step_flags.h"
 #include "weft/apps/streams.h"
 #include "weft/base/status.h"
 #include "weft/inference/measure/attention_weights.h"

@@ -116,8 +116,7 @@ Command ClassifyCommand(CLI::App* weft, const std::string& name) {
       {"Prints the most likely label of each line of text, a tab and its probability. A model of pairs gets lines of a "
        "text, a tab and a second text. A model that labels words prints each word, a tab and its label, and an empty "
        "line after each line of text; a regression prints its numbers. With a ViT, the files have pictures, as PNG, "
-       "JPEG, "
-       "CSV of their pixels or MNIST's IDX, and each picture gets a label; a label after the pixels is ignored.",
+       "JPEG, CSV of their pixels or MNIST's IDX, and each picture gets a label; a label after the pixels is ignored.",
        "prints the most likely label of each line of text or image",
        {{"Prints all labels of one text with their probabilities.",
          "echo 'A good film.' | weft classify --model=runs/classify-1 --scores"},

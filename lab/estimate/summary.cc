@@ -18,6 +18,7 @@
 #include "weft/core/tensor.h"
 #include "weft/graph/compile/print.h"
 #include "weft/graph/compile/speedup.h"
+#include "weft/lab/page.h"
 #include "weft/text/utf8.h"
 
 namespace weft {
@@ -132,22 +133,6 @@ std::string Commas(int64_t number) {
   return text;
 }
 
-// Returns `words` with spaces between them, in lines of at most kColumns that begin with `indent` spaces.
-std::string Wrap(const std::vector<std::string>& words, size_t indent) {
-  std::string text, line(indent, ' ');
-  bool empty = true;
-  for (const std::string& word : words) {
-    if (!empty && CountCharacters(line) + 1 + CountCharacters(word) > kColumns) {
-      absl::StrAppend(&text, line, "\n");
-      line.assign(indent, ' ');
-      empty = true;
-    }
-    absl::StrAppend(&line, empty ? "" : " ", word);
-    empty = false;
-  }
-  return absl::StrCat(text, line, "\n");
-}
-
 std::string Row(const std::string& name, int64_t parameters, size_t indent) {
   const std::string number = Commas(parameters), left = absl::StrCat(std::string(indent, ' '), name);
   const size_t used = CountCharacters(left) + number.size();
@@ -157,7 +142,8 @@ std::string Row(const std::string& name, int64_t parameters, size_t indent) {
 std::string PartText(const SummaryPart& part, size_t indent) {
   std::vector<std::string> shapes = part.shapes;
   for (size_t i = 0; i + 1 < shapes.size(); ++i) shapes[i] += ",";
-  return absl::StrCat(Row(part.scope, part.parameters, indent), Wrap(shapes, indent + 4));
+  const std::string wrapped = WrapWords({shapes.begin(), shapes.end()}, indent + 4, indent + 4);
+  return absl::StrCat(Row(part.scope, part.parameters, indent), std::string(indent + 4, ' '), wrapped, "\n");
 }
 
 std::string Megabytes(double bytes) { return absl::StrFormat("%.1f MB", bytes * 1e-6); }
@@ -204,7 +190,7 @@ std::string PrintSummary(const ModelSummary& summary, const TrainedParameters& t
   for (const SizeName& size : summary.sizes) {
     sizes.push_back(absl::StrCat(sizes.empty() ? "" : "· ", size.name, " = ", size.value, " (", size.meaning, ")"));
   }
-  std::string text = absl::StrCat(summary.kind, "\n", Wrap(sizes, 0), "\n");
+  std::string text = absl::StrCat(summary.kind, "\n", WrapWords({sizes.begin(), sizes.end()}, 0, 0), "\n\n");
   for (const SummaryGroup& group : summary.groups) {
     const bool block = !group.first.empty();
     if (block) {

@@ -14,6 +14,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/formats/run_folder.h"
+#include "weft/inference/runtime/sampling.h"
 #include "weft/lab/page.h"
 #include "weft/lab/reports/attention_page.h"
 
@@ -152,14 +153,9 @@ std::vector<double> RowOf(const AttentionMaps& maps, int64_t layer, std::optiona
 std::string TargetLine(const AttentionMaps& maps, const std::vector<double>& row, const std::string& token) {
   std::string line = "  ";
   for (size_t s = 0; s < std::min<size_t>(row.size(), kMaxTerminalColumns); ++s) absl::StrAppend(&line, Shade(row[s]));
-  std::vector<size_t> order(row.size());
-  for (size_t s = 0; s < order.size(); ++s) order[s] = s;
-  const size_t count = std::min<size_t>(3, order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
-                    [&](size_t a, size_t b) { return std::pair(-row[a], a) < std::pair(-row[b], b); });
   absl::StrAppend(&line, " │ ", Visible(token), " ←");
-  for (size_t i = 0; i < count && row[order[i]] > 0; ++i) {
-    absl::StrAppendFormat(&line, "  %s %.2f", Visible(maps.sources[order[i]]), row[order[i]]);
+  for (const int32_t s : Largest<double>(row, 3)) {
+    if (row[s] > 0) absl::StrAppendFormat(&line, "  %s %.2f", Visible(maps.sources[s]), row[s]);
   }
   return line + "\n";
 }

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_format.h"
 #include "weft/base/checksum.h"
-#include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 

@@ -2,7 +2,6 @@
 // GPT-2 and Hugging Face give these files other names. vocab.txt has the vocabulary of BERT's WordPiece.
 //
 // Readers check each entry on its own, so that an error names the token or the line that is malformed.
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>

@@ -206,11 +206,6 @@ absl::Status GptJob::CheckShards(int64_t step, bool evaluates) const {
   return absl::OkStatus();
 }
 
-absl::Status GptJob::CheckShardsOnce(int64_t step, bool evaluates) {
-  if (!shards_) shards_ = CheckShards(step, evaluates);
-  return *shards_;
-}
-
 absl::Status GptJob::Draw(const WindowOptions& wanted, const WindowOptions& next) {
   if (drawn_ == wanted) return absl::OkStatus();
   drawn_.reset();
@@ -244,13 +239,15 @@ TrainingBatch GptJob::ToBatch(MicroBatch micro_batch) const {
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Train(int64_t step, MicroBatch micro_batch) {
-  WEFT_RETURN_IF_ERROR(CheckShardsOnce(step, /*evaluates=*/false));
+  if (!shards_) shards_ = CheckShards(step, /*evaluates=*/false);
+  WEFT_RETURN_IF_ERROR(*shards_);
   WEFT_RETURN_IF_ERROR(Draw(TrainingWindows(step), TrainingWindows(step + 1)));
   return ToBatch(micro_batch);
 }
 
 absl::StatusOr<TrainingBatch> GptJob::Validate(int64_t step, int64_t index) {
-  WEFT_RETURN_IF_ERROR(CheckShardsOnce(step, /*evaluates=*/true));
+  if (!shards_) shards_ = CheckShards(step, /*evaluates=*/true);
+  WEFT_RETURN_IF_ERROR(*shards_);
   const int64_t next = index + ranks().size();  // the next one of this rank
   const bool last = next >= validation_batches();
   WEFT_RETURN_IF_ERROR(

@@ -130,7 +130,6 @@ class GptJob final : public TrainingJob {
   // needs one of them. `step`: the first step that is still to run. `evaluates`: whether an evaluation precedes this
   // step.
   absl::Status CheckShards(int64_t step, bool evaluates) const;
-  absl::Status CheckShardsOnce(int64_t step, bool evaluates);
 
   // Options.
   SourceOf<PublishedGpt> model_;

@@ -28,10 +28,9 @@ std::optional<double> MetricValue(const Metrics& line, absl::string_view metric)
   return std::nullopt;
 }
 
-bool LargerIsBetter(absl::string_view metric) { return !absl::EndsWith(metric, "loss"); }
-
 bool TrainingHistory::Evaluated(int64_t step, absl::string_view metric, std::optional<double> value) {
-  const bool better = value && (!best_ || (LargerIsBetter(metric) ? *value > *best_ : *value < *best_));
+  const bool is_loss = absl::EndsWith(metric, "loss");  // larger values of other metrics are better
+  const bool better = value && (!best_ || (is_loss ? *value < *best_ : *value > *best_));
   if (!better) {
     ++evaluations_since_best_;
     return false;

@@ -24,8 +24,6 @@ namespace weft {
 // Returns the figure called `metric` (TrainerOptions::metric) of the evaluations in `line`, or nullopt if it was not
 // measured.
 std::optional<double> MetricValue(const Metrics& line, absl::string_view metric);
-// Reports whether larger values of the metric are better, as for accuracies.
-bool LargerIsBetter(absl::string_view metric);
 
 class TrainingHistory {
  public:

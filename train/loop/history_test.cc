@@ -24,6 +24,7 @@ TEST(TrainingHistoryTest, RemembersTheBestEvaluation) {
   EXPECT_TRUE(accuracies.Evaluated(10, "ema_val_accuracy", 0.5));
   EXPECT_TRUE(accuracies.Evaluated(20, "ema_val_accuracy", 0.6));
   EXPECT_FALSE(accuracies.Evaluated(30, "ema_val_accuracy", 0.4));
+  EXPECT_TRUE(accuracies.Evaluated(40, "val_f1", 0.7));
 }
 
 TEST(TrainingHistoryTest, AnUndefinedMetricIsNotBetter) {
@@ -56,7 +57,6 @@ TEST(TrainingHistoryTest, ReadsTheNamedMetric) {
   line.ema->figures = {{"f1", 0.7}};
   EXPECT_EQ(MetricValue(line, "val_f1"), 0.6);
   EXPECT_EQ(MetricValue(line, "ema_val_f1"), 0.7);
-  EXPECT_TRUE(LargerIsBetter("val_f1"));
 }
 
 // The losses alternate between 1 and 3: their mean is 2 and their standard deviation 1.

@@ -128,7 +128,6 @@ class Trainer {
   absl::Status CheckFiles() const;
 
   int64_t step() const { return step_; }  // the number of updates so far
-  const TrainingHistory& history() const { return history_; }
 
  private:
   Trainer(const TrainerOptions& options, TrainingTask* task, Parameters* parameters, const RunDirectory* run)

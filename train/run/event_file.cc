@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
 #include "weft/train/run/event.pb.h"
@@ -202,12 +201,8 @@ absl::Status EventFile::AppendWeights(int64_t step, const Parameters& parameters
 
 // TensorBoard shows texts as Markdown, in which lines that begin with four spaces are shown as they are.
 absl::Status EventFile::AppendLines(int64_t step, const std::string& tag, absl::string_view text) {
-  const std::string valid = ReplaceInvalidUtf8(text);
-  std::string block;
-  for (const absl::string_view line : absl::StrSplit(valid, '\n')) {
-    absl::StrAppend(&block, "    ", line, "\n");
-  }
-  return AppendText(step, Now(), tag, block);
+  const std::string lines = absl::StrReplaceAll(ReplaceInvalidUtf8(text), {{"\n", "\n    "}});
+  return AppendText(step, Now(), tag, absl::StrCat("    ", lines, "\n"));
 }
 
 absl::Status EventFile::Sync() {
