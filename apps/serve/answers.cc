@@ -47,7 +47,7 @@ absl::Status CheckClient() {
 }
 
 // Returns the Base64 of numbers in f32, little-endian, which OpenAI's package asks for.
-std::string Base64(const std::vector<float>& numbers) {
+std::string Base64(absl::Span<const float> numbers) {
   return absl::Base64Escape({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float)});
 }
 
@@ -108,23 +108,36 @@ template absl::StatusOr<Json> Server::Generate<true>(const Json&, ServedModel*, 
 
 absl::StatusOr<Json> Server::Embed(const Json& request, ServedModel* model, httplib::Response* /*response*/) {
   JsonFields fields(&request);
-  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> inputs, InputsOf(&fields, "input"));
+  BertEncoder& encoder = *model->encoder;
+  const auto encode = [&](const std::string& text) -> absl::StatusOr<std::vector<int32_t>> {
+    WEFT_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encoder.Tokens(text));
+    return encoder.tokenizer().Wrap(ids).ids;
+  };
+  std::vector<std::vector<int32_t>> inputs;
+  WEFT_RETURN_IF_ERROR(
+      fields.Tokens("input", kMaxInputs, {encode, model->context, encoder.config().vocabulary}, &inputs));
+  fields.Ignore({"model", "user"});
   std::string format = "float";
-  int64_t dimensions = model->encoder->config().width;
+  int64_t dimensions = encoder.config().width;
   WEFT_RETURN_IF_ERROR(fields.Text("encoding_format", &format));
   WEFT_RETURN_IF_ERROR(fields.Whole("dimensions", dimensions, dimensions, &dimensions));
   if (format != "float" && format != "base64") return FieldError("encoding_format", "wanted float or base64");
   WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
   Json data = Json::array();
   size_t tokens = 0;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    absl::StatusOr<std::vector<int32_t>> ids = model->encoder->Tokens(inputs[i]);
-    if (!ids.ok()) return FieldError("input", absl::StrCat("text ", i, ": ", ids.status().message()));
+  for (std::vector<int32_t>& ids : inputs) {
     WEFT_RETURN_IF_ERROR(CheckClient());
-    tokens += ids->size();
-    WEFT_ASSIGN_OR_RETURN(const std::vector<float> embedding, engine_.Run([&] { return model->encoder->Run(*ids); }));
-    data.push_back({{"object", "embedding"}, {"index", i}});
-    data.back()["embedding"] = format == "float" ? Json(embedding) : Json(Base64(embedding));
+    tokens += ids.size();
+    std::vector<int32_t> segments(ids.size());
+    const ModelInput input = {std::move(ids), std::move(segments)};
+    Json embedding;
+    WEFT_RETURN_IF_ERROR(engine_.Run([&] {
+      return encoder.Run({input}, [&](size_t, absl::Span<const float> numbers) {
+        embedding =
+            format == "float" ? Json(std::vector<float>(numbers.begin(), numbers.end())) : Json(Base64(numbers));
+      });
+    }));
+    data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(embedding)}});
   }
   return Json{{"object", "list"},
               {"data", std::move(data)},

@@ -11,7 +11,6 @@
 #include "weft/apps/use/generator_rows.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
-#include "weft/inference/runtime/runtime.h"
 #include "weft/options/hyperparameters.h"
 #include "weft/text/utf8.h"
 
@@ -25,43 +24,6 @@ constexpr int64_t kMaxTexts = 256, kMaxLogprobs = 20;
 constexpr size_t kMaxStops = 16, kMaxStopBytes = 256;
 // Maximum number of tokens and log-probabilities in an answer: about 100 MB of JSON.
 constexpr int64_t kMaxAnswerNumbers = 1 << 18;
-
-absl::StatusOr<Tokens> TokensOf(const Json& ids, const ServedModel& model) {
-  Tokens tokens;
-  for (const Json& id : ids) {
-    const std::optional<int32_t> token = TokenId(id);
-    if (!token) return FieldError("prompt", absl::StrCat("got ", JsonLine(id), ", wanted the number of a token"));
-    tokens.push_back(*token);
-  }
-  const absl::Status status = CheckTokens("it", tokens, model.context, model.generator->gpt().model.config.vocabulary);
-  if (!status.ok()) return FieldError("prompt", status.message());
-  return tokens;
-}
-
-// Returns the tokens of a prompt: a text, or numbers of tokens.
-absl::StatusOr<Tokens> PromptOf(const Json& prompt, const ServedModel& model) {
-  if (prompt.is_array()) return TokensOf(prompt, model);
-  if (!prompt.is_string()) {
-    return FieldError("prompt", "wanted a string, an array of strings, or arrays of numbers of tokens");
-  }
-  absl::StatusOr<Tokens> tokens = model.generator->Encode(prompt.get<std::string>());
-  if (!tokens.ok()) return FieldError("prompt", tokens.status().message());
-  return tokens;
-}
-
-absl::StatusOr<std::vector<Tokens>> PromptsOf(JsonFields* fields, const ServedModel& model) {
-  const Json* const field = fields->Any("prompt");
-  if (field == nullptr) return FieldError("prompt", "it is missing");
-  const bool many = field->is_array() && !field->empty() && !field->front().is_number();
-  if (many && static_cast<int64_t>(field->size()) > kMaxTexts) {
-    return FieldError("prompt", absl::StrCat("got ", field->size(), " prompts, wanted at most ", kMaxTexts));
-  }
-  std::vector<Tokens> prompts;
-  for (const Json& prompt : many ? *field : Json::array({*field})) {
-    WEFT_ASSIGN_OR_RETURN(prompts.emplace_back(), PromptOf(prompt, model));
-  }
-  return prompts;
-}
 
 // Returns the text of a message's content: a string, or an array of parts {"type": "text", "text": ...}.
 absl::StatusOr<std::string> ContentOf(const Json& message, const std::string& where) {
@@ -161,7 +123,10 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   if (chat) {
     WEFT_ASSIGN_OR_RETURN(prompts.emplace_back(), ChatPromptOf(&fields, model));
   } else {
-    WEFT_ASSIGN_OR_RETURN(prompts, PromptsOf(&fields, model));
+    const TextGenerator& generator = *model.generator;
+    const TokenReader reader = {[&](const std::string& text) { return generator.Encode(text); }, model.context,
+                                generator.gpt().model.config.vocabulary};
+    WEFT_RETURN_IF_ERROR(fields.Tokens("prompt", kMaxTexts, reader, &prompts));
   }
   GenerateOptions generate = model.generator->options().generate;
   WEFT_RETURN_IF_ERROR(ReadSampling(&fields, model, &generate.sampling));

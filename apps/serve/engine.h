@@ -110,7 +110,7 @@ class Engine {
   // Continues texts of a GPT. Sets their sinks, which turn tokens into events of `answer`. Returns ResourceExhausted,
   // and adds no text, if too many texts and jobs wait.
   absl::Status Continue(ServedModel* model, std::vector<ContinuationRequest> texts, std::shared_ptr<Answer> answer);
-  // Runs `job` in the engine's thread, and returns its result, an absl::StatusOr. Returns ResourceExhausted, without
+  // Runs `job` in the engine's thread, and returns its result, a Status or StatusOr. Returns ResourceExhausted, without
   // running it, if too many texts and jobs wait.
   template <class Job>
   std::invoke_result_t<Job> Run(Job job) {

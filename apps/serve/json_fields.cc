@@ -1,14 +1,31 @@
 #include "weft/apps/serve/json_fields.h"
 
+#include <optional>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/json.h"
+#include "weft/inference/runtime/runtime.h"
 #include "weft/lab/page.h"
 
 namespace weft {
 namespace {
 
 constexpr char kField[] = "weft/field";
+
+// Returns the tokens of one text, or those whose numbers `text` has.
+absl::StatusOr<std::vector<int32_t>> TokensOf(const JsonFields::Json& text, const TokenReader& reader) {
+  if (text.is_string()) return reader.encode(text.get<std::string>());
+  if (!text.is_array()) return InvalidArgument("wanted a string, an array of strings, or arrays of numbers of tokens");
+  std::vector<int32_t> tokens;
+  for (const JsonFields::Json& id : text) {
+    const std::optional<int32_t> token = TokenId(id);
+    if (!token) return InvalidArgument("got ", Shortened(JsonLine(id), 100), ", wanted the number of a token");
+    tokens.push_back(*token);
+  }
+  WEFT_RETURN_IF_ERROR(CheckTokens("it", tokens, reader.context, reader.vocabulary));
+  return tokens;
+}
 
 }  // namespace
 
@@ -52,6 +69,23 @@ absl::Status JsonFields::Texts(const char* name, size_t max, std::vector<std::st
     }
     return !texts.empty() && texts.size() <= max;
   });
+}
+
+absl::Status JsonFields::Tokens(const char* name, size_t max, const TokenReader& reader,
+                                std::vector<std::vector<int32_t>>* value) {
+  const Json* const field = Any(name);
+  if (field == nullptr) return FieldError(name, "it is missing");
+  const bool many = field->is_array() && !field->empty() && !field->front().is_number();
+  const Json texts = many ? *field : Json::array({*field});
+  if (texts.size() > max) return FieldError(name, absl::StrCat("got ", texts.size(), " texts, wanted at most ", max));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    absl::StatusOr<std::vector<int32_t>> tokens = TokensOf(texts[i], reader);
+    if (!tokens.ok()) {
+      return FieldError(name, absl::StrCat(many ? absl::StrCat("text ", i, ": ") : "", tokens.status().message()));
+    }
+    value->push_back(*std::move(tokens));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status JsonFields::Bool(const char* name, bool* value) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,6 +17,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "weft/base/status.h"
 
@@ -24,6 +26,12 @@ namespace weft {
 // Returns an InvalidArgument about one field. FieldOf returns the field's name, and "" for other errors.
 absl::Status FieldError(const std::string& field, absl::string_view message);
 std::string FieldOf(const absl::Status& status);
+
+// How a model reads a text as tokens, at most `context`, whose numbers are below `vocabulary`.
+struct TokenReader {
+  std::function<absl::StatusOr<std::vector<int32_t>>(const std::string& text)> encode;
+  int64_t context = 0, vocabulary = 0;
+};
 
 class JsonFields {
  public:
@@ -36,6 +44,10 @@ class JsonFields {
   // kind of value. A missing field, or null, leaves `value` as it is.
   absl::Status Text(const char* name, std::string* value);
   absl::Status Texts(const char* name, size_t max, std::vector<std::string>* value);  // a text, or an array of texts
+  // Appends the tokens of each text. The field is a text, the numbers of its tokens, or an array of up to `max` of
+  // these. Unlike the fields of the other functions, it must not be missing.
+  absl::Status Tokens(const char* name, size_t max, const TokenReader& reader,
+                      std::vector<std::vector<int32_t>>* value);
   absl::Status Bool(const char* name, bool* value);
   absl::Status Whole(const char* name, int64_t low, int64_t high, int64_t* value);
   // Calls `take` with the field. `take` returns false if the field is wrong. `wanted` is the error's text for the
