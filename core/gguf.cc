@@ -25,7 +25,6 @@ using Json = nlohmann::ordered_json;
 constexpr absl::string_view kMagic = "GGUF";
 constexpr char kAlignmentKey[] = "general.alignment";
 constexpr uint64_t kAlignment = 32, kMaxAlignment = 1 << 20;  // bytes; the default, and a limit against nonsense
-constexpr uint64_t kShortList = 64;                           // values (GgufLists::kShort)
 constexpr uint32_t kMaxAxes = 4;
 
 // The names of the types of tensors by their numbers; "": there is no such type (any more).
@@ -116,7 +115,7 @@ absl::StatusOr<Json> ReadValue(Cursor& cursor, GgufLists lists) {
   if (count > cursor.left() / kTypes[type].bytes) {
     return InvalidArgument("it has ", count, " values, but only ", cursor.left(), " bytes of the file are left");
   }
-  const bool kept = lists == GgufLists::kAll || count <= kShortList;
+  const bool kept = lists == GgufLists::kAll || count <= kGgufShortList;
   if (!kept && type != kText) {
     WEFT_RETURN_IF_ERROR(cursor.Take(count * kTypes[type].bytes).status());
     return Json();

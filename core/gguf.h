@@ -8,6 +8,7 @@
 #ifndef WEFT_CORE_GGUF_H_
 #define WEFT_CORE_GGUF_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,10 +26,12 @@ namespace weft {
 
 inline constexpr char kGgufEnding[] = ".gguf";
 
+inline constexpr size_t kGgufShortList = 64;  // values
+
 // Which lists of the metadata GgufFile::Open reads.
 enum class GgufLists {
   kAll,
-  kShort  // lists of more than 64 values, such as the vocabulary, are null
+  kShort  // lists of more than kGgufShortList values, such as the vocabulary, are null
 };
 
 class GgufFile : public TensorFile {

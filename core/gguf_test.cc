@@ -115,6 +115,8 @@ TEST(GgufTest, DamagedFilesAreRefused) {
       {File(1, key("a", 7, "\x02"), 0, "", 0), "neither 0 nor 1"},
       {File(2, key("a", 7, "\x01") + key("a", 7, "\x01"), 0, "", 0), "it occurs twice"},
       {File(1, key("general.alignment", 4, Bytes(uint32_t{0})), 0, "", 0), "general.alignment is 0, wanted 1"},
+      // The error is UTF-8, though the text is not.
+      {File(1, key("general.alignment", 8, Text("\xFF")), 0, "", 0), "general.alignment is \"\xEF\xBF\xBD\", wanted 1"},
       {File(0, "", 1, Info("w", {4}, 0, 0), 15), "its 16 bytes from 0 on run past the end"},
       {File(0, "", 1, Info("w", {4}, 0, uint64_t{1} << 60), 64), "run past the end"},
       {File(0, "", 1, Info("w", {4}, 0, 4), 64), "no multiple of the alignment 32"},

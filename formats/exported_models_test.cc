@@ -205,6 +205,26 @@ TEST(ExportedModelsTest, ModelBinIsCTranslate2s) {
   EXPECT_EQ(json["layer_norm_epsilon"], 1e-5);
 }
 
+// Without an epsilon in config.json, CTranslate2 takes 1e-5 for layer norms and 1e-6 for RMSNorm.
+TEST(ExportedModelsTest, AMissingEpsilonIsThatOfTheNorm) {
+  for (const auto& [kind, usual] : {std::pair{NormKind::kLayerNorm, 1e-5}, {NormKind::kRmsNorm, 1e-6}}) {
+    TransformerConfig config = Small();
+    config.norm = {.kind = kind, .epsilon = 1e-3};
+    const std::string folder = Folder("ctranslate2"), path = folder + "/config.json";
+    const absl::Status written = WriteModel(folder, WithWeights(config), "ctranslate2");
+    ASSERT_TRUE(written.ok()) << written;
+    Json json = Json::parse(*ReadFile(path));
+    for (const bool given : {true, false}) {
+      if (!given) json["layer_norm_epsilon"] = nullptr;
+      ASSERT_TRUE(WriteFile(path, {json.dump()}).ok());
+      const absl::StatusOr<PublishedTransformer> read = ReadModelOf<PublishedTransformer>(folder);
+      ASSERT_TRUE(read.ok()) << read.status();
+      EXPECT_EQ(read->config.norm.kind, kind);
+      EXPECT_EQ(read->config.norm.epsilon, given ? 1e-3 : usual);
+    }
+  }
+}
+
 TEST(ExportedModelsTest, ErrorsNameTheOptionAndTheClassesThatWereTried) {
   const auto error = [](const TransformerConfig& config) {
     return std::string(

@@ -79,7 +79,7 @@ absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* m
     const std::optional<int32_t> id = TokenId(each);
     if (!id.has_value()) continue;
     if (keys < std::size(kGgufEndTokens)) {
-      (*metadata)[kGgufEndTokens[keys++]] = static_cast<uint32_t>(*id);
+      (*metadata)[kGgufEndTokens[keys++].first] = static_cast<uint32_t>(*id);
     } else if (*id < 0 || *id >= std::ssize(texts) ||
                !absl::c_linear_search(kGgufEndTexts, texts[static_cast<size_t>(*id)].get<std::string>())) {
       return InvalidArgument("a GGUF file has keys for ", keys, " end tokens, but eos_token_id is ", ends.dump());
@@ -88,7 +88,9 @@ absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* m
   const Json samples = settings.value("do_sample", Json());
   if (samples == true) (*metadata)[kGgufTemperature] = 1.0;  // the default of transformers
   for (const auto& [key, published] : kGgufSampling) {
-    if (const Json value = settings.value(published, Json()); !value.is_null()) (*metadata)[key] = value;
+    const Json value = settings.value(published, Json());
+    if (value.size() > kGgufShortList) return InvalidArgument(published, " has more than ", kGgufShortList, " values");
+    if (!value.is_null()) (*metadata)[key] = value;
   }
   if (samples == false) (*metadata)[kGgufTemperature] = 0.0;  // chooses the likeliest token
   return absl::OkStatus();
@@ -164,6 +166,7 @@ absl::Status WriteBert(const PublishedBert& bert, const std::string& folder, con
   if (!format.prompt.empty()) {
     return InvalidArgument("a GGUF file has no place for the prompt ", Quoted(format.prompt));
   }
+  if (format.lower_case) return InvalidArgument("a GGUF file has no place for do_lower_case");
   config[kGgufPooling] = {{"pooling_mode", format.pooling == Pooling::kFirst ? "cls" : "mean"}};
   return WriteAs(*found, config, PublishedBert{.config = bert.config, .weights = weights}, folder, options);
 }

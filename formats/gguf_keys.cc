@@ -12,6 +12,7 @@
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/block_formats.h"
+#include "weft/core/gguf.h"
 #include "weft/formats/config_keys.h"
 
 namespace weft {
@@ -217,17 +218,22 @@ absl::StatusOr<Json> ConfigOfGguf(const Json& metadata, absl::Span<const NamedTe
   keys.Harmless({"vocab_size", "tensor_data_layout"});
   WEFT_RETURN_IF_ERROR(general.Refused());
   WEFT_RETURN_IF_ERROR(Annotate(keys.Finish(), found->name));
-  for (const absl::Span<const GgufName> names : {absl::MakeConstSpan(kTokens), absl::MakeConstSpan(kGgufSampling)}) {
+  for (const auto names :
+       {absl::MakeConstSpan(kTokens), absl::MakeConstSpan(kGgufSampling), absl::MakeConstSpan(kGgufEndTokens)}) {
     for (const auto& [key, published] : names) {
       if (!metadata.contains(key)) continue;
-      if (metadata[key].is_null()) return InvalidArgument(key, " has more than 64 values, which is not supported");
-      config[published] = metadata[key];
+      const Json& value = metadata[key];
+      if (value.is_null() || value.is_string()) {
+        return InvalidArgument(key, " is a text, or has more than ", kGgufShortList, " values, which is not supported");
+      }
+      if (names.data() == kGgufEndTokens) {
+        config[published].push_back(value);
+      } else {
+        config[published] = value;
+      }
     }
   }
   if (metadata.contains(kGgufTemperature)) config["do_sample"] = metadata[kGgufTemperature] > 0;
-  for (const char* const key : kGgufEndTokens) {
-    if (metadata.contains(key)) config["eos_token_id"].push_back(metadata[key]);
-  }
   return config;
 }
 

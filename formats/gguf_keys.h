@@ -28,9 +28,6 @@ inline constexpr char kGgufMark[] = "gguf";
 inline constexpr char kGgufPooling[] = "gguf_pooling";
 // The tensor with the numbers by which Llama 3's scaling divides the frequencies of rotary positions.
 inline constexpr char kGgufFactors[] = "rope_freqs.weight";
-// The keys of the tokens that end a text.
-inline constexpr const char* kGgufEndTokens[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
-                                                 "tokenizer.ggml.eom_token_id"};
 // Special tokens with these texts end a text in llama.cpp, too (llama-vocab.cpp), whatever the keys say.
 inline constexpr absl::string_view kGgufEndTexts[] = {"<|eot_id|>",    "<|im_end|>",
                                                       "<|end|>",       "<|return|>",
@@ -44,6 +41,10 @@ inline constexpr absl::string_view kGgufEndTexts[] = {"<|eot_id|>",    "<|im_end
                                                       "<|file_sep|>"};
 
 using GgufName = std::pair<const char*, const char*>;  // in a GGUF file and in a published model
+// The keys of the tokens that end a text, which are a list in a published model.
+inline constexpr GgufName kGgufEndTokens[] = {{"tokenizer.ggml.eos_token_id", "eos_token_id"},
+                                              {"tokenizer.ggml.eot_token_id", "eos_token_id"},
+                                              {"tokenizer.ggml.eom_token_id", "eos_token_id"}};
 // The key of the temperature. If it is above 0, texts are sampled; if it is 0, the likeliest token is chosen.
 inline constexpr char kGgufTemperature[] = "general.sampling.temp";
 // The settings of sampling, with their keys in generation_config.json.

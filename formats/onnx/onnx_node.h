@@ -85,7 +85,8 @@ enum class OnnxIntegers : uint8_t {
   kExact,  // integers must fit i32
   kMoves,  // results are elements of the inputs; integers beyond i32, such as the end of a slice, become the nearest
            // i32
-  kWraps   // results may exceed the integers' type, such as uint8, and then wrap around
+  kWraps,  // results may exceed the integers' type, such as uint8, and then wrap around
+  kLike    // integers must fit i32; the result has the type of the second input
 };
 
 class OnnxNode;

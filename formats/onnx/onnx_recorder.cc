@@ -59,9 +59,11 @@ absl::Status CheckFits(const onnx::Node& node, const OnnxOp& op, const std::vect
   return absl::OkStatus();
 }
 
-// Returns the type of a node's integers: that of the first input of integers, if the op computes with them.
+// Returns the type of a node's integers: the one that it casts to, or that of the first input of integers, if the op
+// computes with them.
 int ResultType(const OnnxNode& node, const OnnxOp& op) {
   if (node.HasAttribute("to")) return static_cast<int>(node.Int("to", 0));
+  if (op.integers == OnnxIntegers::kLike) return node.value(1).type;
   for (size_t i = 0; i < node.input_count() && op.integers != OnnxIntegers::kExact; ++i) {
     if (node.has(i) && node.value(i).tensor_type().dtype == kI32) return node.value(i).type;
   }

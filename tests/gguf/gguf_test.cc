@@ -281,6 +281,10 @@ TEST_F(GgufTest, UnsupportedKeysAreRefusedByName) {
        "general.architecture is \"falcon\", which is not supported; wanted gpt2, llama, qwen2, qwen3, bert"},
       {"general.type", "adapter", "general.type is \"adapter\""},
       {"split.count", uint32_t{2}, "split.count is 2"},
+      // The text is not UTF-8, which generation_config.json must be.
+      {"tokenizer.ggml.padding_token_id", "\xFF", "tokenizer.ggml.padding_token_id is a text"},
+      {"tokenizer.ggml.eot_token_id", "\xFF", "tokenizer.ggml.eot_token_id is a text"},
+      {"tokenizer.ggml.suppress_tokens", std::vector<int32_t>(65), "suppress_tokens is a text, or has more than 64"},
       {"llama.rope.scaling.type", "yarn", "rope.scaling.type is \"yarn\""},
       {"llama.rope.scaling.type", "none", ""},
       {"llama.rope.dimension_count", uint32_t{2}, "rope.dimension_count is 2"},

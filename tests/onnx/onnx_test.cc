@@ -243,7 +243,9 @@ onnx::Model Branches(std::vector<std::pair<std::string, std::vector<std::string>
   node->mutable_attribute(0)->set_ref_attr_name("slope");
   return model;
 }
-std::vector<double> RunBranches(const onnx::Model& model) {
+
+// Returns y for x = -2, 0, 1, 4.
+std::vector<double> ResultOf(const onnx::Model& model) {
   const absl::StatusOr<OnnxModel> read = OnnxModel::Parse(model.SerializeAsString(), "");
   if (!read.ok()) ADD_FAILURE() << read.status();
   if (!read.ok()) return {};
@@ -261,14 +263,36 @@ TEST(OnnxTest, FunctionsAndBranchesAreInlined) {
   // The condition is known: x has fewer than 5 columns.
   const onnx::Model known = Branches(
       {{"Shape", {"x", "shape"}}, {"ReduceMax", {"shape", "columns"}}, {"Less", {"columns", "five", "condition"}}});
-  EXPECT_EQ(RunBranches(known), (std::vector<double>{1, 0, -1, -4}));
+  EXPECT_EQ(ResultOf(known), (std::vector<double>{1, 0, -1, -4}));
   // The condition depends on the elements of x.
   const onnx::Model unknown = Branches({{"ReduceSum", {"x", "sum"}}, {"Less", {"sum", "sum", "condition"}}});
-  EXPECT_EQ(RunBranches(unknown), (std::vector<double>{0, 0, 1, 4}));
+  EXPECT_EQ(ResultOf(unknown), (std::vector<double>{0, 0, 1, 4}));
   // A function that calls itself is refused.
   onnx::Model endless = known;
   endless.mutable_functions(0)->mutable_node(0)->set_op_type("Own");
   ExpectError(Import(endless), "nested more than 16 deep");
+}
+
+// The file says no type of a value that a node computes, so CastLike takes the type that the value has.
+TEST(OnnxTest, CastLikeTakesTheTypeOfAComputedValue) {
+  // As bools b, numbers other than 0 are true; as floats f again, they are 1.
+  const onnx::Model bools = ModelOf(
+      {{"Relu", {"x", "f"}}, {"Less", {"x", "f", "b"}}, {"CastLike", {"x", "b", "c"}}, {"CastLike", {"c", "f", "y"}}});
+  EXPECT_EQ(ResultOf(bools), (std::vector<double>{1, 0, 1, 1}));
+  // As integers i, numbers f between 0 and 1 are 0.
+  const onnx::Model integers = ModelOf(
+      {{"Sigmoid", {"x", "f"}}, {"ArgMax", {"x", "i"}}, {"CastLike", {"f", "i", "c"}}, {"CastLike", {"c", "f", "y"}}});
+  EXPECT_EQ(ResultOf(integers), (std::vector<double>{0, 0, 0, 0}));
+  // As bytes b, like the byte "max" of 254, their sums s wrap around at 256.
+  onnx::Model bytes = ModelOf({{"Relu", {"x", "f"}},
+                               {"CastLike", {"f", "max", "b"}},
+                               {"Add", {"b", "max", "s"}},
+                               {"CastLike", {"s", "f", "y"}}});
+  onnx::Tensor* const max = AddIntegers(&bytes, "max", {254});
+  max->set_data_type(onnx::Tensor::UINT8);
+  max->clear_int64_data();
+  max->add_int32_data(254);
+  EXPECT_EQ(ResultOf(bytes), (std::vector<double>{254, 254, 255, 2}));
 }
 
 // docs/formats.md lists exactly the ops that are read.

@@ -100,7 +100,7 @@ absl::Status CheckSettings(const nlohmann::json& json) {
   for (const auto& [key, text] : kSpecial) {
     nlohmann::json token = json.value(key, nlohmann::json());
     if (token.is_object()) token = token.value("content", nlohmann::json());
-    if (!token.is_null() && token != text) return InvalidArgument(key, " is ", token.dump(), ", wanted ", text);
+    if (json.contains(key) && token != text) return InvalidArgument(key, " is ", token.dump(), ", wanted ", text);
   }
   return absl::OkStatus();
 }

@@ -199,7 +199,7 @@ constexpr OnnxOp kOps[] = {
     {"ArgMax", ArgExtreme<true>},
     {"ArgMin", ArgExtreme<false>},
     {"Cast", CastOf},
-    {"CastLike", CastOf},
+    {"CastLike", CastOf, OnnxIntegers::kLike},
     {"Ceil", Rounded<Ceil>},
     {"Clip", Clip, OnnxIntegers::kMoves},
     {"Cos", Unary<Cosine>},
