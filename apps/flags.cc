@@ -180,7 +180,8 @@ absl::Status WithFlag(const absl::Status& status, const CLI::App& app,
 }
 
 absl::Status CheckNoExtras(const CLI::App& app) {
-  const std::vector<std::string> extras = app.remaining();
+  std::vector<std::string> extras = app.remaining();
+  std::erase(extras, "--");  // after it, arguments that begin with a hyphen are no flags
   if (extras.empty()) return absl::OkStatus();
   const std::string word = extras.front().substr(0, extras.front().find('='));
   std::vector<std::string> known;

@@ -54,7 +54,7 @@ absl::Status CheckChoice(absl::string_view text, const Hyperparameter::Rules& ru
 }
 
 // Reads a number of bytes: "500M" is 500 million.
-absl::Status SetBytes(absl::string_view text, uint64_t* value) {
+absl::Status SetBytes(absl::string_view text, const Hyperparameter::Rules& rules, uint64_t* value) {
   constexpr absl::string_view kUnits = "KMG";
   const size_t unit = text.empty() ? kUnits.npos : kUnits.find(text.back());
   uint64_t scale = 1, count = 0;
@@ -63,7 +63,9 @@ absl::Status SetBytes(absl::string_view text, uint64_t* value) {
   if (!absl::SimpleAtoi(digits, &count) || count > std::numeric_limits<uint64_t>::max() / scale) {
     return InvalidArgument("'", text, "' is not a number of bytes, like 500000000, 500M or 2G");
   }
-  *value = count * scale;
+  count *= scale;
+  WEFT_RETURN_IF_ERROR(CheckRange(static_cast<double>(count), rules, text));
+  *value = count;
   return absl::OkStatus();
 }
 
@@ -73,7 +75,7 @@ struct Set {
 
   absl::Status operator()(int64_t* value) const { return SetInteger(text, value, rules); }
   absl::Status operator()(uint64_t* value) const {
-    return rules.is_bytes ? SetBytes(text, value) : SetInteger(text, value, rules);
+    return rules.is_bytes ? SetBytes(text, rules, value) : SetInteger(text, value, rules);
   }
   absl::Status operator()(double* value) const {
     double parsed;

@@ -212,6 +212,8 @@ TEST(HyperparametersTest, BytesMayHaveAUnit) {
               "memory-budget: '" + std::string(text) + "' is not a number of bytes, like 500000000, 500M or 2G");
   }
   EXPECT_EQ(bytes, 2'000'000'000);
+  const Hyperparameter least = {"memory-budget", "", &bytes, {.low = 1024, .is_bytes = true}};
+  EXPECT_EQ(SetFromText("1K", least).message(), "memory-budget: 1K is less than 1024");
 }
 
 TEST(HyperparametersTest, InGroupKeepsTheGroupsOfRowsThatHaveOne) {

@@ -104,6 +104,7 @@ TEST_F(FlagNamesTest, ErrorsHaveTheNameThatWasTyped) {
       {"generate -m a --model=b", "weft generate: -m and --model are the same flag with different values, 'a' and 'b'"},
       {"generate -model=a", "weft generate: unknown flag '-model', did you mean '--model'?"},
       {"generate -m", "--model"},
+      {"serve --model=,", "--model names no model"},
       {"train gpt --no-steps", "unknown flag '--no-steps', did you mean '--steps'?"},
       {"train gpt --max-new-tokens=3", "unknown flag '--max-new-tokens'"},
       {"train gpt --learning_rat 3", "unknown flag '--learning_rat', did you mean '--learning-rate'?"},
@@ -120,6 +121,8 @@ TEST_F(FlagNamesTest, EqualValuesAndValuesLikeFlagsAreAccepted) {
   // The word after a flag is its value, whatever it looks like.
   EXPECT_TRUE(Fails(Weft({"generate", "--model", "--no_a", "--model-path", "--no-b"}), 2, "'--no_a' and '--no-b'"));
   EXPECT_TRUE(Works(Weft({"simulate", "--graph=towers", "--runs=1", "--workers=1", "--reuse"})));
+  Write("-m", "line 1\n");
+  EXPECT_TRUE(Works(Weft({"tokenize", "--tokenizer=run", "--", "-m"})));
 }
 
 TEST_F(FlagNamesTest, VersionQuietAndVerbose) {

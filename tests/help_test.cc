@@ -8,6 +8,7 @@
 
 #include "weft/apps/commands.h"
 #include "weft/tests/weft_program.h"
+#include "weft/text/utf8.h"
 
 namespace weft {
 namespace {
@@ -102,7 +103,7 @@ CommandResult HelpTest::Run(const std::string& example) const {
       "    report*runs*) train runs/gpt-1; train runs/gpt-2 ;;\n"
       // The costs of ops take a minute to measure, so apps/inspect/scheduling_test.cc alone measures them.
       "    calibrate) set -- \"$@\" --threads=1 ;;\n"
-      "    profile*|report*|simulate*|calibrate*) set -- \"$@\" --graph=towers --runs=1 ;;\n"
+      "    profile*|report*|simulate*) set -- \"$@\" --graph=towers --runs=1 ;;\n"
       // A server runs until a signal ends it. Its log is there, and empty, before the loop reads it.
       "    serve*) : > serve.log; \"$program\" \"$@\" --port=0 2>> serve.log &\n"
       "      while ! grep -q http: serve.log && kill -0 $!; do sleep 0.01; done\n"
@@ -128,7 +129,7 @@ TEST_F(HelpTest, LinesFitATerminal) {
     EXPECT_NE(help.find("Usage: weft "), std::string::npos) << help;
     std::istringstream lines(help);
     for (std::string line; std::getline(lines, line);) {
-      EXPECT_LE(line.size(), 80) << line;
+      EXPECT_LE(CountCharacters(line), 80) << line;
       EXPECT_TRUE(line.empty() || !std::isspace(static_cast<unsigned char>(line.back()))) << line;
     }
   }

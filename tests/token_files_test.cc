@@ -98,6 +98,7 @@ TEST_F(TokenFilesTest, RemovesOnlyWhatAnEarlierWriterLeft) {
 TEST_F(TokenFilesTest, FindsDamageAndOtherData) {
   Tokenize();
   EXPECT_TRUE(Works(Weft({"tokenize", "--check=a"})));
+  EXPECT_TRUE(Fails(Weft({"tokenize", "--check=a", "--decode"}), 2, "--check excludes other flags and files"));
   ASSERT_TRUE(Works(TrainOn("a:1,b:1", "run")));
   EXPECT_TRUE(Fails(Weft({"train", "gpt", "--resume", "--out=run", "--data=b", "--steps=30"}), 2,
                     "data: this run began with other data"));
@@ -111,6 +112,7 @@ TEST_F(TokenFilesTest, FindsDamageAndOtherData) {
   EXPECT_TRUE(Fails(Weft({"tokenize", "--out=b", "--tokenizer=b", "a.txt"}), 2, "b exists"));
   EXPECT_TRUE(Fails(Weft({"tokenize", "--out=c", "missing.txt"}), 2, "missing.txt: No such file"));
   EXPECT_TRUE(Fails(Weft({"tokenize", "--out=c", "--decode", "a.txt"}), 2, "it excludes --special and --decode"));
+  EXPECT_TRUE(Fails(Weft({"tokenize", "--out=c", "a.txt", "-"}), 2, "one is learnt from files only"));
 }
 
 }  // namespace

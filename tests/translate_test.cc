@@ -153,6 +153,7 @@ TEST_F(TranslateTest, AShortlistComesFromALexicon) {
   EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=lexicon.txt"}), 2, "lexicon.txt exists, and is not replaced"));
   EXPECT_TRUE(Works(Weft(learn + Arguments{"--out=lexicon.txt", "--max-translations=1", "--overwrite"})));
   EXPECT_TRUE(Fails(Weft(learn), 2, "--out=FILE is missing"));
+  EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=-"}), 2, "--out: '-' is standard output, wanted a file"));
   EXPECT_TRUE(Fails(Weft(learn + Arguments{"--out=x", "--target=model/source_vocabulary.txt"}), 2,
                     "source.txt has 5 lines, but model/source_vocabulary.txt has 8"));
   Write("empty.txt", "\n\n");

@@ -39,5 +39,13 @@ TEST_F(AttentionTest, UnknownWordsAndMasksStayWithoutSpecialTokens) {
   EXPECT_EQ(Weights({"a"}).count("without_special_tokens"), 0);
 }
 
+TEST_F(AttentionTest, APairThatIsCutKeepsItsSpecialTokens) {
+  const nlohmann::json tokens = Weights(Arguments{"--truncate", "--pair", ", , ,"} + Arguments(20, "a"))["tokens"];
+  ASSERT_EQ(tokens.size(), 16);  // the context
+  EXPECT_EQ(tokens[0], "[CLS]");
+  for (const size_t end : {11, 15}) EXPECT_EQ(tokens[end], "[SEP]") << end;
+  EXPECT_EQ(Weights(Arguments{"--ids", "--truncate", "--pair=4 4"} + Arguments(20, "4"))["tokens"].size(), 16);
+}
+
 }  // namespace
 }  // namespace weft

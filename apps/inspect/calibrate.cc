@@ -23,6 +23,8 @@ namespace weft {
 namespace {
 
 constexpr int kMaxThreads = 1024;
+// The flags that are for the costs of ops.
+constexpr const char* kOfOps[] = {"graph", "batch", "step", "precision", "runs"};
 
 struct CalibrateFlags {
   ChoiceFlags choice;  // the step whose measured costs are compared with the estimates
@@ -115,6 +117,8 @@ absl::Status AddToCalibration(const CalibrateFlags& flags, Messenger* messenger)
   const bool there = ranks.first() && flags.out != kStandardOutput && Exists(flags.out);
   const absl::StatusOr<std::optional<Calibration>> old = ReadCalibration(there ? flags.out : "");
   absl::Status status = old.status();
+  status.Update(CheckNotGiven(flags.given, kOfOps, " is for the costs of ops, not for --threads or --network"));
+  if (!flags.choice.run.empty()) status.Update(InvalidArgument("a run is for the costs of ops"));
   if (ranks.first()) status.Update(CheckOut("out", flags.out, there));
   WEFT_RETURN_IF_ERROR(AllAgree(ranks, status));
   Calibration calibration = old->value_or(Calibration());

@@ -83,7 +83,10 @@ Hyperparameters PrintTable(GraphFlags* flags) {
 
 Hyperparameters Table(GraphFlags* flags) {
   Hyperparameters table = {
-      {"config", "a JSON file of hyperparameters, such as a run's config.json", &flags->config, {.type = "FILE"}}};
+      {"config",
+       "a JSON file of hyperparameters, such as a run's config.json; --vocabulary has the number of tokens",
+       &flags->config,
+       {.type = "FILE"}}};
   Append(PrintTable(flags), &table);
   Append(
       {
@@ -227,8 +230,7 @@ Command GraphCommand(CLI::App* weft, const std::string& name) {
           [flags] { return PrintGraph(*flags); },
           "prints the graph of a training step",
           {{"Writes a page for a browser, in which boxes unfold.", "weft graph --format=html > graph.html"},
-           {"Prints how much memory the training step of a run takes.",
-            "weft graph --config=runs/gpt-1/config.json --memory"},
+           {"Prints how much memory the training step of a run takes.", "weft graph runs/gpt-1 --memory"},
            {"Prints the messages of rank 1 of 4.", "weft graph --graph=charcpu --ranks=4 --rank=1"}}};
 }
 

@@ -145,10 +145,10 @@ TEST_F(SchedulingTest, ThePagesCommandsWorkAndCalibrateWritesCostsThatOthersRead
     if (match[1] == "apps:weft") {
       const Arguments words = Words(flags);
       const bool saved = std::find(words.begin(), words.end(), "--tasks=tasks.json") != words.end();
-      result = Weft(words + (saved                 ? Arguments{}
-                             : words[0] == "graph" ? kTinyModel
-                                                   : Words("--graph=towers --runs=1")));
       const bool of_ops = flags.find("--threads") == flags.npos;
+      result = Weft(words + (saved || (words[0] == "calibrate" && !of_ops) ? Arguments{}
+                             : words[0] == "graph"                         ? kTinyModel
+                                                                           : Words("--graph=towers --runs=1")));
       if (words[0] == "calibrate" && of_ops) calibrated = result.out;
     } else {
       const bool metg = flags.find("--metg") != flags.npos;  // of synthetic graphs only

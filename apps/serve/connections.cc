@@ -41,7 +41,7 @@ class RequestStream : public httplib::Stream {
   // httplib reads single bytes of headers, so bytes are taken from a buffer.
   ssize_t read(char* to, size_t size) override {
     if (next_ == end_) {
-      if (bytes_ > static_cast<size_t>(limits_.body) + kHeaderBytes || !is_readable()) return -1;
+      if (bytes_ > limits_.body + kHeaderBytes || !is_readable()) return -1;
       const ssize_t got = recv(socket_, buffer_, sizeof(buffer_), 0);
       if (got <= 0) return got;
       next_ = 0;
@@ -125,7 +125,7 @@ Connections::Connections(const ConnectionLimits& limits) : limits_(limits) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  set_payload_max_length(static_cast<size_t>(limits.body));
+  set_payload_max_length(limits.body);
   set_tcp_nodelay(true);
   // What responses say of these limits.
   set_keep_alive_timeout(absl::ToInt64Seconds(limits.idle));

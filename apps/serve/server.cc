@@ -42,10 +42,6 @@ int HttpStatus(const absl::Status& error) {
   return 500;
 }
 
-const char* ErrorType(int status) {
-  return status == 401 ? "authentication_error" : status < 500 ? "invalid_request_error" : "server_error";
-}
-
 Json ErrorJson(int status, const absl::Status& error) {
   const std::string field = FieldOf(error);
   // Only an unknown model is NotFound; the error of an unknown route is Unimplemented.
@@ -55,7 +51,9 @@ Json ErrorJson(int status, const absl::Status& error) {
                                             : Json();
   return {{"error",
            {{"message", error.message()},
-            {"type", ErrorType(status)},
+            {"type", status == 401  ? "authentication_error"
+                     : status < 500 ? "invalid_request_error"
+                                    : "server_error"},
             {"param", field.empty() ? Json() : Json(field)},
             {"code", code}}}};
 }
@@ -185,7 +183,7 @@ void Server::Route(const std::string& path, const char* task, Answerer answerer)
     // The limit is for the body after decompression.
     bool large = false;
     const bool read = reader([&](const char* data, size_t size) {
-      large = body.size() + size > static_cast<size_t>(options_.limits.body);
+      large = body.size() + size > options_.limits.body;
       if (large) return false;
       body.append(data, size);
       return true;

@@ -41,7 +41,7 @@ namespace weft {
 
 struct ConnectionLimits {
   int64_t connections = 256;                   // open at once; a further client waits
-  int64_t body = 1 << 20;                      // bytes of a request's body
+  uint64_t body = 1 << 20;                     // bytes of a request's body
   absl::Duration request = absl::Seconds(10);  // from the first to the last byte of a request
   absl::Duration idle = absl::Seconds(10);     // between two requests of a client
   absl::Duration write = absl::Seconds(60);    // total time that the server waits for a client to read one response

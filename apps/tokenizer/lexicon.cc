@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/streams.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/inference/generate/line_translator.h"
@@ -36,6 +37,8 @@ Hyperparameters Table(LexiconFlags* flags) {
 }
 
 absl::Status LearnFromTexts(LexiconFlags flags) {
+  if (flags.out == kStandardOutput) return InvalidArgument("--out: '-' is standard output, wanted a file");
+  for (std::string* const path : {&flags.texts.source, &flags.texts.target}) *path = InputPath(*path);
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer model, UsageError(OpenTransformer(flags.model)));
   const IfThere if_there = flags.overwrite ? IfThere::kReplace : IfThere::kFail;
   WEFT_ASSIGN_OR_RETURN(const LearntLexicon learnt,

@@ -110,19 +110,11 @@ absl::Status Continue(TextGenerator* generator, const GenerateFlags& flags) {
 absl::Status Generate(GenerateFlags flags) {
   WEFT_RETURN_IF_ERROR(Validate(flags.options.generate.sampling));
   if (flags.options.generate.logprobs >= 0 && !flags.json) return InvalidArgument("--logprobs needs --json");
-  if (flags.options.search.beam > 0) {
-    for (const absl::Span<const char* const> without_use : kNotWithBeam) {
-      WEFT_RETURN_IF_ERROR(CheckNotGiven(flags.given, without_use, " has no use with --beam"));
-    }
-  }
   if (flags.given.contains("prompt") && !flags.files.empty()) {
     return InvalidArgument("--prompt and the file ", flags.files[0], " exclude each other");
   }
   PrintMemoryNote(flags.model);
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(flags.model, flags.given, /*beams=*/true, &flags.options));
-  if (flags.options.search.beam == 0 && flags.given.contains("length-penalty")) {
-    return InvalidArgument("--length-penalty needs --beam");
-  }
   WEFT_ASSIGN_OR_RETURN(const auto generator, UsageError(TextGenerator::Create(std::move(gpt), flags.options)));
   WEFT_RETURN_IF_ERROR(Continue(generator.get(), flags));
   PrintFullNote(*generator);

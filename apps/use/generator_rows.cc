@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "weft/apps/streams.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
@@ -196,6 +195,11 @@ Hyperparameters GenerateRows(TextGeneratorOptions* generator) {
 
 absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFlags& given, bool beams,
                                          TextGeneratorOptions* options) {
+  if (options->search.beam > 0) {
+    for (const absl::Span<const char* const> without_use : kNotWithBeam) {
+      WEFT_RETURN_IF_ERROR(CheckNotGiven(given, without_use, " has no use with --beam"));
+    }
+  }
   WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, UsageError(OpenGpt(model, options->tokenizer)));
   const GenerationSettings& settings = gpt.settings;
   GenerateOptions& generate = options->generate;
@@ -242,6 +246,9 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
     }
     used.insert(used.end(), {"length_penalty", "early_stopping", "suppress_tokens", "repetition_penalty"});
     if (!settings.excluded.empty()) used.push_back("bad_words_ids");
+  }
+  if (options->search.beam == 0 && given.contains("length-penalty")) {
+    return InvalidArgument("--length-penalty needs --beam");
   }
   PrintNotes(settings.Unused(used));
   return gpt;

@@ -5,7 +5,6 @@
 #ifndef WEFT_APPS_USE_GENERATOR_ROWS_H_
 #define WEFT_APPS_USE_GENERATOR_ROWS_H_
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +41,8 @@ inline constexpr absl::Span<const char* const> kNotWithBeam[] = {kSamplers, kCha
 
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
 // Prints a note on stderr for each setting in these files that the command does not use. `beams`: whether the command
-// has the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened or a default is
-// invalid.
+// has the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened, a default is invalid,
+// or a flag in `given` has no use with --beam or without it.
 absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFlags& given, bool beams,
                                          TextGeneratorOptions* options);
 // Prints a note on stderr if texts ended because they filled the context.

@@ -13,7 +13,6 @@
 #include "weft/apps/flags.h"
 #include "weft/apps/serve/server.h"
 #include "weft/apps/streams.h"
-#include "weft/apps/use/generator_rows.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 
@@ -38,8 +37,7 @@ Hyperparameters Table(ServeFlags* flags) {
       {"api-key",
        "requests must have the header Authorization: Bearer KEY. Default: the environment variable WEFT_API_KEY. "
        "Without a key, requests need none, but those of other sites' pages, or with a Host that is no address or name "
-       "of "
-       "this machine, are refused",
+       "of this machine, are refused",
        &flags->server.api_key,
        {.group = "Server", .type = "KEY"}},
       {"max-tokens",
@@ -49,7 +47,7 @@ Hyperparameters Table(ServeFlags* flags) {
       {"max-body",
        "maximum size of a request's body",
        &flags->server.limits.body,
-       {.low = 1024, .is_bytes = true, .group = "Limits"}},
+       {.low = 1024, .high = 1e12, .is_bytes = true, .group = "Limits"}},
       {"queue",
        "maximum number of texts that wait; a further request gets the status 503",
        &flags->server.queue,
@@ -89,6 +87,7 @@ absl::Status Serve(ServeFlags flags) {
     PrintMemoryNote(path);
     WEFT_ASSIGN_OR_RETURN(models.emplace_back(), UsageError(OpenServedModel(name, InputPath(path), flags.generator)));
   }
+  if (models.empty()) return InvalidArgument("--model names no model");
   // The server's threads inherit the blocked signals, so only this thread receives them. It then stops the server.
   sigset_t signals;
   sigemptyset(&signals);

@@ -1,4 +1,5 @@
 // `weft tokenize` prints the token ids of texts, or the texts of token ids. With --out it writes token files.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -79,6 +80,7 @@ absl::StatusOr<std::string> Decode(const Tokenizer& tokenizer, absl::string_view
 
 absl::Status WriteTokenFiles(TokenizeFlags flags) {
   if (flags.special || flags.decode) return InvalidArgument("--out: it excludes --special and --decode");
+  std::replace(flags.texts.begin(), flags.texts.end(), std::string(kStandardInput), std::string());
   flags.files.document_end = flags.document_end == "file"         ? DocumentEnd::kFile
                              : flags.document_end == "blank-line" ? DocumentEnd::kBlankLine
                                                                   : DocumentEnd::kEndOfText;
@@ -102,7 +104,11 @@ absl::Status Check(const std::string& folder) {
 }
 
 absl::Status Tokenize(TokenizeFlags flags) {
-  if (!flags.check.empty()) return Check(flags.check);
+  if (!flags.check.empty()) {
+    if (flags.given.size() > 1 || !flags.texts.empty())
+      return InvalidArgument("--check excludes other flags and files");
+    return Check(flags.check);
+  }
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");
   WEFT_ASSIGN_OR_RETURN(const auto tokenizer, UsageError(LoadTokenizer(flags.tokenizer)));

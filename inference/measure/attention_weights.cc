@@ -188,6 +188,7 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedBe
     WEFT_ASSIGN_OR_RETURN(const Ids second, ParseIds(query.second.value_or("")));
     input.segments.resize(input.ids.size(), 0);
     input.ids.insert(input.ids.end(), second.begin(), second.end());
+    WEFT_RETURN_IF_ERROR(FitContext(/*special=*/0, bert.config.context, query.truncate, &input.ids));
     input.segments.resize(input.ids.size(), 1);
   } else {
     const EncodeLimits limits = {bert.config.context, query.truncate};
@@ -232,7 +233,9 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
     const std::unique_ptr<Tokenizer> of_targets = opened.target->ForTargets();
     const Tokenizer& tokenizer = of_targets == nullptr ? *opened.target : *of_targets;
     WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, &tokenizer));
-    if (const auto first = opened.search.forced_begin; first && !query.ids) produced.insert(produced.begin(), *first);
+    const auto first = opened.search.forced_begin;
+    const bool begins = !produced.empty() && produced.front() == first;  // the user has written the language token
+    if (first && !query.ids && !begins) produced.insert(produced.begin(), *first);
   } else {
     WEFT_ASSIGN_OR_RETURN(produced, Translate(opened, source, query.threads));
   }

@@ -1,10 +1,12 @@
 // Translates with tiny models of transformers and CTranslate2, and compares with what these libraries translate.
 // translators/draw.py wrote the models and the right values with transformers 5.24 and CTranslate2 4.8.5.
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -154,9 +156,55 @@ TEST_F(TranslatorsTest, KeysThatChangeTheModelAreRefused) {
   refused(ctranslate2, {{"decoder_start_token", "<start>"}}, "decoder_start_token is '<start>', but the vocabulary");
   Copy("marian", "tokenizer_config.json", {{"separate_vocabs", true}});
   EXPECT_TRUE(Fails(Weft({"translate", "--model=marian", "lines.txt"}), 2, "separate_vocabs is true"));
+  Write("marian/tokenizer_config.json", R"({"unk_token": null})");
+  EXPECT_TRUE(Fails(Weft({"translate", "--model=marian", "lines.txt"}), 2, "unk_token is null, wanted <unk>"));
   Copy("marian", "generation_config.json", {{"no_repeat_ngram_size", 2}});
   const CommandResult result = Weft({"translate", "--model=marian", "lines.txt"});
   EXPECT_EQ(result.err, "note: generation_config.json: no_repeat_ngram_size is 2, which is not used\n");
+}
+
+TEST_F(TranslatorsTest, AServerNamesSettingsThatItDoesNotUse) {
+  Copy("marian", "generation_config.json", {{"no_repeat_ngram_size", 2}});
+  const CommandResult result =
+      Weft({"serve", "--model=marian", "--port=0"}, {.signal_after = "(Ctrl-C ends it)", .signal = SIGTERM});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const std::string note = "note: generation_config.json: no_repeat_ngram_size is 2, which is not used\n";
+  EXPECT_EQ(result.err.substr(0, note.size()), note);
+}
+
+// `weft attention` reads a source and a translation with the tokens that `weft translate` has for them.
+TEST_F(TranslatorsTest, AttentionReadsWhatATranslationReads) {
+  using Texts = std::vector<std::string>;
+  const auto tokens = [&](const Arguments& more) {
+    const CommandResult result = Weft(Arguments{"attention", "--json"} + more);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const Json json = Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+    return std::pair(json["tokens"]["encoder"].get<Texts>(), json["tokens"]["decoder"].get<Texts>());
+  };
+  Copy("opus", "", {});
+  Copy("m2m_100", "", {});
+  // The pieces of German words are in target.spm. source.spm would cut these words into letters.
+  const auto [source, target] = tokens({"--model=opus", "--translation=ein haus", "a dog"});
+  EXPECT_EQ(source, (Texts{"a", "dog", "</s>"}));
+  EXPECT_EQ(target, (Texts{"<pad>", "ein", "haus"}));
+  // Each translation begins with its language: forced_bos_token_id.
+  for (const Arguments& given : {Arguments{"--translation=the house"}, Arguments{}}) {
+    const Texts read = tokens(Arguments{"--model=m2m_100"} + given + Arguments{"the house"}).second;
+    ASSERT_GE(read.size(), 2);
+    EXPECT_EQ(read[0], "</s>");
+    EXPECT_EQ(read[1], "__de__");
+  }
+  // The language is not inserted before itself.
+  const Texts written = tokens({"--model=m2m_100", "--translation=__de__ the house", "the house"}).second;
+  EXPECT_EQ(written, tokens({"--model=m2m_100", "--translation=the house", "the house"}).second);
+  // A source that is cut to the context of 40 tokens keeps the tokens around it.
+  const std::string houses = absl::StrJoin(Texts(60, "house"), " ");
+  for (const auto& [model, first] : {std::pair("opus", "house"), std::pair("m2m_100", "__en__")}) {
+    const Texts cut = tokens({absl::StrCat("--model=", model), "--truncate", "--translation=a", houses}).first;
+    ASSERT_EQ(cut.size(), 40) << model;
+    EXPECT_EQ(cut.front(), first);
+    EXPECT_EQ(cut.back(), "</s>");
+  }
 }
 
 TEST_F(TranslatorsTest, TheEndTokenCanBeGiven) {

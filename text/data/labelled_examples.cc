@@ -187,7 +187,9 @@ absl::Status Validate(const LabelledDataOptions& options) {
   if (format == "columns" && !tokens) {
     return InvalidArgument("format: columns has labelled words, which only the task tokens takes");
   }
+  if (format == "jsonl" && options.header) return InvalidArgument("header: JSON lines have keys, and no header");
   if (!tokens) return absl::OkStatus();
+  if (options.header) return InvalidArgument("header: the files of the task tokens have none");
   if (format != "auto" && format != "columns" && format != "jsonl") {
     return InvalidArgument("format: ", format, " has no labelled words; the task tokens takes columns or jsonl");
   }

@@ -132,6 +132,8 @@ TEST(LabelledExamplesTest, NamesFileAndLineOfWhatIsWrong) {
       {"a\tb\n", {.format = "lines", .header = true}, "format: lines has no columns"},
       {"a\tb\n", {.format = "columns"}, "format: columns has labelled words"},
       {"a\tb\n", {.task = kTokens, .format = "csv"}, "format: csv has no labelled words"},
+      {"a\tb\n", {.task = kTokens, .header = true}, "header: the files of the task tokens have none"},
+      {"{}\n", {.format = "jsonl", .header = true}, "header: JSON lines have keys"},
       {"a\tb\n", {.task = kTokens, .text_pair_column = "2"}, "text-pair-column: the task tokens takes no pairs"},
       {"{\"tokens\": [\"a\"], \"tags\": []}\n",
        {.task = kTokens, .format = "jsonl"},

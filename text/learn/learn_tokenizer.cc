@@ -315,7 +315,8 @@ absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const Options
 
 absl::StatusOr<std::vector<NamedContents>> LearnFromBeginnings(const std::vector<std::string>& paths,
                                                                int64_t vocabulary) {
-  if (paths.empty()) return InvalidArgument("tokenizer: one is learnt from files only, not from standard input");
+  if (paths.empty() || absl::c_linear_search(paths, ""))
+    return InvalidArgument("tokenizer: one is learnt from files only, not from standard input");
   constexpr size_t kLearnFrom = size_t{16} << 20;  // bytes of text: the vocabulary hardly changes with more
   const size_t from_each = std::max<size_t>(kLearnFrom / paths.size(), 1);
   std::string text;
