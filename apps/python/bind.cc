@@ -57,7 +57,10 @@ GivenFlags ToFlags(const GivenFlags& texts, const Hyperparameters& table) {
     if (flag.empty()) {
       throw py::type_error(absl::StrCat("unknown option '", name, "'", Suggestion(name, flags, NameStyle::kKey)));
     }
-    given[flag] = text;
+    const auto [at, first] = given.try_emplace(flag, text);
+    if (!first && at->second != text) {
+      throw py::type_error(absl::StrCat("two values for the option '", flag, "', which has several names"));
+    }
   }
   return given;
 }

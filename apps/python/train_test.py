@@ -79,6 +79,10 @@ class TrainTest(unittest.TestCase):
             model.generate("In", on_text=lambda text: 1 / 0)
         with self.assertRaisesRegex(TypeError, "did you mean 'length'"):
             model.generate("In", lenght=3)
+        with self.assertRaisesRegex(ValueError, "temperature has no use with --beam"):
+            model.generate("In", beam=2, temperature=0.5)
+        with self.assertRaisesRegex(ValueError, "logprobs: only the command weft generate has this option"):
+            model.generate("In", logprobs=2)
         with self.assertRaisesRegex(ValueError, "not an encoder-decoder"):
             model.translate("In")
         tokenizer = weft.Tokenizer("run")
@@ -115,6 +119,14 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(classifier.classify(["text 1", "text 0"])[0], scores)
         with self.assertRaisesRegex(ValueError, "got 2 texts, wanted a text"):
             classifier.classify(("text", "text"))
+        with self.assertRaisesRegex(TypeError, "two values for the option 'steps', which has several names"):
+            weft.train("classify", data="labels.tsv", out="d", steps=5, max_steps=6)
+        with open("words.conll", "w", encoding="utf-8") as file:
+            for i in range(40):
+                file.write(f"the O\nend {'B' if i % 2 else 'O'}\n\n")
+        sizes["out"] = "words"
+        tagger = weft.load(weft.train("classify", task="tokens", data="words.conll", layers=1, context=16, **sizes))
+        self.assertEqual([len(words) for words in tagger.classify(["the end", ""])], [2, 0])
         vectors = classifier.embed(["text 1", "text 0"])
         self.assertEqual((vectors.shape, vectors.dtype), ((2, 16), np.float32))
         np.testing.assert_allclose((vectors**2).sum(axis=1), 1, rtol=1e-5)

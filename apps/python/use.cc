@@ -51,6 +51,7 @@ std::string Train(const std::string& kind, const GivenFlags& texts) {
 std::unique_ptr<TextGenerator> OpenGenerator(const std::string& path, const GivenFlags& texts) {
   TextGeneratorOptions options = kUsualGeneration;
   const GivenFlags given = SetOptions(texts, GenerateRows(&options));
+  if (given.contains("logprobs")) Raise(InvalidArgument("logprobs: only the command weft generate has this option"));
   return WithoutGil([&]() -> absl::StatusOr<std::unique_ptr<TextGenerator>> {
     WEFT_ASSIGN_OR_RETURN(OpenedGpt gpt, OpenForCommand(path, given, /*beams=*/true, &options));
     return TextGenerator::Create(std::move(gpt), options);

@@ -74,7 +74,7 @@ class Model:
         several = not isinstance(lines, str)
         with self._lock:
             found = self._open(_weft._Translator, options).run(list(lines) if several else [lines])
-        found = found if "n_best" in options else [best[0] if best else "" for best in found]
+        found = found if options.get("n_best") is not None else [best[0] if best else "" for best in found]
         return found if several else found[0]
 
     def embed(self, lines: Union[str, List[str]], prompt_name: str = "", **options: Any) -> Any:
@@ -96,7 +96,7 @@ class Model:
         with self._lock:
             classifier = self._open(_weft._Classifier, options)
             found = classifier.run([_parts(each, classifier) for each in (inputs if several else [inputs])])
-        found = [list(zip(words, scores)) if words else scores[0] for words, scores in found]
+        found = [list(zip(words, scores)) if classifier.labels_words else scores[0] for words, scores in found]
         return found if several else found[0]
 
 
