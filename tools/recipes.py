@@ -171,6 +171,10 @@ SAMPLES = {
                         "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt."])],
     "shakespeare-cpu": [("txt", ["generate", "--model=RUN", "--prompt=ROMEO:", "--length=420", "--seed=1"]),
                         ("html", ["attention", "--model=RUN", "--out=-", "ROMEO: What light is this?"])],
+    "chat": [("txt", ["generate", "--model=RUN", "--temperature=0", "--length=80",
+                      "--prompt=<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
+                      "<|im_end|>\n<|im_start|>user\nWhat is the Debian package audacious?<|im_end|>\n"
+                      "<|im_start|>assistant\n"])],
     "banking": [("html", ["attention", "--model=RUN", "--out=-", "My card has not arrived after two weeks"])],
 }
 
@@ -198,11 +202,14 @@ def table(rows: list, page: str = "") -> str:
     kept, lines = lines_by(r".*\(\.\./recipes/(.*?)\.json\)", page), {}
     machines = set(page.partition("\nMachines: ")[2].strip().rstrip(".").split("; ")) - {""}
     for name, recipe in RECIPES.items():
-        own = sorted((row for row in rows if row.get("recipe") == name), key=lambda row: row["seed"])
+        own = [row for row in rows if row.get("recipe") == name]
         if not own:
             if name in kept:
                 lines[name] = kept[name]
             continue
+        # Rows of an older recipe do not count, and of a seed the last row counts.
+        latest = {row["seed"]: row for row in own if row.get("config") == own[-1].get("config")}
+        own = [latest[seed] for seed in sorted(latest)]
         result = ", ".join(described(key, [row["metrics"][key] for row in own]) for key in own[0]["metrics"])
         minutes = mean_and_deviation([row["seconds"] / 60 for row in own], 1)
         lines[name] = (f"| {recipe.title}: [{name}](../recipes/{name}.json), [losses](results/{name}.svg) "

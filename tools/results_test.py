@@ -61,6 +61,9 @@ class Metrics(unittest.TestCase):
                               for seed, figure in [(2, 98), (1, 96), (3, 97)]])
         self.assertIn("accuracy 97.00 ± 1.00 %", text)
         self.assertIn("`01234567`", text)
+        older = [{**row, "config": "older", "seed": seed, "metrics": {"accuracy %": 10}} for seed in (1, 2)]
+        newer = [{**row, "config": "newer", "seed": 1, "metrics": {"accuracy %": figure}} for figure in (20, 30)]
+        self.assertIn("| accuracy 30.00 % | 1 |", recipes.table(older + newer))  # the last one of the newest recipe
         row = {**row, "seed": 1, "machine": "new", "metrics": {"accuracy %": 99}}
         other = recipes.table([{**row, "recipe": "mnist"}], text)
         self.assertEqual(text.splitlines()[:3], other.splitlines()[:3])  # the page's line of digits stays

@@ -132,11 +132,11 @@ class BasicAsUserTest(BasicTest):
 
 class LaunchTest(Launching):
     def test_continues_without_a_killed_rank(self):
-        code, out, err = self.launch("--ranks=3", "--restart-on-failure=5", "--", "kill", "--out=run", "--overwrite")
+        code, out, err = self.launch("--ranks=3", "--restart-on-failure=5", "--", "kill", "--out=run", "--force=true")
         self.assertEqual(code, 0)
         self.assertEqual([line for line in out if line.startswith("0")],
                          ["0 of 1: kill --out=run --resume", "0 of 2: kill --out=run --resume",
-                          "0 of 3: kill --out=run --overwrite"])
+                          "0 of 3: kill --out=run --force=true"])
         self.assertIn("launch: starting again with 2 ranks; restarts left: 4\n", err)
         self.assertIn("launch: starting again with 1 rank; restarts left: 3\n", err)
 

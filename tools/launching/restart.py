@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+OVERWRITE = {"--overwrite", "--overwrite-output-dir", "--overwrite_output_dir", "--force"}  # names of one flag
+
 
 def out_folder(command: list):
-    """Returns the value of --out, or None."""
+    """Returns the value of the last --out, or None."""
+    folder = None
     for at, argument in enumerate(command):
         if argument.startswith("--out="):
-            return argument.partition("=")[2]
-        if argument == "--out" and at + 1 < len(command):
-            return command[at + 1]
-    return None
+            folder = argument.partition("=")[2]
+        elif argument == "--out" and at + 1 < len(command):
+            folder = command[at + 1]
+    return folder
 
 
 class Run:
@@ -40,4 +43,4 @@ class Run:
             command = [*command, "--shard=none"]  # the last flag of a name counts
         if "--resume" in command or self._identity() in (None, self._before):
             return command
-        return [argument for argument in command if argument != "--overwrite"] + ["--resume"]
+        return [argument for argument in command if argument.split("=")[0] not in OVERWRITE] + ["--resume"]
