@@ -1,11 +1,15 @@
 #include "weft/base/file.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "gmock/gmock.h"
@@ -109,6 +113,23 @@ TEST(FileTest, AFileLargerThanTheMemoryIsAnError) {
   if (error) GTEST_SKIP() << "the file system refuses files of 8 TiB";
   EXPECT_THAT(std::string(ReadFile(path).status().message()), HasSubstr("more than the machine's memory"));
   std::filesystem::remove(path);
+}
+
+// IsLocked of another process, such as weft report --follow, holds a shared lock for a moment.
+TEST(LockFolderTest, WaitsWhileAnotherProcessChecksTheLock) {
+  const std::string folder = Path("checked");
+  ASSERT_EQ(mkdir(folder.c_str(), 0777), 0);
+  Descriptor check(open(folder.c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(flock(check.get(), LOCK_SH), 0);
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    check.Close();
+  });
+  const absl::StatusOr<Descriptor> lock = LockFolder(folder);
+  end.join();
+  EXPECT_TRUE(lock.ok()) << lock.status();
+  EXPECT_TRUE(IsLocked(folder));
+  EXPECT_EQ(LockFolder(folder).status().message(), folder + " is in use by another process");
 }
 
 TEST(MappedFileTest, ShowsTheBytesOfTheFile) {

@@ -177,6 +177,24 @@ TEST_F(ImportExportTest, BertAndWhatLiesBesideIt) {
   EXPECT_FALSE(Exists("more"));
 }
 
+// In sentence-transformers, the file with max_seq_length has had a name for each kind of encoder.
+TEST_F(ImportExportTest, EveryNameOfSentenceSettingsIsReadAndCopied) {
+  WriteBert("bert");
+  Write("bert/modules.json", R"([{"path":"","type":"sentence_transformers.models.Transformer"}])");
+  int64_t length = 3;  // differs between the files, so that one of an earlier conversion is noticed
+  for (const std::string kind : {"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"}) {
+    const std::string name = "/sentence_" + kind + "_config.json";
+    Write("bert" + name, absl::StrCat(R"({"max_seq_length":)", ++length, "}"));
+    ASSERT_TRUE(Works(Import("bert", "out", {"--overwrite"}))) << kind;
+    for (const char* const model : {"bert", "out"}) {
+      const absl::StatusOr<SentenceFormat> format = ReadSentenceFormat(Path(model), {.context = 20, .width = 8});
+      ASSERT_TRUE(format.ok()) << format.status();
+      EXPECT_EQ(format->max_length, length) << model << name;
+    }
+    fs::remove(Path("bert" + name));
+  }
+}
+
 TEST_F(ImportExportTest, NothingIsWrittenOver) {
   WriteBert("bert");
   fs::create_directories(Path("empty"));

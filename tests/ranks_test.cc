@@ -197,6 +197,34 @@ TEST_F(RanksTest, ProfileWritesATraceOfRank0) {
   EXPECT_THAT(Read("trace.json"), HasSubstr("\"receives\""));
 }
 
+// Ranks on machines of their own may find other files there. A rank that ends alone would leave the others waiting.
+TEST_F(RanksTest, AnErrorOfOneRankEndsAProfileOnAllRanks) {
+  const auto profile = [](const std::string& graph, const std::string& out) {
+    return Arguments{"profile", graph, "--runs=1", "--out=" + out};
+  };
+  EXPECT_TRUE(OneRankFails(Launch({{1, profile("charcpu", "trace.json")}, {1, profile("missing", "trace.json")}}), 2,
+                           "weft profile: rank 1: 'missing'"));
+  EXPECT_TRUE(OneRankFails(Launch({{1, profile("charcpu", "text.txt")}, {1, profile("charcpu", "trace.json")}}), 2,
+                           "weft profile: rank 0: --out: text.txt is there"));
+  EXPECT_FALSE(Exists("trace.json"));
+  // Only rank 0 writes.
+  const std::string text = Read("text.txt");
+  const CommandResult result = Launch({{1, profile("charcpu", "trace.json")}, {1, profile("charcpu", "text.txt")}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(Exists("trace.json"));
+  EXPECT_EQ(Read("text.txt"), text);
+}
+
+TEST_F(RanksTest, AnErrorOfOneRankEndsACalibrationOnAllRanks) {
+  const auto calibrate = [](const std::string& out) { return Arguments{"calibrate", "--network", "--out=" + out}; };
+  EXPECT_TRUE(OneRankFails(Launch({{1, calibrate("text.txt")}, {1, calibrate("network.json")}}), 2,
+                           "weft calibrate: rank 0: text.txt is not a calibration"));
+  EXPECT_FALSE(Exists("network.json"));
+  const CommandResult result = Launch({{1, calibrate("network.json")}, {1, calibrate("text.txt")}});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Read("network.json"), HasSubstr("\"network\""));
+}
+
 TEST_F(RanksTest, RanksWithFewerMicroBatchesCostTime) {
   const CommandResult result = Launch({{3, Training("gpt") + Arguments{"--steps=1"}}});
   EXPECT_EQ(result.exit_code, 0) << result.err;

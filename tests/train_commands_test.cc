@@ -236,6 +236,21 @@ TEST_F(WeftProgramTest, DataThatCannotBeTrainedOnAreNamed) {
   }
 }
 
+// Every fifth picture is held out. A class may occur there alone, but not in a file of validation pictures alone.
+TEST_F(WeftProgramTest, AClassMayOccurAmongThePicturesThatAreHeldOut) {
+  std::string pictures;
+  for (int i = 0; i < 20; ++i) pictures += "1,9,9,1," + std::to_string(i == 9 ? 2 : i % 2) + "\n";
+  Write("pictures.csv", pictures);
+  Write("validation.csv", "1,9,9,1,3\n");
+  const Arguments train = SmallTraining("vit") + Arguments{"--steps=1"};
+  ASSERT_TRUE(Works(Weft(train + Arguments{"--out=run"})));
+  const CommandResult scores = Weft({"classify", "--model=run", "--scores", "pictures.csv"});
+  ASSERT_TRUE(Works(scores));
+  EXPECT_TRUE(Contains(scores.out, "\"2\":")) << scores.out;
+  EXPECT_TRUE(Fails(Weft(train + Arguments{"--validation=validation.csv", "--out=other"}), 2,
+                    "validation.csv: the label 3 is none of the 3 that "));
+}
+
 TEST_F(WeftProgramTest, TensorsThatTheModelLacksAreLeftOutOnlyIfAskedFor) {
   WriteBert("bert");  // with two layers
   Write("bert/config.json", R"({"model_type":"bert","vocab_size":6,"max_position_embeddings":20,"num_hidden_layers":1,)"

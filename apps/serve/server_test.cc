@@ -1,5 +1,6 @@
 // Tests the answers of the server, through its own HTTP.
 #include <atomic>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -61,6 +62,54 @@ TEST_F(ServerTest, CompletesTexts) {
   }
   EXPECT_EQ(Complete({{"temperature", 0}, {"stop", whole.substr(5, 2)}}),
             whole.substr(0, whole.find(whole.substr(5, 2))));
+}
+
+// Decoding drops the space at the beginning of a text, so that "▁a" alone would be "a", which is another token.
+TEST_F(ServerTest, LogprobsNameTokensWithTheSpaceBeforeThem) {
+  Write("pieces.json", R"({"model": {"type": "BPE", "vocab": {"▁": 0, "a": 1, "b": 2, "▁a": 3, "▁b": 4},
+                                     "merges": ["▁ a", "▁ b"]},
+                           "pre_tokenizer": {"type": "Metaspace"}, "decoder": {"type": "Metaspace"}})");
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "a b ab ba ";
+  Write("pieces.txt", text);
+  MakeRun("pieces", {"--data=pieces.txt", "--tokenizer=pieces.json", "--context=64"});
+  names_ = {"pieces"};
+  Serve();
+  constexpr int kTokens = 5;  // of the vocabulary
+  const auto [status, answer] =
+      Post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 30}, {"temperature", 1}, {"logprobs", kTokens}});
+  ASSERT_EQ(status, 200) << answer;
+  const Json& choice = answer["choices"][0];
+  std::string joined;
+  for (const Json& token : choice["logprobs"]["tokens"]) joined += token.get<std::string>();
+  EXPECT_EQ(choice["text"], joined);
+  EXPECT_THAT(joined, HasSubstr(" "));
+  for (const Json& top : choice["logprobs"]["top_logprobs"]) EXPECT_EQ(top.size(), kTokens) << top;
+}
+
+TEST_F(ServerTest, TheFilesOfAModelGiveTheDefaultLength) {
+  Serve();
+  Write("gpt/generation_config.json", R"({"max_new_tokens": 5})");
+  Serve({.max_tokens = 9});
+  const auto tokens = [&](const std::string& path, Json body) {
+    body["model"] = "gpt";
+    const auto [status, answer] = Post(path, body);
+    EXPECT_EQ(status, 200) << answer;
+    return answer["usage"]["completion_tokens"];
+  };
+  EXPECT_EQ(tokens("/v1/completions", {{"prompt", "the "}}), 5);
+  EXPECT_EQ(tokens("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "the end"}}}}}), 5);
+  EXPECT_EQ(tokens("/v1/completions", {{"prompt", "the "}, {"max_tokens", 7}}), 7);
+  Serve({.max_tokens = 3});
+  EXPECT_EQ(tokens("/v1/completions", {{"prompt", "the "}}), 3);
+}
+
+// The server finds the family of a model without its weights, of which this folder has none.
+TEST_F(ServerTest, AVitIsRefusedByItsConfiguration) {
+  std::filesystem::create_directory(Path("vit"));
+  Write("vit/config.json", R"({"model_type": "vit"})");
+  const auto served = OpenServedModel("vit", Path("vit"), {});
+  EXPECT_THAT(std::string(served.status().message()), HasSubstr("an encoder-decoder, but this is a ViT"));
 }
 
 TEST_F(ServerTest, StreamsTheSameText) {
@@ -129,6 +178,16 @@ TEST_F(ServerTest, EmbedsClassifiesAndTranslates) {
   EXPECT_EQ(answer["data"][1]["embedding"].size(), 8);
   const auto coded = Post("/v1/embeddings", {{"model", "bert"}, {"input", "a"}, {"encoding_format", "base64"}}).second;
   EXPECT_EQ(coded["data"][0]["embedding"].get<std::string>().size(), 44);  // 8 numbers of 4 bytes
+  const auto model = OpenServedModel("bert", Path("bert"), {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const BertEncoder& encoder = *(*model)->encoder;
+  const Json ids = encoder.tokenizer().Wrap(*encoder.Tokens("a b")).ids;
+  for (const Json& input : {ids, Json::array({ids, ids})}) {
+    const Json same = Post("/v1/embeddings", {{"model", "bert"}, {"input", input}}).second;
+    EXPECT_EQ(same["data"].back()["embedding"], answer["data"][1]["embedding"]) << input;
+  }
+  const Json unknown = Post("/v1/embeddings", {{"model", "bert"}, {"input", {{1}, {1, 100000}}}}).second;
+  EXPECT_THAT(unknown["error"]["message"].get<std::string>(), HasSubstr("input: text 1: it has the token 100000"));
   const auto translated = Post("/translate", {{"model", "transformer"}, {"text", "a b\nc"}});
   ASSERT_EQ(translated.first, 200) << translated.second;
   EXPECT_EQ(translated.second["translations"].size(), 2);

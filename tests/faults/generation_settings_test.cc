@@ -130,6 +130,14 @@ TEST_F(GenerationSettingsTest, TheFilesMayAskForABeamSearch) {
   EXPECT_EQ(Weft(how + samples).out, Weft(how + Arguments{"--beam=0", "--temperature=0"}).out);
 }
 
+// A beam search has no penalty of repetitions, and follows early_stopping.
+TEST_F(GenerationSettingsTest, ABeamSearchNamesSettingsThatItDoesNotUse) {
+  Prepare(R"({"num_beams": 4, "early_stopping": "never", "repetition_penalty": 1.5})", R"({"eos_token_id": null})", "");
+  const CommandResult result = Weft({"generate", "--model=llama", "--prompt=Hello", "--length=6"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "note: generation_config.json: repetition_penalty is 1.5, which is not used\n");
+}
+
 TEST_F(GenerationSettingsTest, WrongSettingsAreNamedWithTheirFile) {
   const struct {
     const char *generation, *config, *error;

@@ -210,6 +210,9 @@ TEST(OnnxExport, InputsAndOutputsHaveOptimumsNames) {
         {"last_hidden_state[batch_size,sequence_length,16]", "pooler_output[batch_size,16]"});
   check("bert_answer", "model.onnx", {"input_ids" + ids, "attention_mask" + ids, "token_type_ids" + ids},
         {"start_logits" + ids, "end_logits" + ids});
+  // Its decoder_bias is false, so that the head that guesses masked tokens has no weight under cls.predictions.
+  check("modernbert_biases", "model.onnx", {"input_ids" + ids, "attention_mask" + ids},
+        {"logits[batch_size,sequence_length,30]"});
   const std::string source = "[batch_size,encoder_sequence_length";
   check("marian", "encoder_model.onnx", {"input_ids" + source + "]", "attention_mask" + source + "]"},
         {"last_hidden_state" + source + ",16]"});

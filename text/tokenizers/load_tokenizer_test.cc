@@ -246,9 +246,18 @@ TEST_F(FilesTest, SettingsAndClassSayWhatSurroundsATextOfTwoFiles) {
             (std::vector<int32_t>{0, 3, 2}));
   EXPECT_EQ(Load(folder_)->WrapPair({3}, {5})->ids, (std::vector<int32_t>{0, 3, 2, 0, 5, 2}));
 
+  Write("tokenizer_config.json", R"({"tokenizer_class":"RobertaTokenizer"})");
+  EXPECT_EQ(Error(folder_),
+            "tokenizer_config.json: tokenizer_class is RobertaTokenizer, but the vocabulary lacks <s>, </s> or <mask>");
+
   Write("vocab.json", R"({"<s>":0,"<pad>":1,"</s>":2,"a":3,"Ġ":4,"Ġa":5,"<mask>":6})");
-  for (const char* const config :
-       {"{}", R"({"tokenizer_class":"RobertaTokenizer"})", R"({"tokenizer_class":"BartTokenizer"})"}) {
+  std::vector<std::string> configs = {"{}"};
+  for (const char* const kind : {"Roberta", "Bart", "Longformer", "LED", "Mvp"}) {
+    for (const char* const end : {"Tokenizer", "TokenizerFast"}) {
+      configs.push_back(absl::StrCat(R"({"tokenizer_class":")", kind, end, R"("})"));
+    }
+  }
+  for (const std::string& config : configs) {
     EXPECT_EQ(wrapped(config), (std::vector<int32_t>{0, 3, 2})) << config;
     EXPECT_EQ(Load(folder_)->WrapPair({3}, {5})->ids, (std::vector<int32_t>{0, 3, 2, 2, 5, 2})) << config;
     EXPECT_EQ(*Load(folder_)->Encode("a <mask>"), (std::vector<int32_t>{3, 6})) << config;

@@ -177,7 +177,9 @@ TEST_F(RunDirectoryTest, RefusesARunUnlessToldWhatToDo) {
 TEST_F(RunDirectoryTest, OverwritesOnlyWhatARunWrites) {
   MakeRun("mine");
   Touch("mine/notes.txt");
-  Touch("mine/events.out.tfevents.weft");
+  for (const char* const name : {"events.out.tfevents.weft", "generation_config.json", "puzzles.png"}) {
+    Touch(std::string("mine/") + name);
+  }
   absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt", .out = "mine", .overwrite = true});
   ASSERT_TRUE(run.ok());
   EXPECT_TRUE(fs::exists("mine/metrics.jsonl")) << "Find touches nothing";
