@@ -18,7 +18,7 @@
 namespace weft {
 namespace {
 
-constexpr size_t kColumns = 80, kFlagColumn = 2, kHelpColumn = 28;
+constexpr size_t kFlagColumn = 2, kHelpColumn = 28;
 constexpr char kRequired[] = "Required: ";
 constexpr char kRun[] = "Run";
 
@@ -84,7 +84,7 @@ std::string Entry(const CLI::Option& option) {
   std::string text = option.get_description();
   if (!aliases.empty()) absl::StrAppend(&text, "; also ", absl::StrJoin(aliases, ", "));
   std::string left = absl::StrJoin(names, ", "), type = option.get_type_name();
-  if (kFlagColumn + left.size() + 1 + type.size() > kColumns) {  // too many choices for one line
+  if (kFlagColumn + left.size() + 1 + type.size() > kTextColumns) {  // too many choices for one line
     absl::StrAppend(&text, "; one of ", absl::StrReplaceAll(type, {{"|", ", "}}));
     type = "CHOICE";
   }
@@ -98,7 +98,7 @@ std::string Examples(absl::Span<const Example> examples) {
     absl::StrAppend(&text, "  # ", Wrapped(example.meaning, 4, 2), "\n");
     std::string line = " ";
     for (absl::string_view word : absl::StrSplit(example.command, ' ')) {
-      if (line.size() + 1 + word.size() + 2 > kColumns) {
+      if (line.size() + 1 + word.size() + 2 > kTextColumns) {
         absl::StrAppend(&text, line, " \\\n");
         line = "     ";
       }

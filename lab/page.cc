@@ -18,12 +18,11 @@ std::string Shortened(absl::string_view text, size_t max_bytes, absl::string_vie
 }
 
 std::string WrapWords(const std::vector<absl::string_view>& words, size_t column, size_t indent) {
-  constexpr size_t kColumns = 80;
   std::string lines;
   bool begins = true;
   for (const absl::string_view word : words) {
     const size_t width = CountCharacters(word);
-    if (!begins && column + 1 + width > kColumns) {
+    if (!begins && column + 1 + width > kTextColumns) {
       absl::StrAppend(&lines, "\n", std::string(indent, ' '));
       column = indent;
       begins = true;

@@ -24,8 +24,9 @@ std::string FillPage(absl::string_view page, absl::string_view json);
 // Returns the first bytes of `text`, at most `max_bytes`, cut between characters. If any bytes are left out, `mark`
 // follows.
 std::string Shortened(absl::string_view text, size_t max_bytes, absl::string_view mark = "…");
-// Returns the words in lines of at most 80 columns. Each line after the first begins with `indent` spaces. `column`:
-// number of columns that are taken on the first line.
+inline constexpr size_t kTextColumns = 80;  // of a terminal
+// Returns the words in lines of at most kTextColumns columns. Each line after the first begins with `indent` spaces.
+// `column`: number of columns that are taken on the first line.
 std::string WrapWords(const std::vector<absl::string_view>& words, size_t column, size_t indent);
 
 // A Curve holds the values of one figure over the steps of a training run.

@@ -84,7 +84,7 @@ Hyperparameters PrintTable(GraphFlags* flags) {
 Hyperparameters Table(GraphFlags* flags) {
   Hyperparameters table = {
       {"config",
-       "a JSON file of hyperparameters, such as a run's config.json; --vocabulary has the number of tokens",
+       "a JSON file of hyperparameters, such as a run's config.json; the number of tokens comes from --vocabulary",
        &flags->config,
        {.type = "FILE"}}};
   Append(PrintTable(flags), &table);

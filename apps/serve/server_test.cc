@@ -104,7 +104,7 @@ TEST_F(ServerTest, TheFilesOfAModelGiveTheDefaultLength) {
   EXPECT_EQ(tokens("/v1/completions", {{"prompt", "the "}}), 3);
 }
 
-// The server finds the family of a model without its weights, of which this folder has none.
+// OpenServedModel reads the family of a model from config.json. This folder has no file of weights.
 TEST_F(ServerTest, AVitIsRefusedByItsConfiguration) {
   std::filesystem::create_directory(Path("vit"));
   Write("vit/config.json", R"({"model_type": "vit"})");

@@ -19,6 +19,15 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+// The flags that have no use with --beam. If one of kSamplers is given, do_sample = false in the model's files does not
+// ask for the most likely token. If one of kSamplers or kChangeText is given, the files can't ask for a beam search.
+// Those of kChangeSpeed change no text.
+constexpr const char* kSamplers[] = {"temperature", "top-k", "top-p", "min-p", "typical-p"};
+constexpr const char* kChangeText[] = {"seed",       "logprobs",          "presence-penalty", "frequency-penalty",
+                                       "logit-bias", "repetition-penalty"};
+constexpr const char* kChangeSpeed[] = {"draft", "batch", "draft-model"};
+constexpr absl::Span<const char* const> kNotWithBeam[] = {kSamplers, kChangeText, kChangeSpeed};
+
 std::string LogitBiasText(const std::vector<std::pair<int32_t, float>>& bias) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [token, number] : bias) json[absl::StrCat(token)] = number;

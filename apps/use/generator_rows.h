@@ -30,15 +30,6 @@ inline const TextGeneratorOptions kUsualGeneration = {
 };
 Hyperparameters GenerateRows(TextGeneratorOptions* generator);
 
-// The flags that have no use with --beam. If one of kSamplers is given, do_sample = false in the model's files does not
-// ask for the most likely token. If one of kSamplers or kChangeText is given, the files can't ask for a beam search.
-// Those of kChangeSpeed change no text.
-inline constexpr const char* kSamplers[] = {"temperature", "top-k", "top-p", "min-p", "typical-p"};
-inline constexpr const char* kChangeText[] = {
-    "seed", "logprobs", "presence-penalty", "frequency-penalty", "logit-bias", "repetition-penalty"};
-inline constexpr const char* kChangeSpeed[] = {"draft", "batch", "draft-model"};
-inline constexpr absl::Span<const char* const> kNotWithBeam[] = {kSamplers, kChangeText, kChangeSpeed};
-
 // Opens the model. Sets the options without a flag in `given` to the defaults in the model's files, if there are any.
 // Prints a note on stderr for each setting in these files that the command does not use. `beams`: whether the command
 // has the flag --beam. Returns InvalidArgument, as UsageError does, if the model can't be opened, a default is invalid,

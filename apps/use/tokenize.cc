@@ -105,9 +105,8 @@ absl::Status Check(const std::string& folder) {
 
 absl::Status Tokenize(TokenizeFlags flags) {
   if (!flags.check.empty()) {
-    if (flags.given.size() > 1 || !flags.texts.empty())
-      return InvalidArgument("--check excludes other flags and files");
-    return Check(flags.check);
+    const bool alone = flags.given.size() == 1 && flags.texts.empty();
+    return alone ? Check(flags.check) : InvalidArgument("--check excludes other flags and files");
   }
   if (!flags.files.folder.empty()) return WriteTokenFiles(flags);
   if (flags.tokenizer.empty()) return InvalidArgument("--tokenizer=FILE_OR_FOLDER is missing");

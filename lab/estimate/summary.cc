@@ -122,7 +122,6 @@ absl::StatusOr<ModelSummary> Summarize(const PublishedModel& model) {
 
 namespace {
 
-constexpr size_t kColumns = 80;
 constexpr double kBytes = 4;            // of an f32 value
 constexpr double kOptimizerValues = 2;  // of AdamW for each trained weight: two moments
 
@@ -136,7 +135,7 @@ std::string Commas(int64_t number) {
 std::string Row(const std::string& name, int64_t parameters, size_t indent) {
   const std::string number = Commas(parameters), left = absl::StrCat(std::string(indent, ' '), name);
   const size_t used = CountCharacters(left) + number.size();
-  return absl::StrCat(left, std::string(used < kColumns ? kColumns - used : 1, ' '), number, "\n");
+  return absl::StrCat(left, std::string(used < kTextColumns ? kTextColumns - used : 1, ' '), number, "\n");
 }
 
 std::string PartText(const SummaryPart& part, size_t indent) {
