@@ -92,6 +92,21 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
+bool IsFolder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator i(folder, error), end;
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && i != end; i.increment(error)) names.push_back(i->path().filename().string());
+  if (error) return SystemStatus("read", folder, error.value());
+  return names;
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return LastError("open", path);

@@ -16,6 +16,7 @@
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -39,6 +40,10 @@ absl::Status BeyondReadLimit(const std::string& path);
 
 // Reports whether a file or folder is at `path`. Returns false if the system cannot tell.
 bool Exists(const std::string& path);
+// Reports whether a folder is at `path`. Returns false if the system cannot tell.
+bool IsFolder(const std::string& path);
+// Returns the names in a folder, in no order, or the system's error. A missing folder has no names.
+absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder);
 
 // The suffix of WriteFile's temporary file, PATH.PID.tmp. If a process is killed while it writes, this file remains.
 inline constexpr char kTemporarySuffix[] = ".tmp";

@@ -1,5 +1,5 @@
 // Errors that a caller can cause are absl::Status. WEFT_CHECK stops the program at errors that only a bug in Weft
-// causes. DidYouMean and RowNames give the words of errors about unknown names.
+// causes. FindRow finds a row by its name; DidYouMean and RowNames give the words of errors about unknown names.
 //
 //   WEFT_RETURN_IF_ERROR(Save(path));
 //   WEFT_ASSIGN_OR_RETURN(const Graph graph, Compile(tape, options));
@@ -8,7 +8,9 @@
 #ifndef WEFT_BASE_STATUS_H_
 #define WEFT_BASE_STATUS_H_
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +75,12 @@ std::vector<std::string> RowNames(const Rows& rows) {
   std::vector<std::string> names;
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
+}
+// Returns the first row of an array that has this name, or null.
+template <class Row, size_t kCount>
+const Row* FindRow(const Row (&rows)[kCount], absl::string_view name) {
+  const Row* const found = std::find_if(rows, std::end(rows), [&](const Row& row) { return row.name == name; });
+  return found != std::end(rows) ? found : nullptr;
 }
 
 }  // namespace weft

@@ -193,10 +193,7 @@ absl::StatusOr<std::string> MakeHeader(const std::string& path, absl::Span<const
 
 }  // namespace
 
-const OtherDType* FindOtherDType(absl::string_view name) {
-  const auto found = absl::c_find_if(kOtherDTypes, [&](const OtherDType& each) { return each.name == name; });
-  return found == std::end(kOtherDTypes) ? nullptr : found;
-}
+const OtherDType* FindOtherDType(absl::string_view name) { return FindRow(kOtherDTypes, name); }
 
 absl::Status CopyStored(absl::string_view from, const OtherDType* other, const Tensor& to) {
   const int64_t count = to.type.shape.elements();

@@ -162,10 +162,7 @@ absl::StatusOr<Json> ToRun(const PublishedBert& bert) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(bert.config));
   if (!bert.labels.empty()) AddLabels(bert.labels, &config);
   AddLabelScores(bert.scores, &config);
-  Json run = {{"model", std::move(config)}};
-  for (const auto& [name, task] : kTextTaskNames) {
-    if (task == bert.task) run["task"] = name;
-  }
+  Json run = {{"model", std::move(config)}, {"task", NameOf(kTextTaskNames, bert.task)}};
   if (bert.pairs) run["text_pair_column"] = "text_pair";
   return run;
 }
@@ -238,9 +235,7 @@ absl::StatusOr<LabelScores> LabelScoresFromJson(const Json& json, size_t labels)
 }
 
 void AddLabelScores(LabelScores scores, Json* json) {
-  for (const auto& [name, value] : kProblemTypes) {
-    if (value == scores && scores != LabelScores::kSoftmax) (*json)["problem_type"] = name;
-  }
+  if (scores != LabelScores::kSoftmax) (*json)["problem_type"] = NameOf(kProblemTypes, scores);
 }
 
 const ModelFamily PublishedBert::kFamily = {

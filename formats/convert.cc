@@ -56,8 +56,7 @@ std::set<std::string> CompanionNames(bool tokenizer = true) {
 
 // Returns `path` if it is a folder; otherwise returns the folder that contains the file.
 fs::path FolderOf(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return path;
+  if (IsFolder(path.string())) return path;
   const fs::path parent = path.parent_path();
   return parent.empty() ? "." : parent;
 }

@@ -214,11 +214,6 @@ absl::StatusOr<LabelledExamples> ListFolder(const std::string& path) {
   return found;
 }
 
-bool IsFolder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 // Reports whether `path` is a folder or a list of pictures. `file`: the contents of `path`, or "" for a folder.
 bool IsListed(const std::string& path, absl::string_view file) {
   if (IsIdx(file) || IsPicture(file)) return false;

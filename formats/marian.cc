@@ -106,8 +106,8 @@ std::string Lacking(const TranslatorType& type, const TransformerConfig& config,
   // A table without unused rows can hold sinusoids from any position.
   const bool sinusoids = config.positions != Positions::kLearned;
   if (StoresPositions(type) && usual.first_position == 0 && sinusoids) return "";
-  for (const auto& [name, kind] : kPositionNames) {
-    if (config.positions == kind && kind != usual.positions) return absl::StrCat("positions are ", name);
+  if (config.positions != usual.positions) {
+    return absl::StrCat("positions are ", NameOf(kPositionNames, config.positions));
   }
   const int64_t first = CountsFromPadding(type) ? int64_t{padding} + 1 : usual.first_position;
   return config.first_position == first ? "" : absl::StrCat("first_position is ", config.first_position);

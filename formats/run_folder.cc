@@ -73,14 +73,12 @@ std::string CheckpointFolder(const std::string& checkpoints, int64_t step) {
 
 std::vector<int64_t> ListCheckpoints(const std::string& checkpoints) {
   std::vector<int64_t> steps;
-  std::error_code error;
-  for (fs::directory_iterator i(checkpoints, error), end; !error && i != end; i.increment(error)) {
+  for (const std::string& name : NamesIn(checkpoints).value_or(std::vector<std::string>())) {
     int64_t step;
-    const std::string path = i->path().string();
-    const bool number = absl::SimpleAtoi(i->path().filename().string(), &step) && step >= 0;
+    const std::string path = absl::StrCat(checkpoints, "/", name);
+    const bool number = absl::SimpleAtoi(name, &step) && step >= 0;
     if (number && Exists(path + kCheckpointState) && Exists(path + kCheckpointInfo)) steps.push_back(step);
   }
-  if (error) return {};
   std::sort(steps.begin(), steps.end(), std::greater<>());
   return steps;
 }

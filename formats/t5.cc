@@ -118,10 +118,7 @@ absl::StatusOr<TransformerConfig> ConfigOf(const TranslatorType& type, const Jso
 absl::StatusOr<Json> ToJson(const TranslatorType& type, const TransformerConfig& config,
                             const TranslationTokens& tokens) {
   TransformerConfig full = WithFeedForward(config);
-  const char* activation = "";
-  for (const auto& [name, kind] : kActivations) {
-    if (kind == full.activation && *activation == '\0') activation = name;
-  }
+  const std::string activation = NameOf(kActivations, full.activation);
   KeyWriter keys(type.model_type, type.classes[0]);
   keys.Write("is_encoder_decoder", true);
   ListT5(keys, full);

@@ -16,6 +16,7 @@
 #include "weft/formats/published.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
+#include "weft/text/tokenizers/tokenizer_json.h"
 
 namespace weft {
 namespace {
@@ -76,17 +77,6 @@ absl::StatusOr<Texts> OfFile(const std::string& name, const std::string& content
   Texts texts;
   AddMap(json, &texts);
   return texts;
-}
-
-// Returns the post_processor "texts, end token" of Hugging Face's tokenizers.
-Json EndAfterText(const std::string& end, int32_t id) {
-  const auto text = [](const char* name, int type) { return Json{{"Sequence", {{"id", name}, {"type_id", type}}}}; };
-  const Json token = {{"SpecialToken", {{"id", end}, {"type_id", 0}}}};
-  Json post = {{"type", "TemplateProcessing"}};
-  post["single"] = Json::array({text("A", 0), token});
-  post["pair"] = Json::array({text("A", 0), text("B", 1), token});
-  post["special_tokens"][end] = {{"id", end}, {"ids", Json::array({id})}, {"tokens", Json::array({end})}};
-  return post;
 }
 
 // Returns the first token of `key`, a number or a list of numbers.
@@ -160,11 +150,12 @@ absl::Status WriteTranslationTokenizer(const std::string& folder, int64_t contex
   if (!special.end.has_value()) return absl::OkStatus();
   const std::string path = folder + "/tokenizer.json";
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TokenTexts(path));
-  const auto text = [&](int32_t id) { return texts.at(static_cast<size_t>(id)); };
+  const auto text = [&](int32_t id) -> const std::string& { return texts.at(static_cast<size_t>(id)); };
   WEFT_ASSIGN_OR_RETURN(const std::string contents, ReadFile(path));
   WEFT_ASSIGN_OR_RETURN(LargeJson json, ParseLargeJsonObject(contents));
   if (!json.contains("model") || texts.size() <= static_cast<size_t>(tokens.end)) return absl::OkStatus();
-  json["post_processor"] = EndAfterText(text(tokens.end), tokens.end);
+  const WrapItem first = {WrapItem::kFirst}, second = {WrapItem::kSecond, 0, 1}, end = {WrapItem::kToken, tokens.end};
+  json["post_processor"] = TemplateJson({first, end}, {first, second, end}, text);
   WEFT_RETURN_IF_ERROR(WriteFile(path, {json.dump(2), "\n"}));
   Json settings = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                    {"model_max_length", context},

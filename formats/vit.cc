@@ -121,11 +121,7 @@ absl::StatusOr<PublishedModel> FromRun(const std::string&, const Json& run) {
 absl::StatusOr<Json> ToRun(const PublishedVit& vit) {
   WEFT_ASSIGN_OR_RETURN(Json config, WriteModelConfig(vit.config));
   AddTask(vit, &config);
-  Json run = {{"model", std::move(config)}};
-  for (const auto& [name, task] : kVitTaskNames) {
-    if (task == vit.task) run["task"] = name;
-  }
-  return run;
+  return Json{{"model", std::move(config)}, {"task", NameOf(kVitTaskNames, vit.task)}};
 }
 
 }  // namespace

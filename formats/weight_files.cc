@@ -143,8 +143,7 @@ absl::StatusOr<std::shared_ptr<const TensorFile>> OpenTensorFile(const std::stri
 }
 
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return WeightFiles{path, {{path, {}}}};
+  if (!IsFolder(path)) return WeightFiles{path, {{path, {}}}};
   for (const Container* const container : kContainers) {
     if (container->open == nullptr) continue;
     const std::string single = absl::StrCat(path, "/", container->weights_file);

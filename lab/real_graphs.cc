@@ -3,15 +3,13 @@
 #include "weft/lab/real_graphs.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/core/random.h"
@@ -60,12 +58,7 @@ Config ConfigOf(const BenchModel& model) {
 
 absl::Span<const BenchModel> BenchModels() { return kModels; }
 
-const BenchModel* FindBenchModel(absl::string_view name) {
-  for (const BenchModel& model : kModels) {
-    if (name == model.name) return &model;
-  }
-  return nullptr;
-}
+const BenchModel* FindBenchModel(absl::string_view name) { return FindRow(kModels, name); }
 
 std::vector<int32_t> RandomTokens(int64_t count, int64_t below, uint32_t stream) {
   const RandomStream random = {.seed = 1, .stream = stream};
@@ -298,10 +291,9 @@ std::vector<std::string> RealGraphNames() { return Names(kNamed); }
 std::vector<std::string> CalibrationGraphNames() { return Names(kCalibrates); }
 
 absl::StatusOr<std::unique_ptr<RealGraph>> RecordGraph(const GraphChoice& choice, bool updates) {
-  const Row* const row = absl::c_find_if(kRows, [&](const Row& each) { return each.name == choice.name; });
-  const bool is_run = row == std::end(kRows);
-  std::error_code error;
-  if (is_run && !std::filesystem::is_directory(choice.name, error)) {
+  const Row* const row = FindRow(kRows, choice.name);
+  const bool is_run = row == nullptr;
+  if (is_run && !IsFolder(choice.name)) {
     return absl::NotFoundError(absl::StrCat("'", choice.name, "'", DidYouMean(choice.name, RealGraphNames()),
                                             ": there is no such run folder, and no such graph among ",
                                             absl::StrJoin(RealGraphNames(), ", ")));

@@ -17,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -78,17 +79,20 @@ using Hyperparameters = std::vector<Hyperparameter>;
 // Names of the values of an enumeration, with hyphens between words.
 template <class E>
 using ValueNames = absl::Span<const std::pair<const char*, E>>;
+// Returns the first name of `value`, or "" if it has none.
+template <class E>
+std::string NameOf(std::type_identity_t<ValueNames<E>> names, E value) {
+  for (const auto& [name, each] : names) {
+    if (each == value) return name;
+  }
+  return "";
+}
 // Returns a row for a value of an enumeration. A text may have '_' in place of '-'. `names` must outlive the row.
 template <class E>
 Hyperparameter ChoiceRow(std::string flag, std::string help, ValueNames<E> names, E* value,
                          Hyperparameter::Rules rules = {}) {
   for (const auto& [name, unused] : names) rules.choices.push_back(name);
-  const auto get = [names, value]() -> std::string {
-    for (const auto& [name, each] : names) {
-      if (each == *value) return name;
-    }
-    return "";
-  };
+  const auto get = [names, value] { return NameOf(names, *value); };
   const auto set = [names, value](absl::string_view text) {
     for (const auto& [name, each] : names) {
       if (text == name) *value = each;

@@ -1,6 +1,5 @@
 // The part of `weft evaluate` for translations, of a model or finished: BLEU, chrF and chrF++, and their differences
 // from a baseline's.
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -122,7 +121,7 @@ absl::StatusOr<Figures> MeasureTranslations(const EvaluateFlags& flags) {
 absl::StatusOr<Figures> MeasureTransformer(const EvaluateFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const TranslationFiles files, UsageError(ReadFiles(flags.source, flags.references)));
   Lines baseline;
-  const bool is_file = Exists(flags.baseline) && !std::filesystem::is_directory(flags.baseline);
+  const bool is_file = Exists(flags.baseline) && !IsFolder(flags.baseline);
   if (is_file) {
     WEFT_ASSIGN_OR_RETURN(baseline, UsageError(ReadLinesLike(files.source, flags.baseline)));
   } else if (!flags.baseline.empty()) {

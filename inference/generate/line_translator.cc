@@ -74,11 +74,12 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> LineTranslator::Create(OpenedTra
   return translator;
 }
 
-absl::StatusOr<std::vector<int32_t>> LineTranslator::Encode(absl::string_view line) const {
-  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, opened_.source->Encode(line));
+absl::StatusOr<std::vector<int32_t>> EncodeSource(const OpenedTransformer& model, absl::string_view line,
+                                                  bool truncate) {
+  WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, model.source->Encode(line));
   if (ids.empty()) return ids;
-  const std::vector<int32_t>&before = opened_.before, &after = opened_.after;
-  WEFT_RETURN_IF_ERROR(FitContext(before.size() + after.size(), opened_.model.config.context, options_.truncate, &ids));
+  const std::vector<int32_t>&before = model.before, &after = model.after;
+  WEFT_RETURN_IF_ERROR(FitContext(before.size() + after.size(), model.model.config.context, truncate, &ids));
   ids.insert(ids.begin(), before.begin(), before.end());
   ids.insert(ids.end(), after.begin(), after.end());
   return ids;

@@ -44,6 +44,11 @@ struct LineTranslatorOptions {
   int64_t shortlist_translations = 100;
 };
 
+// Returns the tokens of a line, with the special tokens around a source. A line without tokens, such as an empty line,
+// gives no tokens. Unless `truncate` is set, a line that exceeds the context is InvalidArgument.
+absl::StatusOr<std::vector<int32_t>> EncodeSource(const OpenedTransformer& model, absl::string_view line,
+                                                  bool truncate);
+
 class LineTranslator {
  public:
   // Returns InvalidArgument if the options do not fit the model, or if its tokenizer's file does not spell all tokens
@@ -51,9 +56,9 @@ class LineTranslator {
   static absl::StatusOr<std::unique_ptr<LineTranslator>> Create(OpenedTransformer opened,
                                                                 const LineTranslatorOptions& options);
 
-  // Returns the tokens of a line, with the special tokens around a source. A line without tokens, such as an
-  // empty line, gives no tokens. Unless `truncate` is set, a line that exceeds the context is InvalidArgument.
-  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const;
+  absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view line) const {
+    return EncodeSource(opened_, line, options_.truncate);
+  }
   // Returns up to `n_best` translations of each source, best first. A source without tokens has one empty translation.
   absl::StatusOr<std::vector<std::vector<Hypothesis>>> Translate(absl::Span<const std::vector<int32_t>> sources) {
     return Translate(sources, options_.search);

@@ -39,11 +39,6 @@ absl::StatusOr<Ids> ParseIds(const std::string& text) {
   return ids;
 }
 
-// Returns the tokens of one of the query's texts, without special ones. `tokenizer` may be null if the texts are ids.
-absl::StatusOr<Ids> Encode(const AttentionQuery& query, const std::string& text, const Tokenizer* tokenizer) {
-  return query.ids ? ParseIds(text) : tokenizer->Encode(text);
-}
-
 // Returns the indices of the special tokens among `ids`, except unknown and mask tokens, which stand for words of the
 // text. Without a tokenizer there are none.
 std::vector<size_t> SpecialOf(const Ids& ids, const Tokenizer* tokenizer) {
@@ -220,19 +215,14 @@ absl::StatusOr<AttentionWeights> Read(const std::string& path, const PublishedTr
   WEFT_ASSIGN_OR_RETURN(const OpenedTransformer opened, OpenTransformer(path));
   const TransformerConfig& config = opened.model.config;
   for (const auto& tokenizer : {opened.source, opened.target}) tokenizer->ReadSpecial(query.special_tokens);
-  WEFT_ASSIGN_OR_RETURN(Ids source, Encode(query, query.text, opened.source.get()));
-  if (!query.ids && !source.empty()) {
-    WEFT_RETURN_IF_ERROR(
-        FitContext(opened.before.size() + opened.after.size(), config.context, query.truncate, &source));
-    source.insert(source.begin(), opened.before.begin(), opened.before.end());
-    source.insert(source.end(), opened.after.begin(), opened.after.end());
-  }
+  WEFT_ASSIGN_OR_RETURN(Ids source,
+                        query.ids ? ParseIds(query.text) : EncodeSource(opened, query.text, query.truncate));
   WEFT_RETURN_IF_ERROR(Fit(query, "the source", config.context, config.source_vocabulary, &source));
   Ids produced;
   if (query.second) {
     const std::unique_ptr<Tokenizer> of_targets = opened.target->ForTargets();
     const Tokenizer& tokenizer = of_targets == nullptr ? *opened.target : *of_targets;
-    WEFT_ASSIGN_OR_RETURN(produced, Encode(query, *query.second, &tokenizer));
+    WEFT_ASSIGN_OR_RETURN(produced, query.ids ? ParseIds(*query.second) : tokenizer.Encode(*query.second));
     const auto first = opened.search.forced_begin;
     const bool begins = !produced.empty() && produced.front() == first;  // the user has written the language token
     if (first && !query.ids && !begins) produced.insert(produced.begin(), *first);

@@ -24,8 +24,6 @@ absl::StatusOr<Types> Infer(const Attrs& attrs, TypeSpan in) {
 // dx = dy under x's shape.
 VarList Gradient(const GradientArgs& a) { return {Reshape(a.grad(0), a.input(0).shape())}; }
 
-void Reference(const ReferenceArgs& a) { a.outputs[0] = a.inputs[0]; }
-
 // Returns `shape`. If exactly one of its sizes is -1, that size is inferred from `elements`. If no size fits, the -1
 // stays, and Infer reports the error.
 Shape Resolve(const Shape& shape, int64_t elements) {
@@ -61,7 +59,6 @@ constexpr OpDef kReshape = {.name = "reshape",
                             .infer = Infer,
                             .view = true,
                             .gradient = Gradient,
-                            .reference = Reference,
                             .autocast = Autocast::kFollow,
                             .attrs = AttrOpsOf<ShapeAttrs>(),
                             .examples = kExamples};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -77,8 +76,7 @@ absl::StatusOr<std::string> ChatTemplate::Render(const Json& messages, bool answ
 }
 
 absl::StatusOr<std::optional<ChatTemplate>> ReadChatTemplate(const std::string& path, const Tokenizer& tokenizer) {
-  std::error_code error;
-  const fs::path folder = fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
+  const fs::path folder = IsFolder(path) ? fs::path(path) : fs::path(path).parent_path();
   nlohmann::json config = nlohmann::json::object(), map = config;
   WEFT_ASSIGN_OR_RETURN(const std::vector<NamedContents> files, ReadTokenizerFiles(path));
   for (const NamedContents& file : files) {  // a file of GGUF has them in itself

@@ -38,10 +38,8 @@ std::string KindOf(const nlohmann::ordered_json& config) {
 std::vector<std::string> JobNames() { return RowNames(kRows); }
 
 std::unique_ptr<TrainingJob> MakeJob(absl::string_view name) {
-  for (const auto& row : kRows) {
-    if (row.name == name) return row.make();
-  }
-  return nullptr;
+  const auto* const row = FindRow(kRows, name);
+  return row != nullptr ? row->make() : nullptr;
 }
 
 bool HoldsRun(const std::string& folder) {

@@ -1,9 +1,7 @@
 #include "weft/train/jobs/run_config.h"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -26,8 +24,7 @@ using Json = nlohmann::ordered_json;
 
 // Returns the checksum of a file, or of the files in a folder that decide what the folder's tokenizer and tokens are.
 std::optional<std::string> ChecksumOf(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) {
+  if (!IsFolder(path)) {
     const absl::StatusOr<std::string> checksum = ChecksumOfFile(path);
     return checksum.ok() ? std::optional(*checksum) : std::nullopt;
   }

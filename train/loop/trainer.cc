@@ -46,9 +46,7 @@ std::string WriterOf(const Program& program, const std::string& name) {
   for (const Node& node : program.nodes) {
     for (int i = 0; i < node.op->writes; ++i) {
       const Node& source = program.producer(node.inputs[i]);
-      if (source.op == &kParameterOp && program.parameters[source.attrs.as<SourceAttrs>().index].name == name) {
-        return std::string(node.op->name);
-      }
+      if (source.op == &kParameterOp && program.parameter(source).name == name) return std::string(node.op->name);
     }
   }
   return "the start";

@@ -123,11 +123,7 @@ std::vector<int64_t> Lengths(const std::vector<NamedPart>& parts, int64_t steps)
 
 absl::Span<const RateScheduleRow> RateSchedules() { return kSchedules; }
 
-const RateScheduleRow* FindRateSchedule(absl::string_view name) {
-  const auto found = std::find_if(std::begin(kSchedules), std::end(kSchedules),
-                                  [&](const RateScheduleRow& row) { return row.name == name; });
-  return found != std::end(kSchedules) ? found : nullptr;
-}
+const RateScheduleRow* FindRateSchedule(absl::string_view name) { return FindRow(kSchedules, name); }
 
 RateSchedule MakeRateSchedule(const RateScheduleRow& row, const RateScheduleSettings& settings) {
   return [&row, settings](int64_t step) {

@@ -1,9 +1,8 @@
 // This file has the table of optimizers. Each row has a function that records the update of one weight.
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <vector>
 
+#include "weft/base/status.h"
 #include "weft/train/optimize/optimizer.h"
 
 namespace weft {
@@ -119,10 +118,6 @@ constexpr OptimizerRow kOptimizers[] = {
 
 absl::Span<const OptimizerRow> Optimizers() { return kOptimizers; }
 
-const OptimizerRow* FindOptimizer(absl::string_view name) {
-  const auto found = std::find_if(std::begin(kOptimizers), std::end(kOptimizers),
-                                  [&](const OptimizerRow& row) { return row.name == name; });
-  return found != std::end(kOptimizers) ? found : nullptr;
-}
+const OptimizerRow* FindOptimizer(absl::string_view name) { return FindRow(kOptimizers, name); }
 
 }  // namespace weft

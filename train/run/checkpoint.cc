@@ -48,17 +48,6 @@ absl::Status Rename(const std::string& from, const std::string& to) {
   return SystemStatus("rename", from, error.value());
 }
 
-// Returns the names in a folder; none if it is missing.
-absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  fs::directory_iterator i(folder, error);
-  if (error == std::errc::no_such_file_or_directory) return names;
-  for (; !error && i != fs::directory_iterator(); i.increment(error)) names.push_back(i->path().filename().string());
-  if (error) return SystemStatus("read", folder, error.value());
-  return names;
-}
-
 std::string WritingFolder(const std::string& checkpoints, int64_t step) {
   return absl::StrCat(checkpoints, "/", kWriting, step);
 }
@@ -121,8 +110,8 @@ absl::StatusOr<std::string> BeginCheckpoint(const std::string& checkpoints, int6
   return writing;
 }
 
-absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters, int keep,
-                            bool begun) {
+absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
+                            int64_t keep, bool begun) {
   WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json trainer, Annotate(ParseJsonObject(info.trainer), "trainer"));
   const std::string writing = WritingFolder(checkpoints, info.step);
   if (!begun) WEFT_RETURN_IF_ERROR(BeginCheckpoint(checkpoints, info.step).status());
@@ -145,7 +134,7 @@ absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info,
   return PruneCheckpoints(checkpoints, info.step, keep);
 }
 
-absl::Status PruneCheckpoints(const std::string& checkpoints, int64_t step, int keep) {
+absl::Status PruneCheckpoints(const std::string& checkpoints, int64_t step, int64_t keep) {
   std::vector<int64_t> steps = ListCheckpoints(checkpoints);
   std::rotate(steps.begin(), absl::c_find_if(steps, [&](int64_t each) { return each <= step; }), steps.end());
   if (steps.size() <= static_cast<size_t>(keep)) return absl::OkStatus();

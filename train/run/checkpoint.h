@@ -41,10 +41,10 @@ absl::StatusOr<std::string> BeginCheckpoint(const std::string& checkpoints, int6
 // `info.cpu`, and writes the version and CPU of this program instead. Returns InvalidArgument if `info.trainer` is not
 // a JSON object. `begun`: whether BeginCheckpoint has created the folder.
 absl::Status SaveCheckpoint(const std::string& checkpoints, CheckpointInfo info, const Parameters& parameters,
-                            int keep = 2, bool begun = false);
+                            int64_t keep = 2, bool begun = false);
 // Removes all checkpoints except the newest `keep`, which is at least 1, of those up to `step`. Newer ones could not be
 // read when the run was resumed; they are kept only if there are fewer than `keep` others.
-absl::Status PruneCheckpoints(const std::string& checkpoints, int64_t step, int keep);
+absl::Status PruneCheckpoints(const std::string& checkpoints, int64_t step, int64_t keep);
 // Reads checkpoint.json. Returns DataLoss if it is damaged. The object `trainer` has all keys with which it was
 // written.
 absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints, int64_t step);

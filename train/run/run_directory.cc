@@ -43,15 +43,13 @@ constexpr const char* kWritten[] = {"checkpoints",
 
 std::string DefaultPath(const std::string& name, int64_t number) { return absl::StrCat("runs/", name, "-", number); }
 
-// Returns the highest N among the folders runs/NAME-N, or 0 if there is none.
+// Returns the highest N below 2^31 among the folders runs/NAME-N, or 0 if there is none.
 int64_t HighestNumber(const std::string& name) {
   int64_t highest = 0;
-  std::error_code error;
-  for (fs::directory_iterator i("runs", error), end; !error && i != end; i.increment(error)) {
-    const std::string folder = i->path().filename().string();
-    int64_t number;
+  for (const std::string& folder : NamesIn("runs").value_or(std::vector<std::string>())) {
+    int32_t number;
     if (absl::StartsWith(folder, name + "-") && absl::SimpleAtoi(folder.substr(name.size() + 1), &number)) {
-      highest = std::max(highest, number);
+      highest = std::max<int64_t>(highest, number);
     }
   }
   return highest;
@@ -64,14 +62,10 @@ bool IsTemporary(absl::string_view name) {
   return dot != name.npos && absl::SimpleAtoi(name.substr(dot + 1), &process);
 }
 
-// Reports whether a folder has no files except temporary ones.
+// Reports whether a folder is missing, or has no files except temporary ones.
 absl::StatusOr<bool> IsEmpty(const std::string& folder) {
-  std::error_code error;
-  for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
-    if (!IsTemporary(i->path().filename().string())) return false;
-  }
-  if (error) return SystemStatus("read", folder, error.value());
-  return true;
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  return std::all_of(names.begin(), names.end(), IsTemporary);
 }
 
 }  // namespace
@@ -192,11 +186,10 @@ absl::Status RunDirectory::Clear() const {
     names = TokenizerFileNames();
     names.insert(names.end(), std::begin(kWritten), std::end(kWritten));
   }
-  std::error_code error;
-  for (fs::directory_iterator i(path_, error), end; !error && i != end; i.increment(error)) {
-    const std::string name = i->path().filename().string();
+  for (const std::string& name : NamesIn(path_).value_or(std::vector<std::string>())) {
     if (IsTemporary(name)) names.push_back(name);
   }
+  std::error_code error;
   for (const std::string& name : names) {
     fs::remove_all(File(name), error);
     if (error) return SystemStatus("remove", File(name), error.value());
