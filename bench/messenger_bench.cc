@@ -15,12 +15,12 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "absl/types/span.h"
 #include "weft/bench/command_line.h"
 #include "weft/distributed/communicator.h"
@@ -69,7 +69,7 @@ class Polled final : public Communicator {
 
 // The end of a message.
 struct End {
-  absl::Notification reached;
+  std::binary_semaphore reached{0};
   Clock::time_point time;
 
   Transport::Done done() {
@@ -77,7 +77,7 @@ struct End {
                 [](void* object, uint32_t) {
                   End* const end = static_cast<End*>(object);
                   end->time = Clock::now();
-                  end->reached.Notify();
+                  end->reached.release();
                 },
             .object = this};
   }
@@ -92,8 +92,8 @@ double Carry(Transport* from, Transport* to, absl::Span<const std::byte> sent, a
   if (pause > 0) Sleep(pause);
   const Clock::time_point start = Clock::now();
   from->Send(sent, 1, 0, sent_end.done());
-  received_end.reached.WaitForNotification();
-  sent_end.reached.WaitForNotification();
+  received_end.reached.acquire();
+  sent_end.reached.acquire();
   return std::chrono::duration<double>(received_end.time - start).count();
 }
 

@@ -32,10 +32,10 @@ void GatherBlocks(Transport* transport, absl::Span<const size_t> sizes, std::str
   // After each round, this rank has the blocks of ranks rank .. rank + 2 * distance - 1.
   for (int distance = 1; distance < size; distance *= 2) {
     const int count = std::min(distance, size - distance);
-    absl::BlockingCounter messages(2);
-    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, CountIn(&messages));
+    PendingMessages messages;
+    transport->Send(bytes.subspan(0, begins[count]), (rank + size - distance) % size, kRanksTag, messages.Add());
     transport->Receive(bytes.subspan(begins[distance], begins[distance + count] - begins[distance]),
-                       (rank + distance) % size, kRanksTag, CountIn(&messages));
+                       (rank + distance) % size, kRanksTag, messages.Add());
     messages.Wait();
   }
 }
@@ -195,9 +195,22 @@ absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameter
                                           "': all ranks must have the same weights and optimizer state"));
 }
 
-Transport::Done CountIn(absl::BlockingCounter* messages) {
-  return {.call = [](void* object, uint32_t) { static_cast<absl::BlockingCounter*>(object)->DecrementCount(); },
-          .object = messages};
+Transport::Done PendingMessages::Add() {
+  const std::lock_guard lock(mutex_);
+  ++pending_;
+  const auto end = [](void* object, uint32_t) {
+    auto* const messages = static_cast<PendingMessages*>(object);
+    // Notifies under the mutex: once it is free, Wait may return, and its caller may destroy the object.
+    const std::lock_guard lock(messages->mutex_);
+    --messages->pending_;
+    messages->ended_.notify_all();
+  };
+  return {.call = end, .object = this};
+}
+
+void PendingMessages::Wait() {
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return pending_ == 0; });
 }
 
 }  // namespace weft

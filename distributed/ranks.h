@@ -8,7 +8,9 @@
 #ifndef WEFT_DISTRIBUTED_RANKS_H_
 #define WEFT_DISTRIBUTED_RANKS_H_
 
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "weft/graph/run/transport.h"
 
 namespace weft {
@@ -75,14 +76,17 @@ absl::Status PrintedByFirst(const Ranks& ranks, const absl::Status& status);
 // as with two ranks, the message names all ranks.
 absl::Status CheckSameParameters(const Ranks& ranks, const Parameters& parameters, int64_t step);
 
-// Returns a function for one message of a Transport, so that a thread can wait until messages have ended. When the
-// message ends, the function counts it in `messages`, which must exist until its Wait has returned.
-//
-//   absl::BlockingCounter messages(2);
-//   transport->Send(sent, /*to=*/1, /*tag=*/0, CountIn(&messages));
-//   transport->Receive(received, /*from=*/1, /*tag=*/0, CountIn(&messages));
-//   messages.Wait();
-Transport::Done CountIn(absl::BlockingCounter* messages);
+// Lets a thread wait until messages of a Transport have ended: each is sent or received with `messages.Add()`.
+class PendingMessages {
+ public:
+  Transport::Done Add();  // returns the callback of one more message, which must end before this object is destroyed
+  void Wait();            // waits until all messages have ended
+
+ private:
+  std::mutex mutex_;  // guards `pending_`
+  std::condition_variable ended_;
+  int pending_ = 0;
+};
 
 }  // namespace weft
 

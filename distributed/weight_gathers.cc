@@ -9,7 +9,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "weft/base/status.h"
 #include "weft/core/op.h"
 #include "weft/distributed/communicator.h"
@@ -292,27 +291,21 @@ void GatherRows(const Ranks& ranks, const DividedWeight& weight, const Parameter
   const auto receives = [&](int rank) { return to == GatherTo::kAll || rank == 0; };
   const size_t row_bytes = static_cast<size_t>(weight.type.shape.cols()) * SizeOf(weight.type.dtype);
   Transport* const transport = ranks.transport();
-  std::vector<std::function<void(Transport::Done)>> messages;  // each starts one message
+  PendingMessages messages;
   for (const WeightPiece& piece : weight.pieces) {
     const size_t begin = static_cast<size_t>(piece.rows.begin) * row_bytes;
     const size_t bytes = static_cast<size_t>(piece.rows.size()) * row_bytes;
     if (piece.owner != ranks.rank()) {
-      if (!receives(ranks.rank())) continue;
-      messages.push_back([=, owner = piece.owner](Transport::Done done) {
-        transport->Receive({whole + begin, bytes}, owner, kRowsTag, done);
-      });
+      if (receives(ranks.rank())) transport->Receive({whole + begin, bytes}, piece.owner, kRowsTag, messages.Add());
       continue;
     }
     const Tensor mine = *parameters.Find(PieceName(weight.name, piece.rows));
     if (receives(ranks.rank())) std::memcpy(whole + begin, mine.data, bytes);
     for (int peer = 0; peer < ranks.size(); ++peer) {
-      if (peer == ranks.rank() || !receives(peer)) continue;
-      messages.push_back([=](Transport::Done done) { transport->Send({mine.data, bytes}, peer, kRowsTag, done); });
+      if (peer != ranks.rank() && receives(peer)) transport->Send({mine.data, bytes}, peer, kRowsTag, messages.Add());
     }
   }
-  absl::BlockingCounter ends(static_cast<int>(messages.size()));
-  for (const auto& start : messages) start(CountIn(&ends));
-  ends.Wait();
+  messages.Wait();
 }
 
 }  // namespace weft

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/types/span.h"
 #include "weft/base/decimal.h"
 #include "weft/base/status.h"
@@ -73,14 +72,14 @@ double RoundTrip(Transport* transport, size_t bytes, int rounds) {
   const int me = transport->rank(), peer = 1 - me;
   std::vector<std::byte> buffer(bytes);
   const auto send = [&] {
-    absl::BlockingCounter end(1);
-    transport->Send(buffer, peer, /*tag=*/0, CountIn(&end));
-    end.Wait();
+    PendingMessages message;
+    transport->Send(buffer, peer, /*tag=*/0, message.Add());
+    message.Wait();
   };
   const auto receive = [&] {
-    absl::BlockingCounter end(1);
-    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, CountIn(&end));
-    end.Wait();
+    PendingMessages message;
+    transport->Receive(absl::MakeSpan(buffer), peer, /*tag=*/0, message.Add());
+    message.Wait();
   };
   std::vector<double> seconds;
   for (int round = -kWarmUpRounds; round < rounds; ++round) {

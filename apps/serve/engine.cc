@@ -5,22 +5,22 @@
 namespace weft {
 
 void Answer::Add(Event event) {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   open_ -= event.end.has_value() ? 1 : 0;
   events_.push_back(std::move(event));
+  changed_.notify_all();
 }
 
 void Answer::Fail(absl::Status status) {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   status_ = std::move(status);
+  changed_.notify_all();
 }
 
 absl::StatusOr<bool> Answer::Take(absl::Duration timeout, std::vector<Event>* events) {
-  const absl::MutexLock lock(&mutex_);
-  const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !events_.empty() || open_ == 0 || !status_.ok();
-  };
-  mutex_.AwaitWithTimeout(absl::Condition(&ready), timeout);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, absl::ToChronoMilliseconds(timeout),
+                    [this] { return !events_.empty() || open_ == 0 || !status_.ok(); });
   if (!status_.ok()) return status_;
   for (Event& event : events_) events->push_back(std::move(event));
   events_.clear();
@@ -32,14 +32,15 @@ Engine::Engine(const std::vector<std::unique_ptr<ServedModel>>& models, int64_t 
 
 void Engine::Stop() {
   {
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stops_ = true;
+    wakes_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 absl::Status Engine::Queue(size_t count, Functions* functions, std::function<void()> run) {
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (stops_) return absl::UnavailableError(kStopping);
   if (count > max_waiting_) {
     return InvalidArgument("the request has ", count, " texts, wanted at most ", max_waiting_);
@@ -51,6 +52,7 @@ absl::Status Engine::Queue(size_t count, Functions* functions, std::function<voi
   }
   queued_ += count;
   functions->push_back(std::move(run));
+  wakes_.notify_all();
   return absl::OkStatus();
 }
 
@@ -107,7 +109,7 @@ bool Engine::StepAll() {
   counts_.running = running;
   counts_.pages = pages;
   counts_.used_pages = used;
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   counts_.waiting = waiting;
   queued_ -= std::exchange(added_, 0);
   return more;
@@ -118,11 +120,8 @@ void Engine::Loop() {
   while (true) {
     Functions functions;
     {
-      const absl::MutexLock lock(&mutex_);
-      const auto wakes = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return more || stops_ || !adds_.empty() || !jobs_.empty();
-      };
-      mutex_.Await(absl::Condition(&wakes));
+      std::unique_lock lock(mutex_);
+      wakes_.wait(lock, [&] { return more || stops_ || !adds_.empty() || !jobs_.empty(); });
       functions.swap(adds_);
       if (!jobs_.empty()) {
         functions.push_back(std::move(jobs_.front()));

@@ -9,13 +9,16 @@
 #define WEFT_APPS_SERVE_ENGINE_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -23,11 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "weft/base/status.h"
 #include "weft/inference/encode/bert_encoder.h"
@@ -87,10 +87,11 @@ class Answer {
 
  private:
   std::atomic<bool> cancelled_ = false;
-  absl::Mutex mutex_;
-  size_t open_ ABSL_GUARDED_BY(mutex_);  // number of texts that have not ended
-  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+  std::condition_variable changed_;
+  std::mutex mutex_;  // guards the members below
+  size_t open_;       // number of texts that have not ended
+  std::deque<Event> events_;
+  absl::Status status_;
 };
 
 class Engine {
@@ -114,18 +115,16 @@ class Engine {
   // running it, if too many texts and jobs wait.
   template <class Job>
   std::invoke_result_t<Job> Run(Job job) {
-    std::invoke_result_t<Job> result;
-    absl::Notification done;
+    std::promise<std::invoke_result_t<Job>> result;
+    auto future = result.get_future();
     WEFT_RETURN_IF_ERROR(Queue(1, &jobs_, [&] {
       try {
-        result = stops_ ? absl::UnavailableError(kStopping) : job();
+        result.set_value(stops_ ? absl::UnavailableError(kStopping) : job());
       } catch (const std::exception&) {
-        result = absl::InternalError("the server has too little memory for the request");
+        result.set_value(absl::InternalError("the server has too little memory for the request"));
       }
-      done.Notify();
     }));
-    done.WaitForNotification();
-    return result;
+    return future.get();
   }
 
   const Counts& counts() const { return counts_; }
@@ -142,9 +141,10 @@ class Engine {
   const std::vector<std::unique_ptr<ServedModel>>& models_;
   const size_t max_waiting_;
   Counts counts_;
-  absl::Mutex mutex_;
-  Functions adds_ ABSL_GUARDED_BY(mutex_), jobs_ ABSL_GUARDED_BY(mutex_);  // `adds_` add texts to generators
-  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // number of jobs, and of texts that no generator has counted
+  std::condition_variable wakes_;
+  std::mutex mutex_;       // guards adds_, jobs_ and queued_
+  Functions adds_, jobs_;  // `adds_` add texts to generators
+  size_t queued_ = 0;      // number of jobs, and of texts that no generator has counted
   std::atomic<bool> stops_ = false;
   size_t added_ = 0;  // number of texts that generators got since the last step; of the engine's thread
   // The answers of texts in generators, by model and number of the text. The engine's thread alone uses them.

@@ -116,7 +116,7 @@ Server::Server(std::vector<std::unique_ptr<ServedModel>> models, const ServerOpt
   http_.set_logger([this](const httplib::Request& request, const httplib::Response& response) {
     static const std::set<std::string> kPages = {"/", "/health", "/metrics", "/v1/models"};
     const bool known = routes_.contains(request.path) || kPages.contains(request.path);
-    const absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     ++requests_[{known ? request.path : "other", response.status}];
   });
 }
@@ -266,7 +266,7 @@ std::string Server::Metrics() {
     describe(name, type, help);
     absl::StrAppend(&text, name, " ", value, "\n");
   };
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   add("weft_prompt_tokens_total", "counter", "Tokens of prompts.", counts.prompt_tokens.load());
   add("weft_tokens_total", "counter", "Generated tokens.", counts.tokens.load());
   add("weft_texts_running", "gauge", "Texts in the batches.", counts.running.load());
@@ -293,7 +293,7 @@ std::string Server::Metrics() {
 
 void Server::CountFirstToken(absl::Duration wait) {
   const double seconds = absl::ToDoubleSeconds(wait);
-  const absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const auto bucket = std::lower_bound(std::begin(kFirstTokenSeconds), std::end(kFirstTokenSeconds), seconds);
   ++first_tokens_[static_cast<size_t>(bucket - std::begin(kFirstTokenSeconds))];
   first_token_sum_ += seconds;

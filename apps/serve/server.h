@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
@@ -30,10 +31,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "weft/apps/serve/engine.h"
 
@@ -123,15 +122,15 @@ class Server {
   const absl::Time started_;
   Engine engine_;
   std::set<std::string> routes_;  // of POST
-  absl::Mutex attention_mutex_;   // one request for attention at a time, beside the engine
+  std::mutex attention_mutex_;    // one request for attention at a time, beside the engine
   Connections http_;
   int port_ = 0;
   std::atomic<int64_t> ids_ = 0;  // number of answers so far
   std::thread listens_;
-  absl::Mutex mutex_;
-  std::map<std::pair<std::string, int>, int64_t> requests_ ABSL_GUARDED_BY(mutex_);  // by path and status
-  std::vector<int64_t> first_tokens_ ABSL_GUARDED_BY(mutex_);  // by kFirstTokenSeconds, and one more for longer times
-  double first_token_sum_ ABSL_GUARDED_BY(mutex_) = 0;         // in seconds
+  std::mutex mutex_;                                         // guards the members below
+  std::map<std::pair<std::string, int>, int64_t> requests_;  // by path and status
+  std::vector<int64_t> first_tokens_;                        // by kFirstTokenSeconds, and one more for longer times
+  double first_token_sum_ = 0;                               // in seconds
 };
 
 }  // namespace weft

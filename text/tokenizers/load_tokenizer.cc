@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -16,7 +17,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/synchronization/mutex.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
@@ -100,9 +100,9 @@ std::vector<TokenizerFile> FilesOf(const TokenizerKind& kind, const fs::path& pa
 
 // Prints a note on stderr, once in a program.
 void PrintNote(const std::string& note) {
-  static auto* const mutex = new absl::Mutex();
+  static auto* const mutex = new std::mutex();
   static auto* const printed = new std::set<std::string>{""};
-  const absl::MutexLock lock(mutex);
+  const std::lock_guard lock(*mutex);
   if (printed->insert(note).second) std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
@@ -263,8 +263,8 @@ absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite) {
   }
   if (!fs::is_directory(status)) return absl::AlreadyExistsError(absl::StrCat("out: ", folder, " is not a folder"));
   const std::vector<std::string> known = TokenizerFileNames();
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
+  for (const std::string& name : names) {
     if (!overwrite) {
       return absl::AlreadyExistsError(
           absl::StrCat("out: ", folder, " has files already, such as ", name, "; overwrite replaces a tokenizer"));
@@ -274,7 +274,6 @@ absl::Status CheckTokenizerFolder(const std::string& folder, bool overwrite) {
           absl::StrCat("out: ", folder, " has ", name, ", which is not a file of a tokenizer"));
     }
   }
-  if (error) return SystemStatus("read", folder, error.value());
   return Annotate(CheckWritable((fs::path(folder) / "tokenizer").string()), "out");
 }
 
