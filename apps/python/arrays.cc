@@ -60,7 +60,8 @@ ArrayView::ArrayView(py::handle value, DType wanted, const std::string& what) {
     array = Numpy("from_dlpack")(value);
   } else if (PyObject_CheckBuffer(value.ptr()) == 0) {
     const ArrayType* const type = FindType(wanted);
-    array = Numpy("asarray")(value, type == nullptr ? "float32" : type->name);
+    if (type == nullptr) Raise(InvalidArgument(what, ": a number or a list can't become ", Name(wanted)));
+    array = Numpy("asarray")(value, type->name);
   }
   if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) throw py::error_already_set();
   const std::string format = buffer_.format == nullptr ? "B" : buffer_.format;

@@ -88,7 +88,7 @@ py::object ToNumpy(const Tensor& tensor, py::object owner);
 
 // A view of a value of Python as a tensor, as long as the ArrayView exists. A contiguous array of f32, f64, i32 or bool
 // is not copied. An array with gaps is copied. A value without the buffer protocol becomes a NumPy array: one of
-// another library by DLPack, without a copy; a number or a list with the dtype `wanted`.
+// another library by DLPack, without a copy; a number or a list with the dtype `wanted`, which NumPy must have.
 class ArrayView {
  public:
   // Raises ValueError, which begins with `what`, if Weft does not have the array's dtype.

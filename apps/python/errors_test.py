@@ -41,6 +41,7 @@ ERRORS = [
     (lambda: mistake(lambda t, v: t.input("x", [2])), ValueError, "'x'"),
     (lambda: mistake(lambda t, v: t.input("y", [1] * 7)), ValueError, "more than 6 axes"),
     (lambda: mistake(lambda t, v: t.input("y", [2], dtype="f23")), ValueError, "dtype: 'f23' is unknown"),
+    (lambda: mistake(lambda t, v: t.constant(3, dtype="bf16")), ValueError, "a list can't become bf16"),
     (lambda: mistake(lambda t, v: t.find_parameter("nothing")), ValueError, "nothing"),
     (lambda: mistake(lambda t, v: t.parameter_name(v)), ValueError, "no parameter"),
     (lambda: mistake(lambda t, v: weft.gelu(v, form="exact")), ValueError, "form: 'exact' is not one of erf, tanh"),

@@ -52,6 +52,8 @@ def write_class(name, kind):
     for member, value in vars(kind).items():
         if isinstance(value, property):
             print(f"    @property\n    def {member}(self) -> Any: ...")
+            if value.fset is not None:
+                print(f"    @{member}.setter\n    def {member}(self, value: Any) -> None: ...")
         elif callable(value) and value.__doc__ and (not member.startswith("__") or "->" in value.__doc__):
             write(member, value, "    ")
 

@@ -141,6 +141,14 @@ class ModelsTest(unittest.TestCase):
         out, _, _ = run(tape, [value])
         np.testing.assert_allclose(out[value] @ out[value].T, np.eye(64), atol=1e-5)
 
+    def test_stubs_have_the_properties_that_can_be_set(self):
+        with open(os.path.join(os.path.dirname(weft.__file__), "_weft", "__init__.pyi"), encoding="utf-8") as file:
+            setters = re.findall(r"@(\w+)\.setter\n    def (\w+)\(self, value: Any\) -> None: ...", file.read())
+        settable = [name for kind in vars(weft._weft).values() if isinstance(kind, type)
+                    for name, value in vars(kind).items() if isinstance(value, property) and value.fset is not None]
+        self.assertEqual(setters, [(name, name) for name in settable])
+        self.assertIn("step", settable)
+
     def test_saving(self):
         tape = weft.Tape()
         value = tape.parameter("w", [3], initializers.gaussian(1))

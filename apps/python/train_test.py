@@ -75,6 +75,9 @@ class TrainTest(unittest.TestCase):
         self.assertEqual(model.generate("In", on_text=pieces.append, length=9), "".join(pieces))
         self.assertNotEqual(model.generate("In", length=30, temperature=0, frequency_penalty=2),
                             model.generate("In", length=30, temperature=0))
+        text = model.generate("In", length=9, temperature=0)
+        self.assertEqual(model.generate("In", length=9, temperature=0, stop_strings=["#", text[3:5]]),
+                         text[:text.index(text[3:5])])
         with self.assertRaises(ZeroDivisionError):
             model.generate("In", on_text=lambda text: 1 / 0)
         with self.assertRaisesRegex(TypeError, "did you mean 'length'"):
@@ -109,6 +112,7 @@ class TrainTest(unittest.TestCase):
         self.assertIsInstance(translator.translate("a 1 b"), str)
         best = translator.translate(["a 1 b", "a 2 b"], n_best=2, beam=3)
         self.assertEqual([len(each) for each in best], [2, 2])
+        self.assertEqual(translator.translate(["a 1 b", "a 2 b"], num_hypotheses=2, beam=3), best)
         with open("labels.tsv", "w", encoding="utf-8") as file:
             for i in range(40):
                 file.write(f"text {i % 2}\t{'odd' if i % 2 else 'even'}\n")
@@ -127,9 +131,21 @@ class TrainTest(unittest.TestCase):
         sizes["out"] = "words"
         tagger = weft.load(weft.train("classify", task="tokens", data="words.conll", layers=1, context=16, **sizes))
         self.assertEqual([len(words) for words in tagger.classify(["the end", ""])], [2, 0])
+        with open("pictures.csv", "w", encoding="utf-8") as file:
+            for i in range(40):
+                pixels = ["9" if (pixel if i % 2 else pixel // 4) % 2 else "1" for pixel in range(16)]
+                file.write(",".join([*pixels, str(i % 2)]) + "\n")
+        sizes["out"] = "pictures"
+        pictures = weft.load(weft.train("vit", data="pictures.csv", patch_size=2, layers=1, **sizes))
+        self.assertEqual(set(pictures.classify("pictures.csv")), {"0", "1"})
+        with self.assertRaisesRegex(ValueError, "truncation has no use in classifying pictures"):
+            pictures.classify("pictures.csv", truncation=True)
         vectors = classifier.embed(["text 1", "text 0"])
         self.assertEqual((vectors.shape, vectors.dtype), ((2, 16), np.float32))
         np.testing.assert_allclose((vectors**2).sum(axis=1), 1, rtol=1e-5)
+        for option in ("batch", "pairs"):  # weft embed does not have these options of weft classify
+            with self.assertRaisesRegex(TypeError, f"unknown option '{option}'"):
+                classifier.embed("text 1", **{option: 1})
 
 
 if __name__ == "__main__":

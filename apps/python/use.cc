@@ -9,6 +9,7 @@
 #include "weft/formats/model_formats.h"
 #include "weft/inference/encode/bert_encoder.h"
 #include "weft/inference/encode/classifier.h"
+#include "weft/options/option_names.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/train/jobs/job_list.h"
 #include "weft/train/run/build_info.h"
@@ -100,15 +101,13 @@ std::vector<Texts> Translate(LineTranslator* self, const Texts& lines) {
   });
 }
 
-// The options of an encoder, by the names of `weft embed` and `weft classify`.
-BertEncoderOptions ReadEncoder(const GivenFlags& texts) {
+// The options of an encoder, by the names of `weft embed`, or of `weft classify` if it `classifies`.
+BertEncoderOptions ReadEncoder(const GivenFlags& texts, bool classifies) {
   BertEncoderOptions options;
-  SetOptions(texts, {TruncateRow(&options.truncate),
-                     SpecialTokensRow(&options.special_tokens),
-                     {"pairs", "", &options.pairs},
-                     BatchRow("", &options.runtime.batch),
-                     WeightsRow(&options.runtime.weights),
-                     ThreadsRow(&options.runtime.threads)});
+  Hyperparameters table = {TruncateRow(&options.truncate), SpecialTokensRow(&options.special_tokens),
+                           WeightsRow(&options.runtime.weights), ThreadsRow(&options.runtime.threads)};
+  if (classifies) Append({{"pairs", "", &options.pairs}, BatchRow("", &options.runtime.batch)}, &table);
+  SetOptions(texts, table);
   return options;
 }
 
@@ -165,17 +164,18 @@ py::list Classify(Classifier* self, const std::vector<Texts>& inputs) {
 void BindUse(py::module_ m) {
   m.attr("__version__") = kVersion;
   m.def("_train", Train);
+  m.def("_option", [](const std::string& name, const Texts& options) { return FindOption(name, options); });
   m.def("_family", [](const std::string& path) { return Get(FindFamily(path))->name; });
   py::class_<TextGenerator>(m, "_Generator").def(py::init(&OpenGenerator)).def("run", Generate);
   py::class_<LineTranslator>(m, "_Translator").def(py::init(&OpenLines)).def("run", Translate);
   py::class_<BertEncoder>(m, "_Encoder")
       .def(py::init([](const std::string& path, const GivenFlags& texts, const std::string& prompt) {
-        return Get(OpenSentenceEncoder(path, ReadEncoder(texts), prompt));
+        return Get(OpenSentenceEncoder(path, ReadEncoder(texts, /*classifies=*/false), prompt));
       }))
       .def("run", Embed);
   py::class_<Classifier>(m, "_Classifier")
       .def(py::init([](const std::string& path, const GivenFlags& texts) {
-        return Get(OpenClassifier(path, ReadEncoder(texts)));
+        return Get(OpenClassifier(path, ReadEncoder(texts, /*classifies=*/true)));
       }))
       .def("run", Classify)
       .def_property_readonly("labels_words", [](const Classifier& self) { return self.task() == TextTask::kTokens; });

@@ -4,6 +4,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "weft/apps/serve/completions.h"
 #include "weft/apps/serve/json_fields.h"
@@ -195,7 +196,7 @@ absl::StatusOr<Json> Server::Translate(const Json& request, ServedModel* model, 
   WEFT_RETURN_IF_ERROR(fields.CheckAllRead());
   std::vector<std::string> lines;
   for (const std::string& text : texts) {
-    for (const absl::string_view line : absl::StrSplit(text, '\n')) lines.emplace_back(line);
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) lines.emplace_back(absl::StripSuffix(line, "\r"));
   }
   if (lines.size() > kMaxInputs) {
     return FieldError("text", absl::StrCat("got ", lines.size(), " lines, wanted at most ", kMaxInputs));
@@ -229,7 +230,7 @@ absl::StatusOr<Json> Server::Attention(const Json& request, ServedModel* model, 
   if (query.text.empty()) return FieldError("text", "it is missing");
   if (!target.empty()) query.second = target;
   query.threads = 1;
-  const absl::MutexLock lock(&attention_mutex_);
+  const std::lock_guard lock(attention_mutex_);
   WEFT_RETURN_IF_ERROR(CheckClient());
   WEFT_ASSIGN_OR_RETURN(const AttentionWeights weights, ReadAttention(model->path, query));
   response->set_content(AttentionJson(weights), kJsonType);

@@ -1,10 +1,10 @@
 #include "weft/apps/serve/completions.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "weft/apps/serve/json_fields.h"
@@ -135,7 +135,7 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   WEFT_RETURN_IF_ERROR(fields.Whole("max_tokens", 1, max_tokens, &generate.length));
   if (chat) WEFT_RETURN_IF_ERROR(fields.Whole("max_completion_tokens", 1, max_tokens, &generate.length));
   WEFT_RETURN_IF_ERROR(ReadLogprobs(&fields, &completion));
-  generate.logprobs = completion.logprobs;
+  generate.logprobs = std::min(completion.logprobs, model.generator->gpt().model.config.vocabulary);
   std::vector<std::string> stop;
   WEFT_RETURN_IF_ERROR(fields.Texts("stop", kMaxStops, &stop));
   if (absl::c_any_of(stop, [](const std::string& text) { return text.size() > kMaxStopBytes; })) {
@@ -152,6 +152,7 @@ absl::StatusOr<Completion> ParseCompletion(const Json& request, const ServedMode
   WEFT_RETURN_IF_ERROR(fields.Bool("stream", &completion.stream));
   if (const Json* const options = fields.Any("stream_options"); options != nullptr) {
     if (!options->is_object()) return FieldError("stream_options", "wanted an object");
+    if (!completion.stream) return FieldError("stream_options", "it needs stream = true");
     JsonFields inner(options);
     WEFT_RETURN_IF_ERROR(inner.Bool("include_usage", &completion.usage));
     inner.Ignore({"include_obfuscation"});
@@ -195,19 +196,23 @@ Json Completions::Usage() const {
 void Completions::AddLogprobs(const Answer::Event& event, size_t offset, Json* all) const {
   if (form_.logprobs < 0 || event.token < 0) return;
   const auto text = [&](const TokenLogprob& each) { return model_.generator->TokenText(each.token); };
+  // OpenAI spells bytes that are no characters as \xe2 in chats, and as bytes:\xe2 in completions.
+  const auto name = [&](const std::string& bytes) {
+    return CheckUtf8(bytes).ok() ? bytes : absl::StrCat(form_.chat ? "" : "bytes:", absl::CHexEscape(bytes));
+  };
   const auto likeliest = absl::MakeConstSpan(event.logprobs).subspan(1);
   const TokenLogprob& own = event.logprobs[0];
   if (!form_.chat) {
-    (*all)["tokens"].push_back(text(own));
+    (*all)["tokens"].push_back(name(text(own)));
     (*all)["token_logprobs"].push_back(own.logprob);
     Json top = Json::object();
-    for (const TokenLogprob& each : likeliest) top[text(each)] = each.logprob;
+    for (const TokenLogprob& each : likeliest) top.emplace(name(text(each)), each.logprob);  // keeps the likelier
     (*all)["top_logprobs"].push_back(std::move(top));
     (*all)["text_offset"].push_back(offset);
     return;
   }
   const auto entry = [&](const TokenLogprob& each) -> Json {
-    return {{"token", text(each)}, {"logprob", each.logprob}, {"bytes", Bytes(text(each))}};
+    return {{"token", name(text(each))}, {"logprob", each.logprob}, {"bytes", Bytes(text(each))}};
   };
   Json token = entry(own);
   token["top_logprobs"] = Json::array();

@@ -1,6 +1,7 @@
 // Tests the limits of the server: of connections, of texts that wait, and of the bytes and the time of requests and
 // answers.
 #include <httplib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -113,6 +115,51 @@ TEST_F(ServerTest, AClientThatLeavesFreesItsPages) {
     EXPECT_EQ(Metric("weft_texts_running"), "0");
     EXPECT_EQ(Metric("weft_pages_used"), "0");
   }
+}
+
+// A closed socket with SO_LINGER 0 sends a reset.
+TEST_F(ServerTest, AClientThatResetsItsStreamFreesItsPages) {
+  Serve({.limits = {.connections = 1}});
+  const std::string whole = Complete({{"seed", 3}});
+  for (int i = 0; i < 5; ++i) {
+    const int socket = Connect();
+    SendCompletion(socket, Json({{"prompt", "the "}, {"n", 20}, {"max_tokens", 60}, {"stream", true}}).dump());
+    char part[64];
+    EXPECT_GT(recv(socket, part, sizeof(part), 0), 0);
+    const linger reset = {.l_onoff = 1, .l_linger = 0};
+    EXPECT_EQ(setsockopt(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
+    close(socket);
+  }
+  EXPECT_EQ(Complete({{"seed", 3}}), whole);
+  for (int tries = 0; Metric("weft_pages_used") != "0" && tries < 100; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_EQ(Metric("weft_texts_running"), "0");
+  EXPECT_EQ(Metric("weft_pages_used"), "0");
+}
+
+// accept() fails at the limit of open files. The client waits until a file is closed.
+TEST_F(ServerTest, AcceptsAgainOnceAFileIsFree) {
+  Serve();
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = ::socket(AF_INET, SOCK_STREAM, 0);  // the lowest number of a file that is free
+  ASSERT_GE(next, 0);
+  close(next);
+  rlimit tight = before;
+  tight.rlim_cur = static_cast<rlim_t>(next) + 1;
+  const absl::Cleanup restore = [&] { setrlimit(RLIMIT_NOFILE, &before); };
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const int socket = Connect();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(socket, next);
+  SendCompletion(socket, Json({{"prompt", "the "}, {"max_tokens", 1}}).dump());
+  char status[13] = "";
+  EXPECT_EQ(recv(socket, status, sizeof(status) - 1, MSG_WAITALL), 12);
+  EXPECT_STREQ(status, "HTTP/1.1 200");
+  close(socket);
+  EXPECT_EQ(Complete().size(), 20);
 }
 
 TEST_F(ServerTest, ASlowSenderIsCutOff) {

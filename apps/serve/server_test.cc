@@ -87,6 +87,36 @@ TEST_F(ServerTest, LogprobsNameTokensWithTheSpaceBeforeThem) {
   for (const Json& top : choice["logprobs"]["top_logprobs"]) EXPECT_EQ(top.size(), kTokens) << top;
 }
 
+// Two tokens have the text "a". More likeliest tokens are asked for than there are.
+TEST_F(ServerTest, LogprobsHaveTheBytesOfTokensThatAreNoCharacters) {
+  Write("bytes.json", R"({"model": {"type": "BPE", "byte_fallback": true, "merges": [],
+                                    "vocab": {"a": 0, "<0x61>": 1, "<0x82>": 2, "<0xAC>": 3, "<0xE2>": 4, "<0xEF>": 5}},
+                          "decoder": {"type": "ByteFallback"}})");
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "a\u20ac\u20acaa\u20ac";
+  Write("bytes.txt", text);
+  MakeRun("bytes", {"--data=bytes.txt", "--tokenizer=bytes.json", "--context=64"});
+  Write("bytes/chat_template.jinja", "{% for m in messages %}{{ m.content }}{% endfor %}");
+  names_ = {"bytes"};
+  Serve();
+  const auto [status, chat] = Post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", "a"}}}},
+                                                            {"max_tokens", 1},
+                                                            {"logprobs", true},
+                                                            {"top_logprobs", 20}});
+  ASSERT_EQ(status, 200) << chat;
+  const Json& likeliest = chat["choices"][0]["logprobs"]["content"][0]["top_logprobs"];
+  EXPECT_EQ(likeliest.size(), 6);
+  Json logprobs = Json::object(), bytes = Json::object();
+  for (const Json& each : likeliest) {
+    const std::string token = each["token"];
+    bytes[token] = each["bytes"];
+    logprobs.emplace(token[0] == '\\' ? "bytes:" + token : token, each["logprob"]);  // the likelier "a"
+  }
+  EXPECT_EQ(bytes, Json({{"a", {0x61}}, {"\\x82", {0x82}}, {"\\xac", {0xAC}}, {"\\xe2", {0xE2}}, {"\\xef", {0xEF}}}));
+  const Json answer = Post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}, {"logprobs", 20}}).second;
+  EXPECT_EQ(answer["choices"][0]["logprobs"]["top_logprobs"][0], logprobs);
+}
+
 TEST_F(ServerTest, TheFilesOfAModelGiveTheDefaultLength) {
   Serve();
   Write("gpt/generation_config.json", R"({"max_new_tokens": 5})");
@@ -192,6 +222,7 @@ TEST_F(ServerTest, EmbedsClassifiesAndTranslates) {
   ASSERT_EQ(translated.first, 200) << translated.second;
   EXPECT_EQ(translated.second["translations"].size(), 2);
   EXPECT_EQ(translated.second["translations"][1]["source"], "c");
+  EXPECT_EQ(Post("/translate", {{"model", "transformer"}, {"text", "a b\r\nc"}}).second, translated.second);
   const auto attention = Post("/attention", {{"model", "transformer"}, {"text", "a b"}});
   ASSERT_EQ(attention.first, 200) << attention.second;
   EXPECT_EQ(attention.second["cross"].size(), 2);
@@ -277,7 +308,7 @@ TEST_F(ServerTest, ErrorsNameTheField) {
       {{"seed", 0.5}},
       {{"presence_penalty", 2.5}},
       {{"frequency_penalty", "1"}},
-      {{"stream_options", {{"usage", true}}}},
+      {{"stream_options", {{"include_usage", true}}}},  // without stream
       {{"suffix", "x"}},
       {{"prompt", {1, 2, 1000}}},
   };

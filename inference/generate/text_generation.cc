@@ -84,7 +84,8 @@ absl::Status TextGenerator::OpenDraft() {
 std::string TextGenerator::TokenText(int32_t token) const {
   const std::string once = gpt_.tokenizer->TokenText(token);
   const std::string twice = gpt_.tokenizer->DecodeWithSpecial({token, token}).value_or("");
-  return absl::StartsWith(twice, once) ? twice.substr(once.size()) : once;
+  // Decoding replaces bytes that are no characters by U+FFFD, which may begin with the same bytes.
+  return absl::StartsWith(twice, once) && !absl::StrContains(twice, "\uFFFD") ? twice.substr(once.size()) : once;
 }
 
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {

@@ -65,8 +65,9 @@ class ServerTest : public WeftProgramTest {
   std::string LongBody() const {
     return Json({{"prompt", "a"}, {"n", 200}, {"max_tokens", 60}, {"logprobs", 18}}).dump();
   }
-  void SendLong(int socket) const {
-    const std::string body = LongBody(), head = "POST /v1/completions HTTP/1.1\r\nContent-Length: ";
+  void SendLong(int socket) const { SendCompletion(socket, LongBody()); }
+  void SendCompletion(int socket, const std::string& body) const {
+    const std::string head = "POST /v1/completions HTTP/1.1\r\nContent-Length: ";
     const std::string request = absl::StrCat(head, body.size(), "\r\n\r\n", body);
     EXPECT_EQ(send(socket, request.data(), request.size(), MSG_NOSIGNAL), request.size());
   }

@@ -1,11 +1,8 @@
 // Each kind of decoder is a row of kKinds, with the function that reads its settings.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -132,13 +129,6 @@ Decoder JoinWordPieces(std::string prefix, bool clean_up) {
 
 Decoder JoinAll() {
   return [](Tokens* tokens) { *tokens = {absl::StrJoin(*tokens, "")}; };
-}
-
-int ByteOf(absl::string_view token) {
-  if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>') return -1;
-  const std::string digits(token.substr(3, 2));
-  const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
-  return is_digit(digits[0]) && is_digit(digits[1]) ? static_cast<int>(std::strtol(digits.c_str(), nullptr, 16)) : -1;
 }
 
 absl::StatusOr<Decoder> ReadDecoder(const Json& object) { return ReadStep(kKinds, object); }

@@ -58,6 +58,7 @@ class PipelineTokenizer : public Tokenizer {
   // again.
   absl::StatusOr<std::vector<int32_t>> EncodeOrdinary(absl::string_view text, bool begins) const override;
   absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* storage) const override;
+  std::string Piece(int32_t id) const override { return vocabulary().token(id); }
   std::string Join(absl::Span<const int32_t> ids) const override;
 
   // Sets the added tokens and the input formats. The vocabulary must be set already.

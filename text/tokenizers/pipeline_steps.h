@@ -64,8 +64,6 @@ Decoder JoinWordPieces(std::string prefix, bool clean_up);
 
 Normalizer PrependText(std::string text);  // leaves an empty text empty
 Decoder JoinAll();                         // makes one text of all tokens
-// Returns the byte that a token such as "<0x0A>" stands for, or -1.
-int ByteOf(absl::string_view token);
 
 // These read what several kinds of steps have in tokenizer.json: the mark and the scheme of a Metaspace, also as older
 // files have it, and the pattern of a Split or Replace.

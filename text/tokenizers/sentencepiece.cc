@@ -49,6 +49,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     WEFT_RETURN_IF_ERROR(CheckUtf8(text));
     return model_.Encode({text.data(), text.size()});
   }
+  std::string Piece(int32_t id) const override { return model_.piece(id); }
   std::string Join(absl::Span<const int32_t> ids) const override {
     std::string text;
     std::vector<int32_t> ordinary;

@@ -45,6 +45,8 @@ TEST(SentencePieceTokenizerTest, BytePairsWithBytes) {
   EXPECT_LT(tokenizer->Encode("the cat number")->size(), 6);
   const std::vector<int32_t> bytes = *tokenizer->Encode("日");
   EXPECT_EQ(std::vector<int32_t>(bytes.end() - 3, bytes.end()), (std::vector<int32_t>{3 + 0xE6, 3 + 0x97, 3 + 0xA5}));
+  EXPECT_EQ(tokenizer->TokenText(3 + 0xE6), "\xE6");
+  EXPECT_EQ(tokenizer->TokenText(3 + 0x41), "A");
   const std::vector<int32_t> ids = *tokenizer->Encode("the cat"), wrapped = tokenizer->Wrap(ids).ids;
   EXPECT_EQ(wrapped.front(), 1);
   EXPECT_EQ(wrapped.size(), ids.size() + 1);

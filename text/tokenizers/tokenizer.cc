@@ -167,6 +167,13 @@ absl::StatusOr<std::string> Tokenizer::DecodeWithSpecial(absl::Span<const int32_
   return clean_up_ ? CleanUpSpaces(Join(ids)) : Join(ids);
 }
 
+std::string Tokenizer::TokenText(int32_t id) const {
+  const std::string text = DecodeWithSpecial({id}).value_or("");
+  if (!absl::StrContains(text, "\uFFFD")) return text;
+  const int byte = ByteOf(Piece(id));
+  return byte >= 0 ? std::string(1, static_cast<char>(byte)) : FromByteAlphabet(Piece(id)).value_or(text);
+}
+
 void Tokenizer::SetAdded(std::vector<AddedToken> tokens, bool keep_roles) {
   added_ = std::move(tokens);
   std::sort(added_.begin(), added_.end(), [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });

@@ -128,8 +128,9 @@ class Tokenizer {
   absl::StatusOr<std::string> Decode(absl::Span<const int32_t> ids) const;
   // Like Decode, but includes the texts of special tokens.
   absl::StatusOr<std::string> DecodeWithSpecial(absl::Span<const int32_t> ids) const;
-  // Returns the text of one token, also of a special one, or "" if `id` is not in the vocabulary.
-  std::string TokenText(int32_t id) const { return DecodeWithSpecial({id}).value_or(""); }
+  // Returns the text of one token, also of a special one, or "" if `id` is not in the vocabulary. A token of bytes that
+  // are no characters, such as "<0xE2>", has these bytes.
+  std::string TokenText(int32_t id) const;
   // Like Decode, before CleanUpSpaces, which Decode calls if cleans_up().
   absl::StatusOr<std::string> DecodeUncleaned(absl::Span<const int32_t> ids) const;
   bool cleans_up() const { return clean_up_; }
@@ -170,6 +171,8 @@ class Tokenizer {
   virtual absl::StatusOr<absl::string_view> Normalize(absl::string_view text, std::string* /*storage*/) const {
     return text;
   }
+  // Returns a token before it is decoded, such as "<0xE2>".
+  virtual std::string Piece(int32_t id) const { return Join({id}); }
   // Returns the text of `ids`, including the texts of special tokens. All `ids` are in the vocabulary.
   virtual std::string Join(absl::Span<const int32_t> ids) const = 0;
 

@@ -48,6 +48,29 @@ TEST(TokenizerJsonTest, ReadsWordPiece) {
   EXPECT_EQ(*(*tokenizer)->Decode({1, 3, 4, 2}), "ab É");
 }
 
+// Decode replaces bytes that are no characters by U+FFFD.
+TEST(TokenizerJsonTest, TokensOfBytesHaveTheseBytes) {
+  Json json = Json::parse(R"({
+    "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false},
+                                                            {"type": "Digits", "individual_digits": true}]},
+    "decoder": {"type": "ByteLevel"},
+    "model": {"type": "BPE", "vocab": {"â": 0, "Ĥ": 1, "a": 2, "ï": 3}, "merges": []}
+  })");
+  const auto level = ReadTokenizerJson(json);
+  ASSERT_TRUE(level.ok()) << level.status();
+  EXPECT_EQ(*(*level)->Decode({0}), "\uFFFD");
+  const char* const texts[] = {"\xE2", "\x82", "a", "\xEF"};
+  for (int32_t id = 0; id < 4; ++id) EXPECT_EQ((*level)->TokenText(id), texts[id]);
+  json.erase("pre_tokenizer");
+  json["decoder"]["type"] = "ByteFallback";
+  json["model"]["byte_fallback"] = true;
+  json["model"]["vocab"] = {{"<0xE2>", 0}, {"<0x82>", 1}, {"a", 2}, {"<0xEF>", 3}};
+  const auto fallback = ReadTokenizerJson(json);
+  ASSERT_TRUE(fallback.ok()) << fallback.status();
+  EXPECT_EQ(*(*fallback)->Decode({0}), "\uFFFD");
+  for (int32_t id = 0; id < 4; ++id) EXPECT_EQ((*fallback)->TokenText(id), texts[id]);
+}
+
 Json BpeJson() {
   return Json::parse(R"({
     "added_tokens": [{"id": 4, "special": true, "content": "<s>"}, {"id": 5, "special": true, "content": "</s>"}],

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/status.h"
 #include "weft/text/utf8.h"
@@ -111,6 +113,12 @@ absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text) {
     i += c.bytes;
   }
   return bytes;
+}
+
+int ByteOf(absl::string_view token) {
+  if (token.size() != 6 || !absl::StartsWith(token, "<0x") || token[5] != '>') return -1;
+  uint8_t byte = 0;
+  return std::from_chars(&token[3], &token[5], byte, 16).ptr == &token[5] ? byte : -1;
 }
 
 }  // namespace weft

@@ -51,6 +51,8 @@ std::string ToByteAlphabet(absl::string_view bytes);
 // Converts the characters of ToByteAlphabet back to bytes. Returns InvalidArgument if `text` is not UTF-8, or, with the
 // character, if a character stands for no byte.
 absl::StatusOr<std::string> FromByteAlphabet(absl::string_view text);
+// Returns the byte that a token such as "<0x0A>" stands for, or -1.
+int ByteOf(absl::string_view token);
 
 }  // namespace weft
 

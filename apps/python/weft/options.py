@@ -3,6 +3,8 @@ import json
 import os
 from typing import Any, Dict
 
+from weft import _weft
+
 
 def texts(options: Dict[str, Any]) -> Dict[str, str]:
     """Returns the texts of options as a command line has them: {"learning-rate": "0.001"} for learning_rate=0.001.
@@ -15,7 +17,7 @@ def texts(options: Dict[str, Any]) -> Dict[str, str]:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, dict) or (name == "stop" and isinstance(value, (list, tuple))):
+    if isinstance(value, dict) or (isinstance(value, (list, tuple)) and _weft._option(name, ["stop"])):
         return json.dumps(value)
     if isinstance(value, (list, tuple)):
         return ",".join(_text(name, each) for each in value)

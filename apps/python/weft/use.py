@@ -74,7 +74,8 @@ class Model:
         several = not isinstance(lines, str)
         with self._lock:
             found = self._open(_weft._Translator, options).run(list(lines) if several else [lines])
-        found = found if options.get("n_best") is not None else [best[0] if best else "" for best in found]
+        lists = any(value is not None and _weft._option(name, ["n-best"]) for name, value in options.items())
+        found = found if lists else [best[0] if best else "" for best in found]
         return found if several else found[0]
 
     def embed(self, lines: Union[str, List[str]], prompt_name: str = "", **options: Any) -> Any:
@@ -92,6 +93,9 @@ class Model:
         A model of pairs takes tuples of two texts. A model that labels words returns a list of (word, dict) for each
         text. A Vision Transformer takes paths of pictures.
         """
+        for name, value in options.items() if self.kind == "a ViT" else ():
+            if value is not None and _weft._option(name, ["truncate", "pairs", "special-tokens"]):
+                raise ValueError(f"{name} has no use in classifying pictures")
         several = isinstance(inputs, list)
         with self._lock:
             classifier = self._open(_weft._Classifier, options)
