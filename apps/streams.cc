@@ -69,7 +69,7 @@ absl::Status CheckOut(const std::string& flag, const std::string& out, bool over
 absl::Status CheckNotOut(const std::string& flag, const std::string& input, const std::string& out) {
   std::error_code error;  // of a file that is missing
   if (!fs::equivalent(input, out, error)) return absl::OkStatus();
-  return InvalidArgument("--", flag, " and --out are one file, ", out);
+  return InvalidArgument("--", flag, " and --out are the same, ", out);
 }
 
 absl::Status WriteOut(const std::string& out, bool overwrite, absl::string_view text) {

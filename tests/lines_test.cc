@@ -63,6 +63,15 @@ TEST_F(LinesTest, AHyphenIsStandardInput) {
   Write("config.json", R"({"widht": 1})");
   EXPECT_TRUE(Fails(Piped({"graph", "--config=-"}, "config.json"), 2, "unknown key 'widht'"));
   EXPECT_TRUE(Fails(Piped({"train", "gpt", "--config=-"}, "config.json"), 2, "unknown key 'widht'"));
+  // The estimate reads the options twice: also for the smaller batch that it measures.
+  Write("estimate.json", R"({"data": "text.txt", "width": 32, "heads": 2, "layers": 1, "context": 64, "batch": 512})");
+  const Arguments pipe = {"sh", "-c", "cat estimate.json | \"$@\"", "sh", Program()};  // it can't be read again
+  const CommandResult estimate =
+      RunCommand(pipe + Arguments{"estimate", "train", "gpt", "--config=-", "--json", "--measure-seconds=0.01"},
+                 {.folder = folder_});
+  EXPECT_TRUE(Works(estimate));
+  EXPECT_NE(estimate.out.find("\"batch\":512}"), std::string::npos) << estimate.out;
+  EXPECT_EQ(estimate.out.find("\"measured_batch\":512"), std::string::npos) << estimate.out;
   EXPECT_TRUE(Works(Piped({"evaluate", "--translations=-", "--references=first.txt"}, "first.txt")));
   EXPECT_TRUE(Fails(Weft({"embed", "--model=-"}), 2, "--model: '-' is standard input or output, wanted MODEL"));
   EXPECT_TRUE(Fails(Weft({"train", "gpt", "--out=-"}), 2, "--out: '-' is standard input or output, wanted FOLDER"));

@@ -2,6 +2,7 @@
 // same bits for any number of threads, can be resumed, and report mistakes in their data.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <regex>
 #include <string>
 #include <tuple>
@@ -145,6 +146,20 @@ TEST_F(WeftProgramTest, BpeDropoutGivesEachEpochOtherTokens) {
   const Arguments more = {"--tokenizer=characters", "--out=characters"};
   EXPECT_TRUE(Fails(Weft(SmallTraining("translate") - "--vocabulary=300" + more), 2,
                     "bpe-dropout: this kind of tokenizer cannot leave out merges; wanted byte-pair encoding"));
+}
+
+TEST_F(WeftProgramTest, ATrainingDoesNotRemoveTheModelWithWhichItBegins) {
+  MakeRun("run");
+  const Files before = Snapshot("run");
+  EXPECT_TRUE(Fails(Train({"--init=run", "--out=run", "--overwrite"}), 2, "--init and --out are the same, run"));
+  EXPECT_EQ(Differences(before, Snapshot("run")), "");
+}
+
+TEST_F(WeftProgramTest, AWorkingFolderThatIsGoneIsAnErrorOfTheModelsPath) {
+  const std::string program = std::filesystem::absolute("apps/weft").string();
+  const Arguments shell = {"sh", "-c", "mkdir gone && cd gone && rmdir ../gone && \"$@\"", "sh", program};
+  EXPECT_TRUE(Fails(RunCommand(shell + Arguments{"train", "gpt", "--init=run"}, {.folder = folder_}), 2,
+                    "weft train gpt: cannot find run: No such file or directory"));
 }
 
 TEST_F(WeftProgramTest, OneOfAKindIsInTheSingular) {

@@ -255,6 +255,7 @@ TEST_F(TrainingTest, ARefusalLeavesTheOldRunAsItWas) {
       {{"--resume", "--width=32"}, "a resumed run can't change width: it has '16', asked for is '32'"},
       {{"--resume", "--precision=bf16"}, "a resumed run can't change precision: it has 'f32', asked for is 'bf16'"},
       {{"--resume", "--seed=2"}, "a resumed run can't change seed"},
+      {{"--resume", "--tokenizer=bytes"}, "a resumed run can't change tokenizer: it has '', asked for is 'bytes'"},
       {{"--resume", "--data=other.txt"}, "this run began with other data"},
       {{"--resume", "--steps=5"}, "the run has made 10 steps already, more than the 5"},
   };

@@ -45,7 +45,7 @@ TEST_F(DemosTest, ReplacesOnlyFiles) {
   const std::string input = R"({"q": [[1]], "k": [[1]], "v": [[1]]})";
   Write("m.json", input);
   EXPECT_TRUE(Fails(Weft({"demo", "attention", "--matrices=m.json", "--out=./m.json", "--overwrite"}), 2,
-                    "--matrices and --out are one file, "));
+                    "--matrices and --out are the same, "));
   EXPECT_EQ(Read("m.json"), input);
 }
 

@@ -37,6 +37,17 @@ TEST_F(InspectRunTest, ABrokenRunIsNamed) {
   EXPECT_TRUE(Fails(Weft({"graph", "text.txt"}), 2, "'text.txt': there is no such run folder"));
 }
 
+TEST_F(InspectRunTest, ASummaryIsOfTheRunAndItsFrozenWeights) {
+  MakeRun("run", {"--groups=wte.*:frozen"});
+  std::filesystem::copy(Path("run"), Path("gpt2"), std::filesystem::copy_options::recursive);
+  const CommandResult summary = Weft({"summary", "--json", "run"});
+  ASSERT_TRUE(Works(summary));
+  const auto json = nlohmann::json::parse(summary.out);
+  EXPECT_EQ(json["frozen"], 27 * 16);  // a row of width 16 for each character
+  EXPECT_EQ(json["trained"].get<int64_t>() + 27 * 16, json["parameters"].get<int64_t>());
+  EXPECT_EQ(Weft({"summary", "--json", "gpt2"}).out, summary.out);  // not of the graph of this name
+}
+
 TEST_F(InspectRunTest, StepsOfAllKindsOfRuns) {
   const struct {
     std::string kind, input, scope;

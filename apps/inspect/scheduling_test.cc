@@ -117,7 +117,7 @@ TEST_F(SchedulingTest, SaysWhatIsWrong) {
       {"profile --out=none/trace.json", "there is no folder"},
       {"profile --out=.", "is not a file"},
       {"profile --out=link", "is not a file"},
-      {"profile --costs=other.json --out=other.json --overwrite", "--costs and --out are one file"},
+      {"profile --costs=other.json --out=other.json --overwrite", "--costs and --out are the same"},
       {"simulate --graph=towers --workers=4096 --validate", "--workers begins at 4096"},
       {"report --schedule --graph=gpt3", "gpt2"},
       {"report --schedule --out=none/report.html", "there is no folder"},

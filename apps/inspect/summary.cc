@@ -9,12 +9,14 @@
 
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/inspect/step_flags.h"
 #include "weft/base/status.h"
 #include "weft/core/parameters.h"
 #include "weft/formats/weights.h"
 #include "weft/graph/compile/compile.h"
 #include "weft/lab/real_graphs.h"
 #include "weft/train/jobs/job_list.h"
+#include "weft/train/optimize/optimizer.h"
 
 namespace weft {
 namespace {
@@ -30,18 +32,20 @@ Hyperparameters Table(SummaryFlags* flags) {
           {"json", "print a JSON object", &flags->json}};
 }
 
-// Counts the parameters that training changes. `step`: the training step of a run, or null. In a run with adapters,
-// these are the adapters' and few others. Without a step, all parameters count as trained.
+// Counts the parameters that training changes. `step`: the training step of a run, or null. Adapters freeze the
+// model's own weights, and groups those that they name. Without a step, all parameters count as trained.
 TrainedParameters CountTrained(const ModelSummary& summary, const RealGraph* step) {
   const TrainedParameters all = {.trained = summary.parameters - summary.statistics, .statistics = summary.statistics};
   TrainedParameters counts;
   for (const ParameterSpec& spec : step == nullptr ? std::vector<ParameterSpec>() : step->tape->program().parameters) {
     const int64_t elements = spec.type.shape.elements();
-    if (spec.kind == ParameterKind::kWeight) counts.trained += elements;
+    const ParameterGroup* const group = FindGroup(step->optimizer->settings().groups, spec.name);
+    const bool frozen = group != nullptr && group->frozen;
+    if (spec.kind == ParameterKind::kWeight) (frozen ? counts.frozen : counts.trained) += elements;
     if (spec.kind == ParameterKind::kFrozen) counts.frozen += elements;
     if (spec.kind == ParameterKind::kStatistic) counts.statistics += elements;
   }
-  return counts.frozen > 0 ? counts : all;  // only adapters freeze weights
+  return counts.frozen > 0 ? counts : all;
 }
 
 absl::Status Summary(const SummaryFlags& flags) {
@@ -53,7 +57,7 @@ absl::Status Summary(const SummaryFlags& flags) {
   WEFT_ASSIGN_OR_RETURN(const PublishedModel model, UsageError(ReadModel(path)));
   WEFT_ASSIGN_OR_RETURN(const ModelSummary summary, Summarize(model));
   std::unique_ptr<RealGraph> step;  // null if the model is no run, or if the run's data can't be read
-  if (HoldsRun(path)) step = RecordGraph({.name = path}).value_or(nullptr);
+  if (HoldsRun(path)) step = RecordGraph(*ToChoice({.run = path})).value_or(nullptr);
   const absl::StatusOr<Graph> graph = step == nullptr ? absl::NotFoundError("") : Compile(*step->tape, step->options);
   const auto print = flags.json ? PrintSummaryJson : PrintSummary;
   std::fputs(print(summary, CountTrained(summary, step.get()), graph.ok() ? &*graph : nullptr).c_str(), stdout);

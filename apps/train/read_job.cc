@@ -51,10 +51,12 @@ absl::Status MakeAbsolute(const Hyperparameters& table) {
   return absl::OkStatus();
 }
 
-// Checks that options whose rules lack `may_change` have the same values `now` as `before`, when the run began.
+// Checks that a resumed run keeps the values `before` of options that may not change, and of words that name no file.
 absl::Status CheckUnchanged(const Hyperparameters& before, const Hyperparameters& now) {
   for (size_t i = 0; i < now.size(); ++i) {
-    if (now[i].rules.may_change || now[i].json() == before[i].json()) continue;
+    const auto is_word = [](const Hyperparameter& row) { return absl::c_linear_search(row.rules.words, row.text()); };
+    const bool may_change = now[i].rules.may_change && !is_word(now[i]) && !is_word(before[i]);
+    if (may_change || now[i].json() == before[i].json()) continue;
     return InvalidArgument("a resumed run can't change ", now[i].flag, ": it has '", before[i].text(),
                            "', asked for is '", now[i].text(), "'");
   }
@@ -111,7 +113,8 @@ absl::StatusOr<std::unique_ptr<TrainingJob>> ReadJob(const RunFlags& flags, cons
   for (const auto& [flag, text] : changes) given[flag] = text;
   const RunDirectory* const resumed = flags.run.resume ? &run : nullptr;
   std::unique_ptr<TrainingJob> job = MakeJob(flags.run.name);
-  WEFT_RETURN_IF_ERROR(SetOptions({flags.run.name, resumed, InputPath(flags.config), given}, job.get()));
+  const OptionSources sources = {flags.run.name, resumed, InputPath(flags.config), given, flags.contents.get()};
+  WEFT_RETURN_IF_ERROR(SetOptions(sources, job.get()));
   const Hyperparameters table = job->Table();
   WEFT_RETURN_IF_ERROR(MakeAbsolute(table));
   if (resumed != nullptr) {

@@ -20,6 +20,7 @@
 #include "weft/distributed/connect_messenger.h"
 #include "weft/distributed/piece_name.h"
 #include "weft/distributed/ranks.h"
+#include "weft/formats/run_folder.h"
 #include "weft/lab/estimate/available_memory.h"
 #include "weft/lab/estimate/training_estimate.h"
 #include "weft/ops/ops.h"
@@ -80,6 +81,9 @@ absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const RunFlags& flags, const R
   WEFT_RETURN_IF_ERROR(Validate(set_ranks(job->training().trainer)));  // before the data is read
   if (flags.sharding == Sharding::kWeights) WEFT_RETURN_IF_ERROR(job->CheckDivisible());
   WEFT_RETURN_IF_ERROR(UsageError(job->Prepare(&prepared->parameters)));
+  if (flags.run.overwrite) {  // the files of init would be removed before this training has saved a model
+    WEFT_RETURN_IF_ERROR(CheckNotOut("init", ParseRunPath(job->source().init()).folder, flags.run.out));
+  }
   TrainerOptions& options = prepared->options;
   options = set_ranks(ToTrainerOptions(job->training(), job->batches_per_epoch()));
   if (options.steps > kMaxSteps) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -28,6 +29,8 @@ namespace weft {
 struct RunFlags {
   GivenFlags given;
   std::string config;
+  // The contents of `config`, once ReadJob has read them. Standard input can't be read again.
+  std::shared_ptr<nlohmann::ordered_json> contents = std::make_shared<nlohmann::ordered_json>();
   RunDirectoryOptions run;
   bool quiet = false, verbose = false;
   double rank_timeout = 60;  // seconds of silence after which a rank counts as dead; 0: no limit

@@ -41,6 +41,15 @@ TEST(LabelledExamplesTest, ReadsTextsAndLabels) {
   EXPECT_THAT(*LabelIds(*data, names), ElementsAre(ElementsAre(1), ElementsAre(0)));
 }
 
+TEST(LabelledExamplesTest, AByteOrderMarkIsNoPartOfTheFirstText) {
+  const std::string contents = "\xEF\xBB\xBFgood\t1\r\n\xEF\xBB\xBF\t2\r\n";
+  for (const char* name : {"m.txt", "m.tsv", "m.csv"}) {
+    const LabelledExamples data = *ReadLabelledExamples(Write(name, contents), {});
+    EXPECT_THAT(data.examples[0].texts, ElementsAre("good")) << name;
+    EXPECT_THAT(data.examples[1].texts, ElementsAre("\xEF\xBB\xBF")) << name;  // a character like others
+  }
+}
+
 TEST(LabelledExamplesTest, NamesThatAreNoNumbersGoByTheirBytes) {
   const LabelledExamples data = *ReadLabelledExamples(Write("l.txt", "a\tten\nb\t9\nc\tZ\nd\tten"), {});
   EXPECT_THAT(LabelNames(data), ElementsAre("9", "Z", "ten"));

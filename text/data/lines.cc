@@ -99,7 +99,8 @@ absl::StatusOr<std::optional<std::string>> LineReader::NextLine() {
   const size_t end = searched_;
   const bool of_input = opened_ == 0 || paths_[opened_ - 1] == kStandardInput;
   if (of_input && end - begin_ > ReadLimit()) return BeyondReadLimit(TextLines{.path = path_}.Location(number_));
-  const absl::string_view line = absl::string_view(buffer_).substr(begin_, end - begin_);
+  absl::string_view line = absl::string_view(buffer_).substr(begin_, end - begin_);
+  if (number_ == 0) absl::ConsumePrefix(&line, kByteOrderMark);
   begin_ = std::min(end + 1, buffer_.size());
   return std::optional<std::string>(absl::StripSuffix(line, "\r"));
 }
@@ -140,7 +141,8 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   std::vector<std::string> lines;
-  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+  const absl::string_view all = absl::StripPrefix(text, kByteOrderMark);
+  for (absl::string_view line : absl::StrSplit(absl::StripSuffix(all, "\n"), '\n')) {
     lines.emplace_back(absl::StripSuffix(line, "\r"));
   }
   return lines;
@@ -167,8 +169,7 @@ absl::StatusOr<std::vector<std::string>> ListTexts(const std::string& list) {
   const std::vector<std::string> named =
       Exists(list) ? std::vector{list} : std::vector<std::string>(absl::StrSplit(list, ','));
   for (const std::string& path : named) {
-    std::error_code error;
-    if (fs::is_directory(path, error)) {
+    if (IsFolder(path)) {
       WEFT_RETURN_IF_ERROR(AddFolder(path, &paths));
     } else {
       paths.push_back(path);

@@ -37,6 +37,9 @@ struct TextLines {
   std::string Location(size_t index) const;  // "FILE, line 7"
 };
 
+// Spreadsheets begin UTF-8 files with this mark, which is no part of the first line.
+inline constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 // The path of standard input, as in other programs.
 inline constexpr char kStandardInput[] = "-";
 
@@ -45,9 +48,9 @@ class LineReader {
   // Reads the files in order; kStandardInput names standard input. Without `paths`, reads standard input.
   explicit LineReader(std::vector<std::string> paths);
 
-  // Returns the next lines, without their ends "\n" or "\r\n": up to `max_lines`, all of one file. On standard input,
-  // waits for the first of these lines, but not for the others. After the last line, returns no lines. A line of
-  // standard input may have ReadLimit() bytes (base/file.h).
+  // Returns the next lines, without a file's byte-order mark and line ends "\n" or "\r\n": up to `max_lines`, all of
+  // one file. On standard input, waits for the first of these lines, but not for the others. After the last line,
+  // returns no lines. A line of standard input may have ReadLimit() bytes (base/file.h).
   absl::StatusOr<TextLines> Next(size_t max_lines);
 
  private:
@@ -69,7 +72,7 @@ class LineReader {
 // Returns the text of a file. Returns NotFound if the file is missing, and InvalidArgument, with the path, if `path` is
 // a folder, or if the text is empty, damaged or not UTF-8.
 absl::StatusOr<std::string> ReadText(const std::string& path);
-// Reads a file as ReadText does, and returns its lines without line ends ("\n" or "\r\n").
+// Reads a file as ReadText does, and returns its lines without a byte-order mark and line ends ("\n" or "\r\n").
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);
 // Returns the King James Bible, one verse a line. Returns NotFound if Debian's package bible-kjv is not installed.
 absl::StatusOr<std::string> ReadKingJamesBible();

@@ -42,6 +42,11 @@ TEST(LineReaderTest, EveryKindOfLineBreakEndsALine) {
   EXPECT_THAT(AllLines({Write("empty.txt", "")}), IsEmpty());
 }
 
+TEST(LineReaderTest, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  const std::string marked = Write("marked.txt", "\xEF\xBB\xBFx\n\xEF\xBB\xBF\n");
+  EXPECT_THAT(AllLines({marked, marked}), ElementsAre("x", "\xEF\xBB\xBF", "x", "\xEF\xBB\xBF"));
+}
+
 TEST(LineReaderTest, ABatchHasLinesOfOneFile) {
   const std::string a = Write("a.txt", "1\n2\n3"), empty = Write("empty.txt", ""), b = Write("b.txt", "4\n");
   LineReader reader({a, empty, b});

@@ -21,9 +21,6 @@ namespace {
 
 using Fields = std::vector<std::string>;
 
-// Spreadsheets begin UTF-8 files with this mark, which is no part of the first field.
-constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // Reads the records of a CSV one after the other.
 class CsvReader {
  public:
@@ -167,9 +164,8 @@ absl::Status ForEachLine(const std::string& path,
                          absl::FunctionRef<absl::Status(size_t number, absl::string_view line)> take) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<std::string> lines, ReadLines(path));
   for (size_t i = 0; i < lines.size(); ++i) {
-    const absl::string_view line = i == 0 ? absl::StripPrefix(lines[i], kByteOrderMark) : lines[i];
-    if (line.empty()) continue;
-    const absl::Status taken = take(i + 1, line);
+    if (lines[i].empty()) continue;
+    const absl::Status taken = take(i + 1, lines[i]);
     if (!taken.ok()) return Annotate(taken, absl::StrCat(path, ", line ", i + 1));
   }
   return absl::OkStatus();

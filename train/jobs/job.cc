@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/options/option_names.h"
@@ -161,7 +163,6 @@ std::string InitOf(const OptionSources& sources, const Json& run, const Json& co
   constexpr char kInit[] = "init";
   if (const auto found = sources.given.find(kInit); found != sources.given.end()) return found->second;
   for (const Json* json : {&config, &run}) {
-    if (!json->is_object()) continue;
     for (const auto& [key, value] : json->items()) {
       if (FindOption(key, {kInit}) == kInit && value.is_string()) return value;
     }
@@ -172,14 +173,16 @@ std::string InitOf(const OptionSources& sources, const Json& run, const Json& co
 }  // namespace
 
 absl::Status SetOptions(const OptionSources& sources, TrainingJob* job) {
-  Json run, config;
+  Json run, own;
+  Json& config = sources.contents != nullptr ? *sources.contents : own;
   if (sources.resumed != nullptr) run = sources.resumed->config();
-  if (!sources.config.empty()) {
+  if (!sources.config.empty() && config.is_null()) {
     WEFT_ASSIGN_OR_RETURN(config, ReadJsonFile(sources.config));
-    if (!config.is_object()) return InvalidArgument(sources.config, ": not a JSON object");
   }
   std::string init = InitOf(sources, run, config);
-  if (!init.empty()) init = std::filesystem::absolute(init).string();
+  std::error_code error;
+  if (!init.empty()) init = std::filesystem::absolute(init, error).string();
+  WEFT_RETURN_IF_ERROR(SystemStatus("find", init, error.value()));
   WEFT_RETURN_IF_ERROR(job->source().Begin(run, init));
   if (sources.resumed != nullptr) {
     WEFT_RETURN_IF_ERROR(

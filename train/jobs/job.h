@@ -301,6 +301,7 @@ struct OptionSources {
   const RunDirectory* resumed = nullptr;  // null for a new run
   std::string config;                     // path of a configuration file, or ""
   std::map<std::string, std::string> given;
+  nlohmann::ordered_json* contents = nullptr;  // if not null, keeps the contents of `config`
 };
 // Sets the job's options. Returns InvalidArgument if a key is unknown or a value is invalid, if "model" of the
 // configuration file contradicts its other keys, or if a file's "command" is not "train NAME".

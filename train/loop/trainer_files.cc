@@ -1,10 +1,8 @@
 // This file has the part of Trainer that reads and writes the files of a run. train/loop/trainer.cc has the loop.
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -83,8 +81,7 @@ absl::StatusOr<bool> Trainer::Resume() {
   }
   if (!first_error.ok()) return Annotate(first_error, "no checkpoint can be read");
   WEFT_RETURN_IF_ERROR(OnFirst(ranks, [&]() -> absl::Status {
-    std::error_code error;
-    if (!std::filesystem::exists(run_->File("model.safetensors"), error)) return absl::OkStatus();
+    if (!Exists(run_->File("model.safetensors"))) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         run_->path(), " has a model.safetensors, but no checkpoint to continue from; overwrite the run, or ",
         "choose another folder"));
@@ -143,10 +140,10 @@ absl::Status Trainer::WriteFiles(bool begun) {
                                          .parameters_step = parameters_->step(),
                                          .data = task_->data(),
                                          .trainer = history_.ToJson()},
-                                        *parameters_, static_cast<int>(options_.keep), begun));
+                                        *parameters_, options_.keep, begun));
     saved_step_ = step_;
   } else {  // a run that was killed after it had saved may have older checkpoints left
-    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), step_, static_cast<int>(options_.keep)));
+    WEFT_RETURN_IF_ERROR(PruneCheckpoints(run_->File("checkpoints"), step_, options_.keep));
   }
   if (const std::vector<NamedTensor> averages = ModelOfAverages(*parameters_); !averages.empty()) {
     WEFT_RETURN_IF_ERROR(WriteSafetensors(run_->File(kEmaWeights), averages));

@@ -61,6 +61,14 @@ TEST_F(CheckpointTest, KeepsTheNewestTwoAndPassesOverWhatIsNotWhole) {
   EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50}));
 }
 
+TEST_F(CheckpointTest, KeepsAllIfMoreThan32BitsAreAskedFor) {
+  for (int64_t step : {5, 50, 500}) {
+    const CheckpointInfo info = {.step = step, .seed = 7, .parameters_step = 9, .data = "abc"};
+    ASSERT_TRUE(SaveCheckpoint(folder_, info, parameters_, /*keep=*/int64_t{1} << 32).ok());
+  }
+  EXPECT_EQ(ListCheckpoints(folder_), (std::vector<int64_t>{500, 50, 5}));
+}
+
 // A resumed run passed over the newer ones, because they cannot be read.
 TEST_F(CheckpointTest, NewerOnesGoBeforeThoseThatAreContinued) {
   for (int64_t step : {500, 900, 1000}) ASSERT_TRUE(Save(step).ok());

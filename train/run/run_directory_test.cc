@@ -51,6 +51,7 @@ TEST_F(RunDirectoryTest, TakesTheNextFreeNumber) {
   fs::create_directories("runs/gpt-9");
   fs::create_directories("runs/bert-12");
   fs::create_directories("runs/gpt-old");
+  fs::create_directories("runs/gpt-9223372036854775807");  // has no successor
   absl::StatusOr<RunDirectory> run = RunDirectory::Find({.name = "gpt"});
   ASSERT_TRUE(run->Begin(kConfig).ok());
   EXPECT_EQ(run->path(), "runs/gpt-10");
