@@ -5,18 +5,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 #include "weft/core/gguf.h"
 #include "weft/formats/config_keys.h"
 #include "weft/formats/gguf_keys.h"
 #include "weft/formats/published.h"
+#include "weft/text/tokenizers/gguf_tokenizer.h"
 
 namespace weft {
 namespace {
@@ -84,10 +85,8 @@ bool IsOff(const std::string& key, const Json& value) {
 // Returns the files of `model` that have settings, each with the keys that count.
 absl::StatusOr<std::vector<Source>> Sources(const std::string& model) {
   const std::string folder = BaseOf(model), path = absl::StrCat(folder, "/", kGenerationConfig);
-  std::error_code error;
   std::vector<Source> sources;
-  const bool is_folder = fs::is_directory(folder, error);
-  const bool exists = fs::exists(path, error);
+  const bool is_folder = IsFolder(folder), exists = Exists(path);
   if (exists) {
     WEFT_ASSIGN_OR_RETURN(Json json, ReadJsonFile(path));
     sources.push_back({path, std::move(json)});
@@ -213,6 +212,10 @@ absl::StatusOr<GenerationSettings> ReadGenerationSettings(const std::string& mod
     if (sources.empty() && special.begin.has_value() && special.begin != special.end) {
       settings.end.push_back(*special.begin);
     }
+  }
+  if (settings.do_sample == true && !IsGguf(model)) {  // the defaults of transformers
+    settings.temperature = settings.temperature.value_or(1);
+    settings.top_k = settings.top_k.value_or(50);
   }
   if (IsGguf(model)) {
     for (const AddedToken& token : tokenizer.special_token_list()) {

@@ -78,7 +78,7 @@ absl::Status AddTokenizer(const std::string& folder, int64_t vocabulary, Json* m
   for (const Json& each : list) {
     const std::optional<int32_t> id = TokenId(each);
     if (!id.has_value()) continue;
-    if (keys < std::size(kGgufEndTokens)) {
+    if (keys < 3) {  // those of infilling are only read
       (*metadata)[kGgufEndTokens[keys++].first] = static_cast<uint32_t>(*id);
     } else if (*id < 0 || *id >= std::ssize(texts) ||
                !absl::c_linear_search(kGgufEndTexts, texts[static_cast<size_t>(*id)].get<std::string>())) {

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/core/safetensors.h"
 #include "weft/formats/published.h"
@@ -28,23 +27,13 @@ inline constexpr char kGgufMark[] = "gguf";
 inline constexpr char kGgufPooling[] = "gguf_pooling";
 // The tensor with the numbers by which Llama 3's scaling divides the frequencies of rotary positions.
 inline constexpr char kGgufFactors[] = "rope_freqs.weight";
-// Special tokens with these texts end a text in llama.cpp, too (llama-vocab.cpp), whatever the keys say.
-inline constexpr absl::string_view kGgufEndTexts[] = {"<|eot_id|>",    "<|im_end|>",
-                                                      "<|end|>",       "<|return|>",
-                                                      "<|call|>",      "<end_of_turn>",
-                                                      "<|endoftext|>", "</s>",
-                                                      "<|eom_id|>",    "<EOT>",
-                                                      "_<EOT>",        "[EOT]",
-                                                      "[EOS]",         "<|end_of_text|>",
-                                                      "<eos>",         "<|fim_pad|>",
-                                                      "<|repo_name|>", "<end_of_utterance>",
-                                                      "<|file_sep|>"};
 
 using GgufName = std::pair<const char*, const char*>;  // in a GGUF file and in a published model
-// The keys of the tokens that end a text, which are a list in a published model.
-inline constexpr GgufName kGgufEndTokens[] = {{"tokenizer.ggml.eos_token_id", "eos_token_id"},
-                                              {"tokenizer.ggml.eot_token_id", "eos_token_id"},
-                                              {"tokenizer.ggml.eom_token_id", "eos_token_id"}};
+// The keys of the tokens that end a text, which are a list in a published model. The last three are only read.
+inline constexpr GgufName kGgufEndTokens[] = {
+    {"tokenizer.ggml.eos_token_id", "eos_token_id"},     {"tokenizer.ggml.eot_token_id", "eos_token_id"},
+    {"tokenizer.ggml.eom_token_id", "eos_token_id"},     {"tokenizer.ggml.fim_pad_token_id", "eos_token_id"},
+    {"tokenizer.ggml.fim_rep_token_id", "eos_token_id"}, {"tokenizer.ggml.fim_sep_token_id", "eos_token_id"}};
 // The key of the temperature. If it is above 0, texts are sampled; if it is 0, the likeliest token is chosen.
 inline constexpr char kGgufTemperature[] = "general.sampling.temp";
 // The settings of sampling, with their keys in generation_config.json.

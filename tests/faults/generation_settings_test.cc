@@ -119,6 +119,14 @@ TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
   }
 }
 
+TEST_F(GenerationSettingsTest, SamplingHasTheDefaultsOfTransformers) {
+  Prepare(R"({"do_sample": true})", R"({"eos_token_id": null})", "");
+  const Arguments how = {"--prompt=Hello", "--length=10", "--seed=3"};
+  const Tokens got = TokensOf(Generate(how));
+  EXPECT_EQ(got, TokensOf(Generate(how + Arguments{"--temperature=1", "--top-k=50"})));
+  EXPECT_NE(got, TokensOf(Generate(how + Arguments{"--temperature=0.8", "--top-k=0"})));
+}
+
 TEST_F(GenerationSettingsTest, TheFilesMayAskForABeamSearch) {
   Prepare(R"({"num_beams": 4, "length_penalty": 2, "early_stopping": true})", R"({"eos_token_id": null})", "");
   const Arguments how = {"generate", "--model=llama", "--prompt=Hello", "--length=6"};

@@ -19,6 +19,7 @@
 #include "weft/formats/weights.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/gzip.h"
+#include "weft/text/tokenizers/gguf_tokenizer.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 
 namespace weft {
@@ -130,6 +131,77 @@ TEST_F(GgufTest, FileGivesSpecialTokens) {
   EXPECT_EQ(settings->begin, 1);
   EXPECT_EQ(settings->padding, 2);
   EXPECT_EQ((*tokenizer)->special_tokens().unknown, 0);
+}
+
+// llama.cpp surrounds the texts of a BERT whatever the flags say, and has numbers for tokens without a key.
+TEST_F(GgufTest, TokensAroundATextAreThoseOfLlamaCpp) {
+  const auto wrapped = [](const char* name, const std::vector<const char*>& without, bool flags) {
+    const absl::StatusOr<GgufFile> file = GgufFile::Open(PathOf(name));
+    EXPECT_TRUE(file.ok()) << file.status();
+    nlohmann::ordered_json metadata = file->metadata();
+    for (const char* const key : {"add_bos_token", "add_eos_token"}) {
+      metadata[absl::StrCat("tokenizer.ggml.", key)] = flags;
+    }
+    for (const char* const key : without) metadata.erase(absl::StrCat("tokenizer.ggml.", key));
+    const auto tokenizer = LoadTokenizer(WithMetadata(*file, metadata));
+    EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+    return (*tokenizer)->Wrap({5}).ids;
+  };
+  EXPECT_EQ(wrapped("bert", {}, false), (std::vector<int32_t>{2, 5, 3}));
+  EXPECT_EQ(wrapped("bert", {"bos_token_id", "seperator_token_id"}, true), (std::vector<int32_t>{101, 5, 102}));
+  EXPECT_EQ(wrapped("gpt2", {"bos_token_id"}, true), (std::vector<int32_t>{11, 5, 2}));
+  EXPECT_EQ(wrapped("gpt2", {}, false), std::vector<int32_t>{5});
+}
+
+TEST_F(GgufTest, TokenizersThatAFileCannotHaveAreRefused) {
+  const std::string folder = testing::TempDir() + "/tokenizer";
+  const Json bert = Json::parse(R"({"model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "a": 1, "b": 2},
+      "unk_token": "[UNK]"}, "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+      "decoder": {"type": "WordPiece"},
+      "post_processor": {"type": "BertProcessing", "cls": ["a", 1], "sep": ["b", 2]}})");
+  constexpr char kOther[] = "its WordPiece is not that of a BERT",
+                 kAround[] = "its texts have other tokens around them than the begin and the end token";
+  const struct {
+    const char *patch, *error;
+  } kRows[] = {
+      {R"({"normalizer": {"clean_text": false}})", kOther},
+      {R"({"normalizer": {"handle_chinese_chars": false}})", kOther},
+      {R"({"pre_tokenizer": {"type": "Whitespace"}})", kOther},
+      {R"({"post_processor": null})", kAround},
+      {R"({"added_tokens": [{"content": "a", "id": 1, "special": true, "lstrip": true}]})", "\"a\" has lstrip"},
+  };
+  for (const auto& [patch, error] : kRows) {
+    Json changed = bert;
+    changed.merge_patch(Json::parse(patch));
+    ASSERT_TRUE(WriteTokenizerFolder(folder, {"tokenizer.json", changed.dump()}).ok());
+    EXPECT_EQ(GgufOfTokenizer(folder, 3).status().message(),
+              absl::StrCat("the tokenizer can't be written to a GGUF file: ", error));
+  }
+}
+
+// Of several chat templates, a file has the one called default.
+TEST_F(GgufTest, ChatTemplatesAreFoundWhereTransformersFindsThem) {
+  const std::string folder = testing::TempDir() + "/templates";
+  const std::pair<const char*, const char*> kFiles[] = {
+      {"tokenizer_config.json",
+       R"({"chat_template": [{"name": "tools", "template": "T"}, {"name": "default", "template": "D"}]})"},
+      {"chat_template.jinja", "D"},
+      {"tokenizer_config.json", R"({"chat_template": [{"name": "tools", "template": "T"}]})"}};
+  for (const auto& [name, contents] : kFiles) {
+    ASSERT_TRUE(WriteTokenizerFolder(folder, {"tokenizer.json", R"({"model": {"type": "BPE", "vocab": {"a": 0},
+        "merges": []}, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+        "decoder": {"type": "ByteLevel"}})"})
+                    .ok());
+    ASSERT_TRUE(WriteFile(absl::StrCat(folder, "/", name), {contents}).ok());
+    const absl::StatusOr<nlohmann::ordered_json> metadata = GgufOfTokenizer(folder, 1);
+    if (absl::StrContains(contents, "\"D\"") || name == std::string("chat_template.jinja")) {
+      ASSERT_TRUE(metadata.ok()) << metadata.status();
+      EXPECT_EQ(metadata->value("tokenizer.chat_template", ""), "D") << name;
+    } else {
+      EXPECT_EQ(metadata.status().message(),
+                "the tokenizer can't be written to a GGUF file: none of its chat templates is called default");
+    }
+  }
 }
 
 // A model that is read and written again has the same tensors, bit by bit, and the same metadata.
@@ -251,7 +323,8 @@ TEST_F(GgufTest, SettingsOfGenerationAreFollowedAndKept) {
   ASSERT_TRUE(file.ok()) << file.status();
   nlohmann::ordered_json metadata = file->metadata();
   metadata["tokenizer.ggml.tokens"][kTurn] = "<|eot_id|>";
-  metadata["tokenizer.ggml.token_type"][kTurn] = 3;  // a control token
+  metadata["tokenizer.ggml.token_type"][kTurn] = 4;  // a token of the user, which llama.cpp makes a control token
+  metadata["tokenizer.ggml.fim_sep_token_id"] = uint32_t{9};
   metadata["tokenizer.ggml.suppress_tokens"] = {7, 8};
   metadata["general.sampling.temp"] = 0.5;
   metadata["general.sampling.top_k"] = 20;
@@ -260,7 +333,7 @@ TEST_F(GgufTest, SettingsOfGenerationAreFollowedAndKept) {
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     const absl::StatusOr<GenerationSettings> settings = ReadGenerationSettings(path, **tokenizer, 301);
     ASSERT_TRUE(settings.ok()) << settings.status();
-    EXPECT_EQ(settings->end, (std::vector<int32_t>{2, 0, kTurn})) << path;
+    EXPECT_EQ(settings->end, (std::vector<int32_t>{2, 9, 0, kTurn})) << path;
     EXPECT_EQ(settings->excluded, (std::vector<int32_t>{7, 8})) << path;
     EXPECT_EQ(settings->do_sample, true) << path;
     EXPECT_EQ(settings->temperature, 0.5) << path;

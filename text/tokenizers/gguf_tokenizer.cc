@@ -162,15 +162,17 @@ absl::Status ReadWordPiece(const Metadata& metadata, const GgufTokens& tokens, J
   return absl::OkStatus();
 }
 
-// The values of the key model, the keys of the tokens around a text, and whether these are there by default.
+// The values of the key model, the keys of the tokens around a text, their numbers without these keys, and whether the
+// tokens are there by default. They are always around a text of a BERT.
 constexpr struct {
   const char* name;
   absl::Status (*read)(const Metadata& metadata, const GgufTokens& tokens, Json* json);
   const char *begin, *end;
+  size_t begin_id, end_id;
   bool adds_begin, adds_end;
-} kModels[] = {{"gpt2", ReadByteLevel, "bos_token_id", "eos_token_id", false, false},
-               {"llama", ReadSentencePiece, "bos_token_id", "eos_token_id", true, false},
-               {"bert", ReadWordPiece, "bos_token_id", "seperator_token_id", true, true}};
+} kModels[] = {{"gpt2", ReadByteLevel, "bos_token_id", "eos_token_id", 11, 11, false, false},
+               {"llama", ReadSentencePiece, "bos_token_id", "eos_token_id", 1, 2, true, false},
+               {"bert", ReadWordPiece, "bos_token_id", "seperator_token_id", 101, 102, true, true}};
 
 absl::StatusOr<GgufTokens> ReadTokens(const Metadata& metadata) {
   GgufTokens tokens;
@@ -194,17 +196,21 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
   std::vector<AddedToken> listed;
   for (size_t id = 0; id < tokens.size(); ++id) {
     const int32_t type = tokens.types[id];
-    if (type != kControlToken && type != kUserDefinedToken && type != kUnknownToken) continue;
-    listed.push_back({.text = tokens.texts[id], .id = static_cast<int32_t>(id), .special = type != kUserDefinedToken});
+    const bool ends = absl::c_linear_search(kGgufEndTexts, tokens.texts[id]), user = type == kUserDefinedToken;
+    if (!ends && !user && type != kControlToken && type != kUnknownToken) continue;
+    listed.push_back({.text = tokens.texts[id], .id = static_cast<int32_t>(id), .special = ends || !user});
   }
   json["added_tokens"] = AddedTokensJson(listed);
   WEFT_RETURN_IF_ERROR(model->read(metadata, tokens, &json));
   const bool begins = model->adds_begin || json["model"].value("ignore_merges", false);
   std::optional<int32_t> ends[2];
-  for (const auto& [i, flag, key, otherwise] : {std::tuple(0, "add_bos_token", model->begin, begins),
-                                                std::tuple(1, "add_eos_token", model->end, model->adds_end)}) {
+  for (const auto& [i, flag, key, usual, otherwise] :
+       {std::tuple(0, "add_bos_token", model->begin, model->begin_id, begins),
+        std::tuple(1, "add_eos_token", model->end, model->end_id, model->adds_end)}) {
     WEFT_ASSIGN_OR_RETURN(const bool added, GetFlag(metadata, flag, otherwise));
-    if (added && TokenOf(metadata, tokens, key)) ends[i] = static_cast<int32_t>(*WholeNumber(Get(metadata, key)));
+    const bool given = TokenOf(metadata, tokens, key).has_value(), adds = added || model->adds_end;
+    const size_t id = given ? Get(metadata, key).get<size_t>() : usual;
+    if (adds && id < tokens.size()) ends[i] = static_cast<int32_t>(id);
   }
   if (ends[0] || ends[1]) {
     const auto append = [&](bool with_begin, WrapItem::Kind text, int32_t segment, WrapFormat* format) {

@@ -8,8 +8,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace weft {
+
+// Tokens with these texts are special and end a text in llama.cpp (llama-vocab.cpp), whatever the keys say.
+inline constexpr absl::string_view kGgufEndTexts[] = {
+    "<|eot_id|>",   "<|im_end|>",         "<|end|>",     "<|return|>", "<|call|>",   "<end_of_turn>", "<|endoftext|>",
+    "</s>",         "<|eom_id|>",         "<EOT>",       "_<EOT>",     "[EOT]",      "[EOS]",         "<|end_of_text|>",
+    "<eos>",        "<end_of_utterance>", "<|fim_pad|>", "<fim-pad>",  "<fim_pad>",  "<PAD>",         "[PAD]",
+    "<|fim_repo|>", "<|repo_name|>",      "<fim-repo>",  "<REPO>",     "<reponame>", "<|file_sep|>"};
 
 // A tokenizer in the forms of Hugging Face.
 struct TokenizerJson {

@@ -64,6 +64,8 @@ absl::Status WriteByteLevel(const Json& json, GgufTokens*, Metadata* metadata) {
 absl::Status WriteWordPiece(const Json& json, GgufTokens* tokens, Metadata* metadata) {
   const Json normalizer = json.value("normalizer", Json());
   if (!normalizer.is_object() || normalizer.value("type", "") != "BertNormalizer" ||
+      normalizer.value("clean_text", Json()) == false || normalizer.value("handle_chinese_chars", Json()) == false ||
+      json.value("pre_tokenizer", Json()) != Json{{"type", "BertPreTokenizer"}} ||
       json["model"].value("continuing_subword_prefix", "##") != "##") {
     return CannotSay("its WordPiece is not that of a BERT");
   }
@@ -100,6 +102,9 @@ absl::StatusOr<GgufTokens> TokensOf(const Json& json, int64_t size) {
   tokens.types.assign(tokens.size(), kUnusedToken);
   for (const auto& [text, id] : json["model"]["vocab"].items()) WEFT_RETURN_IF_ERROR(set(text, id, kNormalToken));
   for (const Json& token : json.value("added_tokens", Json::array())) {
+    for (const char* const key : {"lstrip", "rstrip", "single_word"}) {
+      if (token.value(key, Json()) == true) return CannotSay(absl::StrCat(token["content"].dump(), " has ", key));
+    }
     WEFT_RETURN_IF_ERROR(
         set(token["content"], token["id"], token.value("special", false) ? kControlToken : kUserDefinedToken));
   }
@@ -134,17 +139,22 @@ absl::StatusOr<Metadata> GgufOfTokenizer(const std::string& folder, int64_t size
     if (id.has_value()) metadata[absl::StrCat(kGgufPrefix, key)] = static_cast<uint32_t>(*id);
   }
   const std::vector<int32_t> wrapped = (*tokenizer)->Wrap({-1}).ids;
-  const bool begins = wrapped.front() >= 0, ends = wrapped.back() >= 0;
-  if (wrapped.size() != 1u + begins + ends || (begins && wrapped.front() != special.begin) ||
-      (ends && wrapped.back() != special.end)) {
+  const bool begins = wrapped.front() >= 0, ends = wrapped.back() >= 0, bert = type == "WordPiece";
+  if (wrapped.size() != 1u + begins + ends || (bert && !(begins && ends)) ||
+      (begins && wrapped.front() != special.begin) || (ends && wrapped.back() != special.end)) {
     return CannotSay("its texts have other tokens around them than the begin and the end token");
   }
   metadata[absl::StrCat(kGgufPrefix, "add_bos_token")] = begins;
   metadata[absl::StrCat(kGgufPrefix, "add_eos_token")] = ends;
   const absl::StatusOr<std::string> config = ReadFile(folder + "/tokenizer_config.json");
-  const Json chat = config.ok() ? ParseJson(*config).value("chat_template", Json()) : Json();
+  Json chat = config.ok() ? ParseJson(*config).value("chat_template", Json()) : Json();
+  for (const Json& each : chat.is_array() ? Json(chat) : Json::array()) {
+    if (each.is_object() && each.value("name", Json()) == "default") chat = each.value("template", Json());
+  }
   const absl::StatusOr<std::string> own = ReadFile(folder + "/chat_template.jinja");
-  if (own.ok() || chat.is_string()) metadata[kGgufTemplate] = own.ok() ? *own : chat.get<std::string>();
+  if (own.ok()) chat = *own;
+  if (chat.is_array() && !chat.empty()) return CannotSay("none of its chat templates is called default");
+  if (chat.is_string()) metadata[kGgufTemplate] = chat.get<std::string>();
   return metadata;
 }
 
