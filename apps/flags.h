@@ -9,7 +9,6 @@
 #ifndef WEFT_APPS_FLAGS_H_
 #define WEFT_APPS_FLAGS_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

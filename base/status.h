@@ -76,11 +76,11 @@ std::vector<std::string> RowNames(const Rows& rows) {
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
-// Returns the first row of an array that has this name, or null.
-template <class Row, size_t kCount>
-const Row* FindRow(const Row (&rows)[kCount], absl::string_view name) {
-  const Row* const found = std::find_if(rows, std::end(rows), [&](const Row& row) { return row.name == name; });
-  return found != std::end(rows) ? found : nullptr;
+// Returns the first row of a table that has this name, or null.
+template <class Rows>
+const auto* FindRow(const Rows& rows, absl::string_view name) {
+  const auto found = std::find_if(std::begin(rows), std::end(rows), [&](const auto& row) { return row.name == name; });
+  return found != std::end(rows) ? &*found : nullptr;
 }
 
 }  // namespace weft

@@ -148,7 +148,7 @@ void ListElectra(Keys& keys, BertConfig& config) {
   config.embedding_width = width == config.width ? 0 : width;
   ListTables(keys, config);
   ListClassifierDropout(keys, config);
-  if (keys.IsNull("num_attention_heads")) keys.Refuse("num_attention_heads", "a whole number");
+  keys.NotNull({"num_attention_heads"}, "a whole number");
   // The summary is a layer of a head that no model here has.
   keys.Harmless(
       {"position_embedding_type", "summary_type", "summary_use_proj", "summary_activation", "summary_last_dropout"});
@@ -212,7 +212,7 @@ void ListAlbert(Keys& keys, BertConfig& config) {
   keys.Only("num_hidden_groups", 1);
   keys.Only("inner_group_num", 1);
   config.next_sentence_dropout = config.classifier_dropout.value_or(config.dropout);
-  if (keys.IsNull("num_hidden_layers")) keys.Refuse("num_hidden_layers", "a whole number");
+  keys.NotNull({"num_hidden_layers"}, "a whole number");
   if (config.embedding_width < 1) keys.Refuse("embedding_size", "a number above 0");
   // Google's own checkpoints have these keys, but no code reads them.
   keys.Harmless(
@@ -241,7 +241,7 @@ constexpr LayerName kAlbertHeads[] = {{"predictions.dense", "cls.predictions.tra
 constexpr BertType kAlbertType = {"albert.", ListAlbert, kAlbertClasses, kAlbertLayers, kAlbertHeads};
 
 struct TypeRow {
-  absl::string_view model_type, class_name;  // class_name: the beginning of the names of its classes
+  absl::string_view name, class_name;  // the model_type, and the beginning of the names of its classes
   const BertType& type;
 };
 constexpr TypeRow kTypes[] = {
@@ -258,17 +258,12 @@ constexpr TypeRow kTypes[] = {
 
 constexpr auto kModelTypes = [] {
   std::array<absl::string_view, std::size(kTypes)> names;
-  for (size_t i = 0; i < names.size(); ++i) names[i] = kTypes[i].model_type;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kTypes[i].name;
   return names;
 }();
 
-const TypeRow* FindType(absl::string_view model_type) {
-  const auto* const row = absl::c_find_if(kTypes, [&](const TypeRow& each) { return each.model_type == model_type; });
-  return row != std::end(kTypes) ? row : nullptr;
-}
-
 const TypeRow& TypeOf(absl::string_view model_type) {
-  const TypeRow* const row = FindType(model_type);
+  const TypeRow* const row = FindRow(kTypes, model_type);
   WEFT_CHECK(row != nullptr);  // readers set model_types of the table
   return *row;
 }
@@ -315,7 +310,7 @@ absl::StatusOr<BertConfig> ConfigFromJson(const Json& json) {
   config.attention_dropout = 0.1;
   keys.Field("model_type", config.model_type);
   WEFT_RETURN_IF_ERROR(keys.Refused());
-  const TypeRow* const row = FindType(config.model_type);
+  const TypeRow* const row = FindRow(kTypes, config.model_type);
   if (row == nullptr) {
     keys.Refuse("model_type", absl::StrJoin(kModelTypes, ", "));
     return keys.Refused();

@@ -73,8 +73,6 @@ void AddLabelScores(LabelScores scores, nlohmann::ordered_json* json);
 template <>
 absl::StatusOr<VitConfig> ConfigFromJson(const nlohmann::ordered_json& json);
 absl::StatusOr<nlohmann::ordered_json> ToJson(const VitConfig& config);
-// Returns the names of the classes: those of id2label or, without this key, LABEL_0 and LABEL_1.
-absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const nlohmann::ordered_json& json);
 // Changes `json`, which describes a classifier, to describe a ViT of `task`. Hugging Face has no class for kOrder.
 void SetVitTask(VitTask task, nlohmann::ordered_json* json);
 

@@ -92,10 +92,10 @@ void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes,
   keys.Harmless(kGenerationKeys);
 }
 
-absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties) {
+absl::Status CheckExpressible(absl::string_view model_type,
+                              std::initializer_list<std::pair<bool, const char*>> properties) {
   for (const auto& [holds, property] : properties) {
-    if (!holds) continue;
-    return InvalidArgument("a configuration of ", model_type, " cannot say that ", property);
+    if (holds) return InvalidArgument("a configuration of ", model_type, " cannot say that ", property);
   }
   return absl::OkStatus();
 }

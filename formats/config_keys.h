@@ -113,6 +113,12 @@ class Keys {
   bool IsNull(const char* key) const { return reading() && json_->contains(key) && (*json_)[key].is_null(); }
   // Records an error for the value of `key`. The first error is kept.
   void Refuse(const char* key, absl::string_view wanted);
+  // Refuses null as the value of any of `keys`.
+  void NotNull(std::initializer_list<const char*> keys, absl::string_view wanted) {
+    for (const char* const key : keys) {
+      if (IsNull(key)) Refuse(key, wanted);
+    }
+  }
   // Returns the first error in the keys that calls have named. Other keys are not checked.
   const absl::Status& Refused() const { return status_; }
 
@@ -170,13 +176,11 @@ void ListEncoder(Keys& keys, Config& config) {
 // architectures must be one of `classes`, because other classes compute other things from the same kind of tensors.
 void ReadUsualKeys(KeyReader& keys, absl::Span<const absl::string_view> classes, bool encoder_decoder = false);
 
-// A property that a model may have, but that the keys of a model_type can't express.
-struct Inexpressible {
-  bool holds;  // whether the model has the property
-  const char* property;
-};
-// Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first property that holds.
-absl::Status CheckExpressible(absl::string_view model_type, std::initializer_list<Inexpressible> properties);
+// Returns InvalidArgument "a configuration of MODEL_TYPE cannot say that PROPERTY" for the first of `properties` that
+// the model has, because the keys of the model_type can't express it.
+absl::Status CheckExpressible(absl::string_view model_type,
+                              std::initializer_list<std::pair<bool, const char*>> properties);
+
 }  // namespace weft
 
 #endif  // WEFT_FORMATS_CONFIG_KEYS_H_

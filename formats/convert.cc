@@ -78,8 +78,7 @@ absl::StatusOr<std::vector<TokenizerFile>> CompanionsOf(const ConvertOptions& op
     WEFT_ASSIGN_OR_RETURN(files, TokenizerFiles(options.tokenizer));
     const bool own = fs::is_directory(options.tokenizer, error);
     for (const std::string& name : TokenizerCompanions()) {
-      const bool listed = absl::c_any_of(files, [&](const TokenizerFile& file) { return file.name == name; });
-      if (own && !listed) add(options.tokenizer, name);
+      if (own && FindRow(files, name) == nullptr) add(options.tokenizer, name);
     }
   }
   for (const std::string& name : CompanionNames(beside)) {
@@ -180,7 +179,7 @@ absl::Status PublishTokenizer(const std::vector<TokenizerFile>& files, const std
   if (!published) return absl::OkStatus();
   *contents = *published;
   constexpr char kConfig[] = "tokenizer_config.json";
-  if (absl::c_any_of(files, [&](const TokenizerFile& file) { return file.name == kConfig; })) return absl::OkStatus();
+  if (FindRow(files, kConfig) != nullptr) return absl::OkStatus();
   return WriteFile(absl::StrCat(folder, "/", kConfig),
                    {R"({"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": false})", "\n"});
 }

@@ -111,8 +111,8 @@ absl::Status WriteAs(const GgufArchitecture& architecture, const Json& config, M
   const std::vector<ParameterSpec> specs = ParametersOf(Model{.config = model.config});
   std::vector<DType> dtypes;
   for (const auto& [name, tensor] : model.weights.tensors()) {
-    const auto spec = absl::c_find_if(specs, [&, &name = name](const auto& each) { return each.name == name; });
-    dtypes.push_back(spec == specs.end() ? kF32 : WrittenDType(*spec, tensor, options.weights));
+    const ParameterSpec* const spec = FindRow(specs, name);
+    dtypes.push_back(spec == nullptr ? kF32 : WrittenDType(*spec, tensor, options.weights));
   }
   WEFT_RETURN_IF_ERROR(model.weights.Revert(RulesOf(architecture)));
   const absl::Span<const NamedTensor> tensors = model.weights.tensors();

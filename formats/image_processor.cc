@@ -274,11 +274,10 @@ absl::StatusOr<ImageProcessor> ReadImageProcessor(const std::string& model, cons
   const bool resize = flag("do_resize", true), crop = flag("do_center_crop", deit);
   const bool rescale = flag("do_rescale", true), normalize = flag("do_normalize", true);
   const bool square = flag("default_to_square", true);
-  for (const auto& [key, used] :
-       {std::pair("size", resize), std::pair("resample", resize), std::pair("crop_size", crop),
-        std::pair("rescale_factor", rescale), std::pair("image_mean", normalize), std::pair("image_std", normalize)}) {
-    if (used && keys.IsNull(key)) keys.Refuse(key, "a value");
-  }
+  if (resize) keys.NotNull({"size", "resample"}, "a value");
+  if (crop) keys.NotNull({"crop_size"}, "a value");
+  if (rescale) keys.NotNull({"rescale_factor"}, "a value");
+  if (normalize) keys.NotNull({"image_mean", "image_std"}, "a value");
   int64_t resample = deit ? 3 : 2;
   result.height = result.width = deit ? 256 : 224;
   result.crop_height = result.crop_width = 224;

@@ -126,7 +126,7 @@ void ListMarian(Keys& keys, const TranslatorType& type, TransformerConfig& confi
     if (!known) keys.Refuse("pad_token_id", "a token of the vocabulary");
     config.first_position = known ? padding + 1 : 1;
   }
-  if (keys.IsNull("scale_embedding")) keys.Refuse("scale_embedding", "true or false");
+  keys.NotNull({"scale_embedding"}, "true or false");
   if (keys.reading()) config.target_vocabulary = config.source_vocabulary;
   if (type.separate_tables) {
     keys.Field("share_encoder_decoder_embeddings", config.shared_embeddings);

@@ -94,9 +94,7 @@ void ListModernBert(Keys& keys, BertConfig& config) {
   keys.reading() ? ReadPatterns(keys, config) : WritePatterns(keys, config);
   constexpr int64_t kUsualPadding = 50283;
   if (config.vocabulary <= kUsualPadding) keys.Write("pad_token_id", nullptr);  // transformers refuses the default then
-  for (const char* const key : {"local_attention", "classifier_activation", "classifier_pooling"}) {
-    if (keys.IsNull(key)) keys.Refuse(key, "another value");
-  }
+  keys.NotNull({"local_attention", "classifier_activation", "classifier_pooling"}, "another value");
   // How to compute, initial weights, and keys of published files that no code reads.
   keys.Harmless({"deterministic_flash_attn", "sparse_prediction", "sparse_pred_ignore_index", "reference_compile",
                  "repad_logits_with_grad", "initializer_cutoff_factor", "cls_token_id", "layer_norm_eps",

@@ -71,8 +71,6 @@ absl::StatusOr<PublishedModel> ReadRun(const std::string& path, const Json& run)
 constexpr char kMark[] = "format", kName[] = "weft", kVersionKey[] = "version";
 constexpr int kVersion = 1;
 
-bool Recognizes(const Json& config) { return config.is_object() && config.value(kMark, Json()) == kName; }
-
 // Returns the family of the model. Errors do not name the file.
 absl::StatusOr<const ModelFamily*> FamilyOfConfig(const Json& config) {
   const Json version = config.value(kVersionKey, Json());
@@ -136,7 +134,7 @@ constexpr Format kRunFormat = {
 
 constexpr Format kWeftFormat = {
     .name = kName,
-    .recognizes = Recognizes,
+    .recognizes = [](const Json& config) { return config.is_object() && config.value(kMark, Json()) == kName; },
     .family = FamilyOfConfig,
     .read = Read,
     .write = Write,

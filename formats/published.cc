@@ -135,7 +135,7 @@ absl::StatusOr<std::optional<TokenNames>> ReadTokenNames(const Json& json) {
   KeyReader keys(json);
   TokenNames names;
   ListTokenNames(keys, names);
-  if (keys.IsNull("decoder_start_token")) keys.Refuse("decoder_start_token", "a token's text");
+  keys.NotNull({"decoder_start_token"}, "a token's text");
   WEFT_RETURN_IF_ERROR(keys.Refused());
   return names;
 }

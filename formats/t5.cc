@@ -97,9 +97,7 @@ absl::StatusOr<TransformerConfig> ConfigOf(const TranslatorType& type, const Jso
   config.decoder_layers = config.encoder_layers;
   keys.Field("num_decoder_layers", config.decoder_layers);
   if (config.decoder_layers < 1) keys.Refuse("num_decoder_layers", "a number from 1");
-  for (const char* const key : {"relative_attention_num_buckets", "relative_attention_max_distance"}) {
-    if (keys.IsNull(key)) keys.Refuse(key, "a whole number");
-  }
+  keys.NotNull({"relative_attention_num_buckets", "relative_attention_max_distance"}, "a whole number");
   ReadActivation(keys, &config);
   // transformers 5 always ties the head, and takes the key as the sign of T5 version 1.1, which has its logits as they
   // are.
@@ -107,7 +105,7 @@ absl::StatusOr<TransformerConfig> ConfigOf(const TranslatorType& type, const Jso
   keys.Field("tie_word_embeddings", tied);
   scales = tied;
   keys.Field("scale_decoder_outputs", scales);
-  if (keys.IsNull("scale_decoder_outputs")) keys.Refuse("scale_decoder_outputs", "true or false");
+  keys.NotNull({"scale_decoder_outputs"}, "true or false");
   keys.Only("num_hidden_layers", config.encoder_layers);
   if (type.scales_logits && scales) config.logits_scale = 1 / std::sqrt(static_cast<double>(config.width));
   keys.Harmless({"initializer_factor", "classifier_dropout", "is_decoder", "use_cache", "output_past"});

@@ -14,6 +14,7 @@
 #include "weft/base/status.h"
 #include "weft/formats/generation.h"
 #include "weft/formats/published.h"
+#include "weft/text/tokenizers/json_members.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/sentencepiece_model.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
@@ -40,21 +41,18 @@ void AddMap(const LargeJson& map, Texts* texts) {
 // Reads the texts of a tokenizer.json: a model with a vocabulary, and added tokens.
 Texts OfTokenizerJson(const LargeJson& json) {
   Texts texts;
-  if (const auto model = json.find("model"); model != json.end() && model->is_object()) {
-    const auto vocabulary = model->find("vocab");
-    if (vocabulary != model->end() && vocabulary->is_object()) AddMap(*vocabulary, &texts);
-    if (vocabulary != model->end() && vocabulary->is_array()) {  // of Unigram: texts with their scores
-      for (const LargeJson& each : *vocabulary) {
-        const bool has_text = each.is_array() && !each.empty() && each[0].is_string();
-        texts.push_back(has_text ? each[0].get<std::string>() : "");
-      }
+  const LargeJson &vocabulary = Member(Member(json, "model"), "vocab"), &added = Member(json, "added_tokens");
+  if (vocabulary.is_object()) AddMap(vocabulary, &texts);
+  if (vocabulary.is_array()) {  // of Unigram: texts with their scores
+    for (const LargeJson& each : vocabulary) {
+      const bool has_text = each.is_array() && !each.empty() && each[0].is_string();
+      texts.push_back(has_text ? each[0].get<std::string>() : "");
     }
   }
-  const auto added = json.find("added_tokens");
-  if (added == json.end() || !added->is_array()) return texts;
-  for (const LargeJson& token : *added) {
-    if (!token.is_object() || !token.contains("id") || !token.contains("content")) continue;
-    if (token["content"].is_string()) Set(token["id"], token["content"].get<std::string>(), &texts);
+  if (!added.is_array()) return texts;
+  for (const LargeJson& token : added) {
+    const LargeJson& text = Member(token, "content");
+    if (text.is_string()) Set(Member(token, "id"), text.get<std::string>(), &texts);
   }
   return texts;
 }

@@ -69,7 +69,8 @@ ModelSizes SizesOf(const PublishedVit& vit) {
 }
 
 absl::Status ReadLabels(const Json& json, PublishedVit* vit) {
-  WEFT_ASSIGN_OR_RETURN(vit->labels, VitLabelsFromJson(json));
+  WEFT_ASSIGN_OR_RETURN(vit->labels, LabelsFromJson(json));
+  if (vit->labels.empty()) vit->labels = UsualLabels(2);
   WEFT_ASSIGN_OR_RETURN(vit->scores, LabelScoresFromJson(json, vit->labels.size()));
   return absl::OkStatus();
 }
@@ -146,12 +147,6 @@ absl::StatusOr<VitConfig> ConfigFromJson(const Json& json) {
   if (!labels.empty()) config.classes = static_cast<int64_t>(labels.size());
   WEFT_RETURN_IF_ERROR(Validate(config));
   return config;
-}
-
-absl::StatusOr<std::vector<std::string>> VitLabelsFromJson(const Json& json) {
-  WEFT_ASSIGN_OR_RETURN(std::vector<std::string> labels, LabelsFromJson(json));
-  if (labels.empty()) labels = {"LABEL_0", "LABEL_1"};
-  return labels;
 }
 
 absl::StatusOr<Json> ToJson(const VitConfig& config) {

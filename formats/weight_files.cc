@@ -145,11 +145,10 @@ absl::StatusOr<std::shared_ptr<const TensorFile>> OpenTensorFile(const std::stri
 absl::StatusOr<WeightFiles> FindWeightFiles(const std::string& path) {
   if (!IsFolder(path)) return WeightFiles{path, {{path, {}}}};
   for (const Container* const container : kContainers) {
-    if (container->open == nullptr) continue;
-    const std::string single = absl::StrCat(path, "/", container->weights_file);
-    if (!container->weights_file.empty() && Exists(single)) return WeightFiles{single, {{single, {}}}};
-    const std::string index = absl::StrCat(single, kIndexEnding);
-    if (!container->weights_file.empty() && Exists(index)) return ReadIndex(path, index, *container);
+    if (container->open == nullptr || container->weights_file.empty()) continue;
+    const std::string single = absl::StrCat(path, "/", container->weights_file), index = single + ".index.json";
+    if (Exists(single)) return WeightFiles{single, {{single, {}}}};
+    if (Exists(index)) return ReadIndex(path, index, *container);
   }
   WEFT_RETURN_IF_ERROR(CheckNotForeign(path));
   return SystemStatus("open", WeightsPath(path), ENOENT);

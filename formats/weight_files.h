@@ -22,7 +22,6 @@ namespace weft {
 
 // The file that holds a model's weights in its folder, or lists the files that do.
 inline constexpr char kWeightsFile[] = "model.safetensors", kWeightIndex[] = "model.safetensors.index.json";
-inline constexpr char kIndexEnding[] = ".index.json";  // follows Container::weights_file
 inline std::string WeightsPath(const std::string& folder) { return absl::StrCat(folder, "/", kWeightsFile); }
 
 // Returns a file that was opened, for Container::open.

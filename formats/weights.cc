@@ -206,10 +206,8 @@ absl::Status ProvideFiniteWeights(const std::string& path, const Weights& weight
 }
 
 const Tensor* Weights::Find(absl::string_view name) const {
-  for (const NamedTensor& named : tensors_) {
-    if (named.name == name) return &named.tensor;
-  }
-  return nullptr;
+  const NamedTensor* const found = FindRow(tensors_, name);
+  return found != nullptr ? &found->tensor : nullptr;
 }
 
 bool Weights::Has(absl::string_view prefix) const {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/base/json.h"
 #include "weft/core/op.h"
 #include "weft/lab/measured.h"
@@ -91,12 +92,9 @@ class Reporter : Execution {
  private:
   // Returns the other side of each message of a call, like "rank 1, tag 6". Returns "" for a call with a kernel.
   static std::string Routes(const KernelCall& call) {
-    std::string routes;
-    for (const Message& message : call.messages) {
-      absl::StrAppend(&routes, routes.empty() ? "" : "; ", message.sends ? "to" : "from", " rank ", message.peer,
-                      ", tag ", message.tag);
-    }
-    return routes;
+    return absl::StrJoin(call.messages, "; ", [](std::string* routes, const Message& message) {
+      absl::StrAppend(routes, message.sends ? "to" : "from", " rank ", message.peer, ", tag ", message.tag);
+    });
   }
 
   // Returns for each kernel call: op, scope, types, FLOPs, bytes, number of tiles, routes of messages.

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "weft/base/cores.h"
 #include "weft/base/json.h"
@@ -148,11 +149,7 @@ std::string UnknownKey(const nlohmann::json& object, std::initializer_list<const
 
 }  // namespace
 
-double Workload::seconds() const {
-  double sum = 0;
-  for (const TaskCost& cost : costs) sum += cost.seconds;
-  return sum;
-}
+double Workload::seconds() const { return absl::c_accumulate(SecondsOf(costs), 0.0); }
 
 double Workload::critical_path() const { return FindCriticalPath(schedule, SecondsOf(costs)).seconds; }
 

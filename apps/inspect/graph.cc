@@ -151,10 +151,7 @@ absl::StatusOr<GraphChoice> ToGraphChoice(GraphFlags* flags) {
   if (choice.options.count("config") > 0)
     return InvalidArgument("--config is of a GPT, but ", choice.name, " is named");
   for (const Hyperparameter& row : PrintTable(flags)) choice.options.erase(row.flag);
-  if (const auto batch = choice.options.find("batch"); batch != choice.options.end()) {
-    choice.batch = flags->options.batch;
-    choice.options.erase(batch);
-  }
+  if (choice.options.erase("batch") > 0) choice.batch = flags->options.batch;
   return choice;
 }
 

@@ -47,8 +47,7 @@ absl::StatusOr<GraphChoice> ToChoice(const ChoiceFlags& flags) {
     choice.name = absl::StrCat("./", flags.run);  // the run, not the graph that has its name
   }
   if (!flags.graph.empty()) choice.name = flags.graph;
-  if (flags.precision == "f32") choice.precision = kF32;
-  if (flags.precision == "bf16") choice.precision = kBF16;
+  if (!flags.precision.empty()) ParseDType(flags.precision, &choice.precision.emplace());
   return choice;
 }
 

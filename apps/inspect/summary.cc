@@ -39,8 +39,7 @@ TrainedParameters CountTrained(const ModelSummary& summary, const RealGraph* ste
   TrainedParameters counts;
   for (const ParameterSpec& spec : step == nullptr ? std::vector<ParameterSpec>() : step->tape->program().parameters) {
     const int64_t elements = spec.type.shape.elements();
-    const ParameterGroup* const group = FindGroup(step->optimizer->settings().groups, spec.name);
-    const bool frozen = group != nullptr && group->frozen;
+    const bool frozen = IsFrozen(step->optimizer->settings().groups, spec.name);
     if (spec.kind == ParameterKind::kWeight) (frozen ? counts.frozen : counts.trained) += elements;
     if (spec.kind == ParameterKind::kFrozen) counts.frozen += elements;
     if (spec.kind == ParameterKind::kStatistic) counts.statistics += elements;

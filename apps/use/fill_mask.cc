@@ -3,9 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_join.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/streams.h"
@@ -41,13 +39,13 @@ Hyperparameters Table(FillMaskFlags* flags) {
 
 // Prints the candidates for one mask as a JSON array.
 void Print(absl::Span<const MaskCandidate> candidates) {
-  std::vector<std::string> objects;
+  auto json = nlohmann::ordered_json::array();
   for (const MaskCandidate& each : candidates) {
-    // A token's text may be a part of a character and so not UTF-8. JsonLine replaces such bytes by U+FFFD.
-    objects.push_back(JsonLine(
-        {{"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}}));
+    json.push_back(
+        {{"score", each.score}, {"token", each.token}, {"token_str", each.text}, {"sequence", each.sequence}});
   }
-  std::printf("[%s]\n", absl::StrJoin(objects, ",").c_str());
+  // A token's text may be a part of a character and so not UTF-8. JsonLine replaces such bytes by U+FFFD.
+  std::printf("%s\n", JsonLine(json).c_str());
 }
 
 absl::Status FillMask(FillMaskFlags flags) {

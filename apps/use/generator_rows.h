@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "weft/apps/flags.h"
 #include "weft/inference/generate/line_translator.h"
 #include "weft/inference/generate/text_generation.h"

@@ -62,9 +62,7 @@ void ReadRotary(const Json& json, const char* key, const RotaryKeys& names, doub
   own.Choice("type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
   own.Choice("rope_type", Choices<RotaryScalingKind>(kRopeTypes), scaling.kind);
   own.Field("rope_theta", config.attention.rotary_base);
-  for (const char* const name : {"rope_theta", "original_max_position_embeddings", "partial_rotary_factor"}) {
-    if (own.IsNull(name)) own.Refuse(name, "a number");
-  }
+  own.NotNull({"rope_theta", "original_max_position_embeddings", "partial_rotary_factor"}, "a number");
   own.Field("partial_rotary_factor", *part);
   if (names.part == nullptr) own.Only("partial_rotary_factor", 1);
   if (!names.may_scale && scaling.kind != RotaryScalingKind::kNone) own.Refuse("rope_type", "default");

@@ -46,8 +46,6 @@ GptConfig UsualGpt2() {
   return config;
 }
 
-std::vector<Weights::Rule> Gpt2Rules(const GptConfig&) { return Gpt2Transposes(); }
-
 // GPT-J (Wang and Komatsuzaki, 2021): parallel layers with one norm for both, and rotary positions that turn
 // neighbouring features. The head has a bias.
 void ListGptJ(Keys& keys, GptConfig& config) {
@@ -85,7 +83,7 @@ constexpr DecoderFamily kGpt2Decoder = {.model_type = "gpt2",
                                         .classes = {"GPT2LMHeadModel", "GPT2Model"},
                                         .defaults = UsualGpt2,
                                         .list = ListGpt2,
-                                        .rules = Gpt2Rules};
+                                        .rules = [](const GptConfig&) { return Gpt2Transposes(); }};
 constexpr DecoderFamily kGptNanoDecoder = {.model_type = "gpt-nano",
                                            .classes = {"GPT2LMHeadModel", "GPT2Model"},
                                            .defaults = UsualGpt2,

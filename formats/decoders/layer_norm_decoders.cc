@@ -19,7 +19,7 @@ void ListGptNeox(Keys& keys, GptConfig& config) {
   ListAttentionBias(keys, config);
   bool parallel = config.residual == ResidualForm::kParallel;
   keys.Field("use_parallel_residual", parallel);
-  if (keys.IsNull("use_parallel_residual")) keys.Refuse("use_parallel_residual", "true or false");
+  keys.NotNull({"use_parallel_residual"}, "true or false");
   config.residual = parallel ? ResidualForm::kParallel : ResidualForm::kSequential;
   keys.Harmless({"classifier_dropout"});  // of a class that no GPT here is
 }

@@ -171,10 +171,7 @@ void ListGranite(Keys& keys, GptConfig& config) {
   ListRotary(keys, config);
   keys.Field("mlp_bias", config.bias);
   ListAttentionBias(keys, config);
-  for (const char* const key :
-       {"attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"}) {
-    if (keys.IsNull(key)) keys.Refuse(key, "a number");
-  }
+  keys.NotNull({"attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"}, "a number");
   double& scale = config.attention.score_scale;
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(config.attention.key_width));
   keys.Field("attention_multiplier", scale);

@@ -5,6 +5,7 @@
 // token's content needs to reach every later token. It also counts the work of both score functions.
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -112,18 +113,6 @@ struct PatternsOptions {
   int64_t tokens = 16, window = 4, stride = 4, dilation = 2, key_width = 64;
 };
 
-struct Pattern {
-  std::string name;
-  AttentionOptions options;
-};
-
-std::vector<Pattern> Patterns(const PatternsOptions& o) {
-  return {{"global", {.causal = true}},
-          {"local", {.causal = true, .variant = {.patterns = {{.window = o.window}}}}},
-          {"strided", {.causal = true, .variant = {.patterns = {{.window = o.window, .stride = o.stride}}}}},
-          {"dilated", {.causal = true, .variant = {.patterns = {{.window = o.window, .dilation = o.dilation}}}}}};
-}
-
 // Returns the smallest number of layers after which every target depends on all sources before it, or 0 if no number of
 // layers suffices. `weights`: [T, T], not 0 where a target sees a source. The number of layers from a source to a
 // target is the length of the shortest path of such steps (Floyd and Warshall).
@@ -159,8 +148,12 @@ DemoTable ScoreTable(const PatternsOptions& o) {
 absl::StatusOr<DemoResult> Run(const PatternsOptions& o) {
   Tape tape;
   const Var x = tape.Parameter("x", {kF64, {1, o.tokens, 4}}, Gaussian(1));
-  const std::vector<Pattern> patterns = Patterns(o);
-  for (const Pattern& pattern : patterns) MultiHeadAttention(pattern.name, x, pattern.options);
+  const std::pair<const char*, AttentionOptions> patterns[] = {
+      {"global", {.causal = true}},
+      {"local", {.causal = true, .variant = {.patterns = {{.window = o.window}}}}},
+      {"strided", {.causal = true, .variant = {.patterns = {{.window = o.window, .stride = o.stride}}}}},
+      {"dilated", {.causal = true, .variant = {.patterns = {{.window = o.window, .dilation = o.dilation}}}}}};
+  for (const auto& [name, options] : patterns) MultiHeadAttention(name, x, options);
   VarList fetch;  // the attention weights of each, [1, 1, T, T]
   for (const Tape::NamedValue& probe : tape.probes()) fetch.push_back(probe.value);
   WEFT_ASSIGN_OR_RETURN(const std::vector<Numbers> weights, EvaluateOnce(tape, fetch));
@@ -169,15 +162,15 @@ absl::StatusOr<DemoResult> Run(const PatternsOptions& o) {
                      .columns = {"pattern", "scores", "share of global", "layers until all is seen"}};
   std::vector<HeatMap> maps;
   int64_t global = 0;
-  for (size_t i = 0; i < patterns.size(); ++i) {
+  for (size_t i = 0; i < std::size(patterns); ++i) {
     Numbers seen = weights[i];
     for (double& weight : seen) weight = weight != 0 ? 1 : 0;
     const int64_t scores = std::count(seen.begin(), seen.end(), 1.0);
     if (i == 0) global = scores;
     const int64_t layers = LayersToSeeAll(seen, o.tokens);
-    table.rows.push_back({patterns[i].name, scores, static_cast<double>(scores) / static_cast<double>(global),
+    table.rows.push_back({patterns[i].first, scores, static_cast<double>(scores) / static_cast<double>(global),
                           layers == 0 ? std::string("never") : absl::StrCat(layers)});
-    maps.push_back({patterns[i].name, i == 0 ? "target" : "", "source", o.tokens, o.tokens, std::move(seen)});
+    maps.push_back({patterns[i].first, i == 0 ? "target" : "", "source", o.tokens, o.tokens, std::move(seen)});
     maps.back().first = 1;  // as in the masks
   }
   return DemoResult{.tables = {std::move(table), ScoreTable(o)},

@@ -168,9 +168,7 @@ Bandwidth PeakBandwidth(Team* team, size_t array_bytes, double seconds) {
   }
   bandwidth.write = best(1, seconds, [&](int, size_t begin) { Write(&y[begin], portion, 3); });
   bandwidth.copy = best(2, seconds, [&](int, size_t begin) { Copy(&x[begin], &y[begin], portion); });
-  uint64_t sum = y[0][0];
-  for (uint64_t s : sums) sum += s;
-  Keep(static_cast<float>(sum));
+  Keep(static_cast<float>(std::accumulate(sums.begin(), sums.end(), uint64_t{y[0][0]})));
   return bandwidth;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -120,12 +121,8 @@ Json Rounded(const nlohmann::json& line, const char* key, double digits) {
 Json Histogram(const nlohmann::json& weight) {
   const auto low = weight.find("low"), high = weight.find("high"), counts = weight.find("counts");
   if (counts == weight.end() || !counts->is_array() || low == weight.end() || high == weight.end()) return nullptr;
-  Json rounded = Json::array();
-  for (const nlohmann::json& count : *counts) {
-    if (!count.is_number()) return nullptr;
-    rounded.push_back(Json(count));
-  }
-  return {Rounded(weight, "low", 5), Rounded(weight, "high", 5), std::move(rounded)};
+  if (!absl::c_all_of(*counts, [](const nlohmann::json& count) { return count.is_number(); })) return nullptr;
+  return {Rounded(weight, "low", 5), Rounded(weight, "high", 5), Json(*counts)};
 }
 
 // Calls `take` with the name of each weight that a line of insights.jsonl has, and with its figures.

@@ -66,12 +66,17 @@ absl::Status ReadLabelledLines(const std::string& path, LabelledExamples* to) {
   return absl::OkStatus();
 }
 
-absl::Status ReadTableOf(const std::string& path, TableFormat format, const Options& options, LabelledExamples* to) {
-  const bool json = format == TableFormat::kJsonLines;
+// Appends the examples of a table. `format`: its name, tsv, csv or jsonl.
+absl::Status ReadTableOf(const std::string& path, absl::string_view format, const Options& options,
+                         LabelledExamples* to) {
+  const TableFormat kind = format == "csv"   ? TableFormat::kCsv
+                           : format == "tsv" ? TableFormat::kTsv
+                                             : TableFormat::kJsonLines;
+  const bool json = kind == TableFormat::kJsonLines;
   std::vector<TableColumn> columns = {Column(kTextColumn, options.text_column, json ? "text" : "1")};
   if (options.pairs()) columns.push_back(Column(kPairColumn, options.text_pair_column, json ? "text_pair" : "2"));
   columns.push_back(Column(kLabelColumn, options.label_column, json ? "label" : "-1"));
-  WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {format, options.header}, columns));
+  WEFT_ASSIGN_OR_RETURN(Table table, ReadTable(path, {kind, options.header}, columns));
   for (size_t i = 0; i < table.rows.size(); ++i) {
     std::vector<std::string>& row = table.rows[i];
     for (size_t column = 0; column < row.size(); ++column) {
@@ -142,19 +147,11 @@ absl::Status ReadOneFile(const std::string& path, const Options& options, Labell
   to->paths.push_back(path);
   const size_t before = to->examples.size();
   WEFT_ASSIGN_OR_RETURN(const std::string format, FormatOf(path, options));
-  const bool tokens = options.task == TextTask::kTokens;
-  if (format == "lines") {
-    WEFT_RETURN_IF_ERROR(ReadLabelledLines(path, to));
-  } else if (format == "columns") {
-    WEFT_RETURN_IF_ERROR(ReadWordColumns(path, options, to));
-  } else if (format == "jsonl" && tokens) {
-    WEFT_RETURN_IF_ERROR(ReadWordLists(path, options, to));
-  } else {
-    const TableFormat table = format == "csv"   ? TableFormat::kCsv
-                              : format == "tsv" ? TableFormat::kTsv
-                                                : TableFormat::kJsonLines;
-    WEFT_RETURN_IF_ERROR(ReadTableOf(path, table, options, to));
-  }
+  const bool word_lists = format == "jsonl" && options.task == TextTask::kTokens;
+  WEFT_RETURN_IF_ERROR(format == "lines"     ? ReadLabelledLines(path, to)
+                       : format == "columns" ? ReadWordColumns(path, options, to)
+                       : word_lists          ? ReadWordLists(path, options, to)
+                                             : ReadTableOf(path, format, options, to));
   if (to->examples.size() > before) return absl::OkStatus();
   return InvalidArgument(path, ": there are no examples in it");
 }

@@ -34,8 +34,7 @@ class CsvReader {
     Fields fields;
     if (SkipLineEnd()) return fields;
     while (true) {
-      WEFT_ASSIGN_OR_RETURN(std::string field, at_ < text_.size() && text_[at_] == '"' ? Quoted() : Plain());
-      fields.push_back(std::move(field));
+      WEFT_ASSIGN_OR_RETURN(fields.emplace_back(), at_ < text_.size() && text_[at_] == '"' ? Quoted() : Plain());
       if (done() || SkipLineEnd()) return fields;
       if (text_[at_] != ',') {
         return InvalidArgument("a quoted field is followed by '", text_.substr(at_, 1), "' instead of a comma");
@@ -171,7 +170,7 @@ absl::Status ForEachLine(const std::string& path,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Table> ReadCsv(const std::string& path, TableBuilder builder) {
+absl::Status ReadCsv(const std::string& path, TableBuilder* builder) {
   WEFT_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
   CsvReader reader(absl::StripPrefix(text, kByteOrderMark));
   while (!reader.done()) {
@@ -179,37 +178,34 @@ absl::StatusOr<Table> ReadCsv(const std::string& path, TableBuilder builder) {
     absl::StatusOr<Fields> fields = reader.Next();
     const absl::Status added = !fields.ok()      ? fields.status()
                                : fields->empty() ? absl::OkStatus()
-                                                 : builder.Add(line, *std::move(fields));
+                                                 : builder->Add(line, *std::move(fields));
     if (!added.ok()) return Annotate(added, absl::StrCat(path, ", line ", line));
   }
-  return std::move(builder).Take();
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Table> ReadTsv(const std::string& path, TableBuilder builder) {
-  WEFT_RETURN_IF_ERROR(ForEachLine(
-      path, [&](size_t number, absl::string_view line) { return builder.Add(number, absl::StrSplit(line, '\t')); }));
-  return std::move(builder).Take();
+absl::Status ReadTsv(const std::string& path, TableBuilder* builder) {
+  return ForEachLine(
+      path, [&](size_t number, absl::string_view line) { return builder->Add(number, absl::StrSplit(line, '\t')); });
 }
 
-absl::StatusOr<Table> ReadWords(const std::string& path, TableBuilder builder) {
-  const auto add = [&](size_t number, absl::string_view line) -> absl::Status {
+absl::Status ReadWords(const std::string& path, TableBuilder* builder) {
+  return ForEachLine(path, [&](size_t number, absl::string_view line) -> absl::Status {
     line = absl::StripAsciiWhitespace(line);
     if (line.empty() || absl::StartsWith(line, "-DOCSTART-")) return absl::OkStatus();
     Fields fields = absl::StrContains(line, '\t') ? Fields(absl::StrSplit(line, '\t'))
                                                   : Fields(absl::StrSplit(line, ' ', absl::SkipEmpty()));
-    if (builder.empty() && fields.size() < 2) {
+    if (builder->empty() && fields.size() < 2) {
       return InvalidArgument("there is one column; wanted a word and its label");
     }
-    return builder.Add(number, std::move(fields));
-  };
-  WEFT_RETURN_IF_ERROR(ForEachLine(path, add));
-  return std::move(builder).Take();
+    return builder->Add(number, std::move(fields));
+  });
 }
 
 absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const TableColumn> columns) {
   WEFT_RETURN_IF_ERROR(Annotate(CheckKeys(columns), path));
   Table table;
-  const auto add = [&](size_t line, const nlohmann::ordered_json& object) -> absl::Status {
+  WEFT_RETURN_IF_ERROR(ForEachJsonLine(path, [&](size_t line, const nlohmann::ordered_json& object) -> absl::Status {
     Fields row;
     for (const auto& [option, key] : columns) {
       WEFT_ASSIGN_OR_RETURN(const nlohmann::ordered_json value, ValueOf(object, key));
@@ -221,8 +217,7 @@ absl::StatusOr<Table> ReadJsonLines(const std::string& path, absl::Span<const Ta
     table.rows.push_back(std::move(row));
     table.lines.push_back(line);
     return absl::OkStatus();
-  };
-  WEFT_RETURN_IF_ERROR(ForEachJsonLine(path, add));
+  }));
   return table;
 }
 
@@ -252,18 +247,13 @@ absl::StatusOr<nlohmann::ordered_json> ValueOf(const nlohmann::ordered_json& obj
 
 absl::StatusOr<Table> ReadTable(const std::string& path, const TableOptions& options,
                                 absl::Span<const TableColumn> columns) {
+  if (options.format == TableFormat::kJsonLines) return ReadJsonLines(path, columns);
   const bool named = !absl::c_all_of(columns, [](const TableColumn& column) { return IsNumber(column.name); });
-  switch (options.format) {
-    case TableFormat::kTsv:
-      return ReadTsv(path, TableBuilder(options.header || named, columns));
-    case TableFormat::kCsv:
-      return ReadCsv(path, TableBuilder(options.header || named, columns));
-    case TableFormat::kWords:
-      return ReadWords(path, TableBuilder(/*header=*/false, columns));
-    case TableFormat::kJsonLines:
-      break;
-  }
-  return ReadJsonLines(path, columns);
+  const bool words = options.format == TableFormat::kWords;
+  TableBuilder builder(!words && (options.header || named), columns);
+  const auto read = words ? ReadWords : options.format == TableFormat::kCsv ? ReadCsv : ReadTsv;
+  WEFT_RETURN_IF_ERROR(read(path, &builder));
+  return std::move(builder).Take();
 }
 
 }  // namespace weft

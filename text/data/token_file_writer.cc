@@ -112,8 +112,7 @@ struct TokenFileWriter::State {
   }
 
   absl::Status FinishShard() {
-    WEFT_ASSIGN_OR_RETURN(TokenIndex::File file, shard->Finish());
-    index.shards.push_back(std::move(file));
+    WEFT_ASSIGN_OR_RETURN(index.shards.emplace_back(), shard->Finish());
     shard.reset();
     return absl::OkStatus();
   }

@@ -296,12 +296,12 @@ absl::Status CheckSettings(const Options& options, const Kind& kind) {
 std::vector<std::string> LearntTokenizerKinds() { return RowNames(kKinds); }
 
 absl::StatusOr<LearntTokenizer> LearnTokenizer(const Paths& paths, const Options& options) {
-  for (const Kind& kind : kKinds) {
-    if (options.kind != kind.name) continue;
-    WEFT_RETURN_IF_ERROR(CheckSettings(options, kind));
-    return kind.learn(paths, options);
+  const Kind* const kind = FindRow(kKinds, options.kind);
+  if (kind == nullptr) {
+    return InvalidArgument("kind: '", options.kind, "' is not one of ", absl::StrJoin(LearntTokenizerKinds(), ", "));
   }
-  return InvalidArgument("kind: '", options.kind, "' is not one of ", absl::StrJoin(LearntTokenizerKinds(), ", "));
+  WEFT_RETURN_IF_ERROR(CheckSettings(options, *kind));
+  return kind->learn(paths, options);
 }
 
 absl::StatusOr<BpeModel> LearnByteLevelBpe(absl::string_view text, const Options& options) {

@@ -5,13 +5,13 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "weft/base/file.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
+#include "weft/text/tokenizers/json_members.h"
 #include "weft/text/tokenizers/load_tokenizer.h"
 #include "weft/text/tokenizers/tokenizer_json.h"
 
@@ -32,19 +32,18 @@ using Sources = std::map<std::string, Source>;  // templates by name
 
 // Adds the templates of the key chat_template in the file `path`: one text, or a list of texts with names.
 absl::Status AddFromJson(const std::string& path, const nlohmann::json& json, Sources* sources) {
-  const auto found = json.find("chat_template");
-  if (found == json.end() || found->is_null()) return absl::OkStatus();
-  if (found->is_string()) {
-    (*sources)[kDefault] = {path, found->get<std::string>()};
+  const nlohmann::json& found = Member(json, "chat_template");
+  if (found.is_null()) return absl::OkStatus();
+  if (found.is_string()) {
+    (*sources)[kDefault] = {path, found.get<std::string>()};
     return absl::OkStatus();
   }
-  for (const nlohmann::json& each : found->is_array() ? *found : nlohmann::json::array({*found})) {
-    const bool known = each.is_object() && each.contains("name") && each["name"].is_string() &&
-                       each.contains("template") && each["template"].is_string();
-    if (!known) {
+  for (const nlohmann::json& each : found.is_array() ? found : nlohmann::json::array({found})) {
+    const nlohmann::json &name = Member(each, "name"), &text = Member(each, "template");
+    if (!name.is_string() || !text.is_string()) {
       return InvalidArgument(path, ": chat_template: wanted a text, or a list of objects with a name and a template");
     }
-    (*sources)[each["name"]] = {path, each["template"].get<std::string>()};
+    (*sources)[name] = {path, text.get<std::string>()};
   }
   return absl::OkStatus();
 }
@@ -52,7 +51,6 @@ absl::Status AddFromJson(const std::string& path, const nlohmann::json& json, So
 absl::StatusOr<Sources> FindTemplates(const fs::path& folder, const nlohmann::json& config) {
   Sources sources;
   for (const std::string& name : ChatTemplateFiles(folder.string())) {
-    if (!absl::EndsWith(name, ".jinja")) continue;
     const fs::path path = folder / name;
     WEFT_ASSIGN_OR_RETURN(std::string text, ReadFile(path.string()));
     sources[name == kChatTemplateFile ? kDefault : path.stem().string()] = {path.string(), std::move(text)};
@@ -97,8 +95,8 @@ absl::StatusOr<std::optional<ChatTemplate>> ReadChatTemplate(const std::string& 
   ChatTemplate chat = {.path = found->second.path, .tokens = Json::object()};
   WEFT_ASSIGN_OR_RETURN(chat.jinja, Annotate(JinjaTemplate::Parse(found->second.text), chat.path));
   // A tokenizer of no model's class has only the special tokens that its files name.
-  const auto type = config.find("tokenizer_class");
-  const bool named_only = type != config.end() && (*type == "PreTrainedTokenizerFast" || *type == "TokenizersBackend");
+  const nlohmann::json& type = Member(config, "tokenizer_class");
+  const bool named_only = type == "PreTrainedTokenizerFast" || type == "TokenizersBackend";
   for (const auto& [name, role] : kTokenRoles) {
     const std::optional<int32_t> id = tokenizer.special_tokens().*role;
     if (id.has_value() && (!named_only || config.contains(name) || map.contains(name))) {

@@ -213,18 +213,11 @@ absl::StatusOr<TokenizerJson> TokenizerOfGguf(const Metadata& metadata) {
     if (adds && id < tokens.size()) ends[i] = static_cast<int32_t>(id);
   }
   if (ends[0] || ends[1]) {
-    const auto append = [&](bool with_begin, WrapItem::Kind text, int32_t segment, WrapFormat* format) {
-      if (with_begin && ends[0]) format->push_back({WrapItem::kToken, *ends[0], segment});
-      format->push_back({text, 0, segment});
-      if (ends[1]) format->push_back({WrapItem::kToken, *ends[1], segment});
-    };
-    WrapFormat single;
-    append(/*with_begin=*/true, WrapItem::kFirst, 0, &single);
-    WrapFormat pair = single;
-    // The second text of a pair follows the end token of the first.
-    append(/*with_begin=*/!model->adds_end, WrapItem::kSecond, 1, &pair);
+    const WrapFormat single = Surrounded(ends[0], {WrapItem::kFirst}, ends[1]);
+    // The second text of a BERT's pair follows the end token of the first.
+    const WrapFormat second = Surrounded(model->adds_end ? std::nullopt : ends[0], {WrapItem::kSecond, 0, 1}, ends[1]);
     json["post_processor"] = TemplateJson(
-        single, pair, [&](int32_t id) -> auto& { return tokens.texts[static_cast<size_t>(id)]; });
+        single, Joined(single, second), [&](int32_t id) -> auto& { return tokens.texts[static_cast<size_t>(id)]; });
   }
   for (const auto& [key, role] : kGgufRoles) {
     const std::optional<std::string> text = TokenOf(metadata, tokens, key);

@@ -83,7 +83,7 @@ absl::Status WriteWordPiece(const Json& json, GgufTokens* tokens, Metadata* meta
 
 // The type of the model in tokenizer.json, the value of the key model, and the function that writes it.
 constexpr struct {
-  const char *type, *model;
+  const char *name, *model;
   absl::Status (*write)(const Json& json, GgufTokens* tokens, Metadata* metadata);
 } kWriters[] = {{"BPE", "gpt2", WriteByteLevel}, {"WordPiece", "bert", WriteWordPiece}};
 
@@ -121,8 +121,8 @@ absl::StatusOr<Metadata> GgufOfTokenizer(const std::string& folder, int64_t size
   if (!text.ok()) return CannotSay("it is not in a tokenizer.json");
   WEFT_ASSIGN_OR_RETURN(const Json json, ParseLargeJsonObject(*text));
   const std::string type = json.contains("model") ? json["model"].value("type", "") : "";
-  const auto writer = absl::c_find_if(kWriters, [&](const auto& each) { return type == each.type; });
-  if (writer == std::end(kWriters) || !json["model"]["vocab"].is_object()) {
+  const auto* const writer = FindRow(kWriters, type);
+  if (writer == nullptr || !json["model"]["vocab"].is_object()) {
     return CannotSay("it is neither byte-level BPE nor WordPiece");
   }
   WEFT_ASSIGN_OR_RETURN(GgufTokens tokens, TokensOf(json, size));

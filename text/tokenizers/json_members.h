@@ -1,4 +1,5 @@
-// These functions read the members of the JSON objects of tokenizer.json. A missing member counts as null.
+// These functions read the members of JSON objects in tokenizer.json and the files beside it. A missing member counts
+// as null.
 #ifndef WEFT_TEXT_TOKENIZERS_JSON_MEMBERS_H_
 #define WEFT_TEXT_TOKENIZERS_JSON_MEMBERS_H_
 
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "weft/base/json.h"
 #include "weft/base/status.h"
 
@@ -58,19 +59,16 @@ inline std::vector<const nlohmann::json*> Flatten(const nlohmann::json& json, co
 // A row of a table of steps: the type of an object in tokenizer.json, and the function that reads it.
 template <class Step>
 struct StepKind {
-  const char* type;
+  const char* name;
   absl::StatusOr<Step> (*read)(const nlohmann::json& object);
 };
 
 // Returns the step that `object` describes, or InvalidArgument if none of `kinds` has its type.
 template <class Step, size_t n>
 absl::StatusOr<Step> ReadStep(const StepKind<Step> (&kinds)[n], const nlohmann::json& object) {
-  std::string known;
-  for (const StepKind<Step>& kind : kinds) {
-    if (TypeOf(object) == kind.type) return Annotate(kind.read(object), kind.type);
-    absl::StrAppend(&known, known.empty() ? "" : ", ", kind.type);
-  }
-  return InvalidArgument("its type is '", TypeOf(object), "', not one of ", known);
+  const StepKind<Step>* const kind = FindRow(kinds, TypeOf(object));
+  if (kind != nullptr) return Annotate(kind->read(object), kind->name);
+  return InvalidArgument("its type is '", TypeOf(object), "', not one of ", absl::StrJoin(RowNames(kinds), ", "));
 }
 
 }  // namespace weft

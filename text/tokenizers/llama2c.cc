@@ -34,21 +34,6 @@ void Join(std::vector<std::string>* tokens) {
   }
 }
 
-// Returns InvalidArgument if a piece occurs twice or a score is NaN.
-Loaded ScoredBpe(const std::vector<ScoredPiece>& pieces) {
-  BpeModel model = {.characters = true, .byte_fallback = true, .keeps_unknown = true};
-  for (const ScoredPiece& piece : pieces) {
-    if (std::isnan(piece.score)) return InvalidArgument("the score of ", Quoted(piece.text), " is not a number");
-    WEFT_RETURN_IF_ERROR(model.vocabulary.Add(piece.text));
-    model.scores.push_back(piece.score);
-  }
-  model.special = UsualSpecialTokens(model.vocabulary);
-  model.unknown = model.vocabulary.Find("<unk>");
-  if (const auto begin = model.vocabulary.Find("<s>")) model.single = BeginText(*begin);
-  model.pipeline = {.normalizers = {PrependText(" ")}, .decoders = std::vector<Decoder>{Join}};
-  return Bpe::Create(std::move(model));
-}
-
 // Reads the contents of a tokenizer.bin: the length of the longest piece in bytes (i32), then for each piece its score
 // (f32), its length in bytes (i32) and its text. Returns InvalidArgument, with the piece, if the file is truncated or
 // malformed. It is not inlined, because GCC 12 then warns of bytes of `file` that it takes for uninitialized.
@@ -85,9 +70,20 @@ Loaded ScoredBpe(const std::vector<ScoredPiece>& pieces) {
   return pieces;
 }
 
+// Returns InvalidArgument if the file is malformed, a piece occurs twice or a score is NaN.
 Loaded Create(absl::string_view contents) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<ScoredPiece> pieces, ReadPieces(contents));
-  return ScoredBpe(pieces);
+  BpeModel model = {.characters = true, .byte_fallback = true, .keeps_unknown = true};
+  for (const ScoredPiece& piece : pieces) {
+    if (std::isnan(piece.score)) return InvalidArgument("the score of ", Quoted(piece.text), " is not a number");
+    WEFT_RETURN_IF_ERROR(model.vocabulary.Add(piece.text));
+    model.scores.push_back(piece.score);
+  }
+  model.special = UsualSpecialTokens(model.vocabulary);
+  model.unknown = model.vocabulary.Find("<unk>");
+  model.single = Surrounded(model.vocabulary.Find("<s>"), {WrapItem::kFirst}, {});
+  model.pipeline = {.normalizers = {PrependText(" ")}, .decoders = std::vector<Decoder>{Join}};
+  return Bpe::Create(std::move(model));
 }
 
 }  // namespace

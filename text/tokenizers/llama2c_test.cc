@@ -57,7 +57,7 @@ std::unique_ptr<Tokenizer> Small() {
   return *std::move(tokenizer);
 }
 
-TEST(ScoredBpeTest, TheBestScoreMergesFirst) {
+TEST(Llama2cTest, TheBestScoreMergesFirst) {
   const auto tokenizer = Small();
   const struct {
     std::string text;
@@ -82,7 +82,7 @@ TEST(ScoredBpeTest, TheBestScoreMergesFirst) {
   EXPECT_EQ(tokenizer->Encode("a\xFF").status().message(), "not UTF-8 at byte 1 (0xFF)");
 }
 
-TEST(ScoredBpeTest, BeginsATextWithItsToken) {
+TEST(Llama2cTest, BeginsATextWithItsToken) {
   const auto tokenizer = Small();
   EXPECT_EQ(tokenizer->special_tokens().unknown, 0);
   EXPECT_EQ(tokenizer->special_tokens().begin, 1);
@@ -93,7 +93,7 @@ TEST(ScoredBpeTest, BeginsATextWithItsToken) {
   EXPECT_EQ(*tokenizer->Encode("<s>a"), (std::vector<int32_t>{1, 264}));
 }
 
-TEST(ScoredBpeTest, GivesBackEveryText) {
+TEST(Llama2cTest, GivesBackEveryText) {
   const auto tokenizer = Small();
   std::mt19937 random(11);
   for (int round = 0; round < 500; ++round) {
@@ -109,7 +109,7 @@ TEST(ScoredBpeTest, GivesBackEveryText) {
   }
 }
 
-TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {
+TEST(Llama2cTest, WithoutBytesACharacterIsUnknown) {
   const auto tokenizer = Load(File({{"<unk>", 0}, {" ", -1}, {"a", -2}}));
   ASSERT_TRUE(tokenizer.ok());
   EXPECT_EQ(*(*tokenizer)->Encode("aé"), (std::vector<int32_t>{1, 2, 0}));
@@ -119,7 +119,7 @@ TEST(ScoredBpeTest, WithoutBytesACharacterIsUnknown) {
             "at byte 0: the vocabulary has neither 'é' nor its bytes nor an unknown token");
 }
 
-TEST(ScoredBpeTest, RefusesPiecesThatCannotBeUsed) {
+TEST(Llama2cTest, RefusesPiecesThatCannotBeUsed) {
   EXPECT_EQ(Error(File({{"a", 0}, {"b", 0}, {"a", 1}})), "token 'a' occurs twice, with ids 0 and 2");
   EXPECT_EQ(Error(File({{"a", NAN}})), "the score of 'a' is not a number");
 }

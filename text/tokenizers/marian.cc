@@ -42,7 +42,7 @@ class MarianTokenizer final : public Tokenizer {
         std::make_unique<MarianTokenizer>(std::move(model), std::move(target_model), std::move(vocabulary));
     tokenizer->SetAdded(std::move(special));
     tokenizer->AllowCleanUp();
-    tokenizer->SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, end}}, {});
+    tokenizer->SetFormat(Surrounded({}, {WrapItem::kFirst}, end), {});
     return tokenizer;
   }
 

@@ -176,13 +176,15 @@ class CharacterMap {
   const std::string texts_;
 };
 
-// Returns the normalizer of a SentencePiece model. `map` is the model's precompiled_charsmap: the size in bytes of a
-// double array (u32), the array (u32 each, little endian), and texts that end with a zero byte. The array is a trie
-// (Darts-clone) from characters to the offsets of their replacements. Returns InvalidArgument if `map` is malformed.
-// A character that the map has is replaced. As in Hugging Face's tokenizers, a grapheme of less than 6 bytes is
-// replaced whole, even if the map has only its beginning.
-absl::StatusOr<Normalizer> NormalizeByMap(const std::string& map) {
+// Reads the normalizer of a SentencePiece model. Its precompiled_charsmap has the size in bytes of a double array
+// (u32), the array (u32 each, little endian), and texts that end with a zero byte. The array is a trie (Darts-clone)
+// from characters to the offsets of their replacements. A character that the map has is replaced. As in Hugging Face's
+// tokenizers, a grapheme of less than 6 bytes is replaced whole, even if the map has only its beginning.
+absl::StatusOr<Normalizer> ReadPrecompiled(const Json& object) {
   constexpr size_t kMaxGrapheme = 5;  // bytes
+  WEFT_ASSIGN_OR_RETURN(const std::string encoded, Get<std::string>(object, "precompiled_charsmap", ""));
+  std::string map;
+  if (!absl::Base64Unescape(encoded, &map)) return InvalidArgument("precompiled_charsmap: it is not base64");
   uint32_t bytes = 0;
   if (map.size() >= sizeof bytes) std::memcpy(&bytes, map.data(), sizeof bytes);
   if (bytes == 0 || bytes % 4 != 0 || bytes > map.size() - sizeof bytes) {
@@ -216,13 +218,6 @@ absl::StatusOr<Normalizer> NormalizeByMap(const std::string& map) {
     *text = std::move(changed);
     return absl::OkStatus();
   });
-}
-
-absl::StatusOr<Normalizer> ReadPrecompiled(const Json& object) {
-  WEFT_ASSIGN_OR_RETURN(const std::string text, Get<std::string>(object, "precompiled_charsmap", ""));
-  std::string map;
-  if (!absl::Base64Unescape(text, &map)) return InvalidArgument("precompiled_charsmap: it is not base64");
-  return NormalizeByMap(map);
 }
 
 constexpr StepKind<Normalizer> kKinds[] = {

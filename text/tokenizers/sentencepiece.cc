@@ -34,11 +34,8 @@ class SentencePieceTokenizer final : public Tokenizer {
               .end = Optional(model_.end()),
               .padding = Optional(model_.padding()),
               .unknown = Optional(model_.unknown())});
-    if (special_tokens().begin.has_value()) {
-      SetFormat(BeginText(*special_tokens().begin), {});
-    } else if (special_tokens().end.has_value()) {
-      SetFormat({{WrapItem::kFirst}, {WrapItem::kToken, *special_tokens().end}}, {});
-    }
+    const auto [begin, end] = std::pair(special_tokens().begin, special_tokens().end);
+    SetFormat(Surrounded(begin, {WrapItem::kFirst}, begin ? std::nullopt : end), {});
   }
 
   int64_t vocabulary_size() const override { return model_.size(); }

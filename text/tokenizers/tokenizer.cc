@@ -229,16 +229,9 @@ void Tokenizer::Configure(const TokenizerSettings& settings) {
   if ((!settings.add_begin && !settings.add_end) || !pair_.empty()) return;
   const bool begins = settings.add_begin.value_or(single_.front().kind == WrapItem::kToken);
   const bool ends = settings.add_end.value_or(single_.back().kind == WrapItem::kToken);
-  const auto format = [&](WrapItem::Kind kind, int32_t segment) {
-    WrapFormat items = {{kind, 0, segment}};
-    if (begins && special_.begin) items.insert(items.begin(), {WrapItem::kToken, *special_.begin, segment});
-    if (ends && special_.end) items.push_back({WrapItem::kToken, *special_.end, segment});
-    return items;
-  };
-  WrapFormat pair = format(WrapItem::kFirst, 0);
-  const WrapFormat single = pair, second = format(WrapItem::kSecond, 1);
-  pair.insert(pair.end(), second.begin(), second.end());
-  SetFormat(single, pair);
+  const std::optional<int32_t> begin = begins ? special_.begin : std::nullopt, end = ends ? special_.end : std::nullopt;
+  const WrapFormat single = Surrounded(begin, {WrapItem::kFirst}, end);
+  SetFormat(single, Joined(single, Surrounded(begin, {WrapItem::kSecond, 0, 1}, end)));
 }
 
 void Tokenizer::SetFormat(WrapFormat single, WrapFormat pair) {
@@ -304,23 +297,29 @@ std::vector<int32_t> TokenBytes(const Tokenizer& tokenizer) {
   return bytes;
 }
 
+WrapFormat Surrounded(std::optional<int32_t> before, const WrapItem& text, std::optional<int32_t> after) {
+  WrapFormat format;
+  if (before) format.push_back({WrapItem::kToken, *before, text.segment});
+  format.push_back(text);
+  if (after) format.push_back({WrapItem::kToken, *after, text.segment});
+  return format;
+}
+
+WrapFormat Joined(WrapFormat first, const WrapFormat& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 WrapFormat BertSingle(int32_t classification, int32_t separator) {
-  return {{WrapItem::kToken, classification}, {WrapItem::kFirst}, {WrapItem::kToken, separator}};
+  return Surrounded(classification, {WrapItem::kFirst}, separator);
 }
 
 WrapFormat BertPair(int32_t classification, int32_t separator) {
-  return {{WrapItem::kToken, classification},
-          {WrapItem::kFirst},
-          {WrapItem::kToken, separator},
-          {WrapItem::kSecond, 0, 1},
-          {WrapItem::kToken, separator, 1}};
+  return Joined(BertSingle(classification, separator), Surrounded({}, {WrapItem::kSecond, 0, 1}, separator));
 }
 
 WrapFormat RobertaPair(int32_t begin, int32_t end) {
-  return {{WrapItem::kToken, begin}, {WrapItem::kFirst},  {WrapItem::kToken, end},
-          {WrapItem::kToken, end},   {WrapItem::kSecond}, {WrapItem::kToken, end}};
+  return Joined(BertSingle(begin, end), Surrounded(end, {WrapItem::kSecond}, end));
 }
-
-WrapFormat BeginText(int32_t begin) { return {{WrapItem::kToken, begin}, {WrapItem::kFirst}}; }
 
 }  // namespace weft

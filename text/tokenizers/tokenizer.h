@@ -217,11 +217,15 @@ std::string CleanUpSpaces(std::string text);
 inline constexpr int32_t kUnknownBytes = -1;
 std::vector<int32_t> TokenBytes(const Tokenizer& tokenizer);
 
+// Returns the format of a text between two special tokens of the same segment. A token without a value is left out.
+WrapFormat Surrounded(std::optional<int32_t> before, const WrapItem& text, std::optional<int32_t> after);
+// Returns the format of a pair of texts from those of its two texts.
+WrapFormat Joined(WrapFormat first, const WrapFormat& second);
+
 // The usual input formats.
 WrapFormat BertSingle(int32_t classification, int32_t separator);  // [CLS] a [SEP]
 WrapFormat BertPair(int32_t classification, int32_t separator);    // [CLS] a [SEP] b [SEP]; segments 0 and 1
 WrapFormat RobertaPair(int32_t begin, int32_t end);                // <s> a </s></s> b </s>; segments 0
-WrapFormat BeginText(int32_t begin);                               // <s> a
 
 }  // namespace weft
 

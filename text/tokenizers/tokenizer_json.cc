@@ -75,11 +75,8 @@ absl::StatusOr<Vocabulary> ReadVocabulary(const VocabularyEntries& listed, const
 }
 
 absl::StatusOr<Vocabulary> ReadVocabulary(const Json& model, const std::vector<AddedToken>& added, bool as_bytes) {
-  const auto read = [&]() -> absl::StatusOr<Vocabulary> {
-    WEFT_ASSIGN_OR_RETURN(const VocabularyEntries listed, ReadVocabularyEntries(Member(model, "vocab")));
-    return ReadVocabulary(listed, added, as_bytes);
-  };
-  return Annotate(read(), "model.vocab");
+  const absl::StatusOr<VocabularyEntries> listed = ReadVocabularyEntries(Member(model, "vocab"));
+  return Annotate(listed.ok() ? ReadVocabulary(*listed, added, as_bytes) : listed.status(), "model.vocab");
 }
 
 absl::StatusOr<std::vector<TokenPair>> ReadMerges(const Json& list, bool as_bytes) {
@@ -182,8 +179,7 @@ absl::StatusOr<std::vector<Step>> ReadSteps(absl::Span<const Json* const> object
                                             absl::StatusOr<Step> (*read)(const Json& object)) {
   std::vector<Step> steps;
   for (const Json* const object : objects) {
-    WEFT_ASSIGN_OR_RETURN(Step step, read(*object));
-    steps.push_back(std::move(step));
+    WEFT_ASSIGN_OR_RETURN(steps.emplace_back(), read(*object));
   }
   return steps;
 }
@@ -281,7 +277,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadWordPiece(const Json& json, std::
 
 // The kinds of model, by model.type.
 constexpr struct {
-  const char* type;
+  const char* name;
   absl::StatusOr<std::unique_ptr<Tokenizer>> (*read)(const Json& json, std::vector<AddedToken> added);
 } kModels[] = {{"BPE", ReadBpe}, {"Unigram", ReadUnigram}, {"WordLevel", ReadWordPiece}, {"WordPiece", ReadWordPiece}};
 
@@ -306,16 +302,14 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> ReadTokenizerJson(const Json& json) {
                            : model.contains("merges")          ? "BPE"
                            : Member(model, "vocab").is_array() ? "Unigram"
                                                                : "WordPiece";
-  for (const auto& kind : kModels) {
-    if (!model.is_object() || type != kind.type) continue;
-    WEFT_ASSIGN_OR_RETURN(std::vector<AddedToken> added, ReadAddedTokens(Member(json, "added_tokens")));
-    WEFT_ASSIGN_OR_RETURN(auto tokenizer, kind.read(json, std::move(added)));
-    WEFT_ASSIGN_OR_RETURN(const std::string padding,
-                          Annotate(Get<std::string>(Member(json, "padding"), "pad_token", ""), "padding"));
-    if (!padding.empty()) tokenizer->Configure({.roles = {{&SpecialTokens::padding, padding}}});
-    return tokenizer;
-  }
-  return Annotate(UnknownType(model, "BPE, Unigram, WordLevel or WordPiece"), "model");
+  const auto* const kind = model.is_object() ? FindRow(kModels, type) : nullptr;
+  if (kind == nullptr) return Annotate(UnknownType(model, "BPE, Unigram, WordLevel or WordPiece"), "model");
+  WEFT_ASSIGN_OR_RETURN(std::vector<AddedToken> added, ReadAddedTokens(Member(json, "added_tokens")));
+  WEFT_ASSIGN_OR_RETURN(auto tokenizer, kind->read(json, std::move(added)));
+  WEFT_ASSIGN_OR_RETURN(const std::string padding,
+                        Annotate(Get<std::string>(Member(json, "padding"), "pad_token", ""), "padding"));
+  if (!padding.empty()) tokenizer->Configure({.roles = {{&SpecialTokens::padding, padding}}});
+  return tokenizer;
 }
 
 constexpr TokenizerKind kTokenizerJson = {

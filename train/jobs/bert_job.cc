@@ -227,7 +227,7 @@ class BertJob final : public TrainingJob {
   std::string data_path_, validation_path_;
   SourceOf<PublishedBert> model_{
       {.context = 128, .layers = 4, .heads = 4, .width = 256, .feed_forward = 1024, .dropout = 0.1}};
-  TrainingTokenizer tokenizer_ = BertTokenizer(8000);
+  TrainingTokenizer tokenizer_ = BertTokenizer();
   bool next_sentence_ = false;
   double masked_ = 0.15;  // fraction of the tokens to mask
   int64_t eval_batches_ = 20;

@@ -333,7 +333,7 @@ class ClassifyJob final : public BucketJob {
   bool truncate_ = false;
   SourceOf<PublishedBert> model_{
       {.context = 256, .layers = 2, .heads = 4, .width = 128, .feed_forward = 256, .dropout = 0.1}};
-  TrainingTokenizer tokenizer_ = BertTokenizer(8000);
+  TrainingTokenizer tokenizer_ = BertTokenizer();
   std::string pooling_ = "first";
   Pooling base_pooling_ = Pooling::kFirst;  // of the model before Prepare
 

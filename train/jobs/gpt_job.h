@@ -133,7 +133,7 @@ class GptJob final : public TrainingJob {
 
   // Options.
   SourceOf<PublishedGpt> model_;
-  TrainingTokenizer tokenizer_ = GptTokenizer(8000);
+  TrainingTokenizer tokenizer_ = GptTokenizer();
   GptData data_{&tokenizer_};
   std::string documents_;  // as in GptOptions
   // The positions of training windows: "anywhere" in the data; or "by-row": those of row i of B are in part i of B.

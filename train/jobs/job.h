@@ -135,21 +135,17 @@ inline constexpr char kBpe[] = "bpe", kCharacters[] = "characters", kBytes[] = "
 // A TrainingTokenizer is the tokenizer of a training run on text. It is read from a resumed run, from the file that an
 // option names, or from a default folder. If there is none of these, it is made from the data.
 //
-//   TrainingTokenizer tokenizer(8000, {"<pad>", "<s>", "</s>"});
+//   TrainingTokenizer tokenizer({"<pad>", "<s>", "</s>"});
 //   WEFT_RETURN_IF_ERROR(tokenizer.Prepare(text));
 //   tokenizer->Encode(...);
 class TrainingTokenizer {
  public:
-  // The first three arguments apply to a learnt BPE. `vocabulary`: maximum number of tokens, unless an option gives
-  // another. `special`: its special tokens; a tokenizer of characters has them too, unless it is the default kind.
-  // `set_format`: called with the learnt model, for example to set the input formats. `kinds`: values of the option
-  // that name no file; the first is the default.
-  TrainingTokenizer(int64_t vocabulary, std::vector<std::string> special,
-                    std::function<void(BpeModel*)> set_format = nullptr, std::vector<std::string> kinds = {kBpe})
-      : vocabulary_(vocabulary),
-        special_(std::move(special)),
-        set_format_(std::move(set_format)),
-        kinds_(std::move(kinds)) {}
+  // The first two arguments apply to a learnt BPE. `special`: its special tokens; a tokenizer of characters has them
+  // too, unless it is the default kind. `set_format`: called with the learnt model, for example to set the input
+  // formats. `kinds`: values of the option that name no file; the first is the default.
+  explicit TrainingTokenizer(std::vector<std::string> special, std::function<void(BpeModel*)> set_format = nullptr,
+                             std::vector<std::string> kinds = {kBpe})
+      : special_(std::move(special)), set_format_(std::move(set_format)), kinds_(std::move(kinds)) {}
 
   Hyperparameters Table();  // rows tokenizer, vocabulary and special-tokens
   // Sets the folder to read from if no option names a tokenizer; "" for none.
@@ -184,7 +180,7 @@ class TrainingTokenizer {
   absl::Status CheckLearnt() const;
 
   std::string path_, default_, run_, owner_;
-  int64_t vocabulary_;
+  int64_t vocabulary_ = 8000;  // maximum number of tokens of a learnt BPE
   std::vector<std::string> special_;
   std::optional<bool> special_tokens_;  // Tokenizer::ReadSpecial
   std::function<void(BpeModel*)> set_format_;
@@ -194,9 +190,9 @@ class TrainingTokenizer {
 };
 
 // Returns a tokenizer for BERTs. If it is learnt, it has BERT's special tokens and input formats.
-TrainingTokenizer BertTokenizer(int64_t vocabulary);
+TrainingTokenizer BertTokenizer();
 // Returns tokenizers for GPTs: of characters, of bytes, or BPE with the special token <|endoftext|>.
-TrainingTokenizer GptTokenizer(int64_t vocabulary);
+TrainingTokenizer GptTokenizer();
 
 // Returns `id`, or InvalidArgument "the tokenizer has no NAME token" if it is not set.
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name);

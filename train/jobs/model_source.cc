@@ -89,8 +89,7 @@ Hyperparameters SourceOf<Published>::Table() {
                             "leave out tensors of --init that its model does not have, and name them on stderr",
                             &ignore_extra_tensors_,
                             {.may_change = true, .needs = "init"}}};
-  const Hyperparameters model = ModelRows(&config_);
-  table.insert(table.end(), model.begin(), model.end());
+  Append(ModelRows(&config_), &table);
   return InGroup("Model", std::move(table));
 }
 

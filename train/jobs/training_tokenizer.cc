@@ -115,21 +115,18 @@ absl::Status TrainingTokenizer::Write(RunDirectory* run) const {
   return absl::OkStatus();
 }
 
-TrainingTokenizer BertTokenizer(int64_t vocabulary) {
-  return {vocabulary, {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, [](BpeModel* model) {
-            const int32_t classification = *model->vocabulary.Find("[CLS]"),
-                          separator = *model->vocabulary.Find("[SEP]");
-            model->single = BertSingle(classification, separator);
-            model->pair = BertPair(classification, separator);
-            // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so [MASK] also takes the
-            // space before it.
-            for (AddedToken& token : model->special) token.strip_before = token.text == "[MASK]";
-          }};
+TrainingTokenizer BertTokenizer() {
+  return TrainingTokenizer({"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}, [](BpeModel* model) {
+    const int32_t classification = *model->vocabulary.Find("[CLS]"), separator = *model->vocabulary.Find("[SEP]");
+    model->single = BertSingle(classification, separator);
+    model->pair = BertPair(classification, separator);
+    // A word of byte-level BPE includes the space before it. [MASK] stands for a word, so [MASK] also takes the
+    // space before it.
+    for (AddedToken& token : model->special) token.strip_before = token.text == "[MASK]";
+  });
 }
 
-TrainingTokenizer GptTokenizer(int64_t vocabulary) {
-  return {vocabulary, {"<|endoftext|>"}, nullptr, {kCharacters, kBytes, kBpe}};
-}
+TrainingTokenizer GptTokenizer() { return TrainingTokenizer({"<|endoftext|>"}, nullptr, {kCharacters, kBytes, kBpe}); }
 
 absl::StatusOr<int32_t> NeededToken(const std::optional<int32_t>& id, absl::string_view name) {
   if (id) return *id;

@@ -312,7 +312,7 @@ class TranslateJob final : public BucketJob {
 
   // Options.
   std::string source_, target_, validation_source_, validation_target_;
-  TrainingTokenizer tokenizer_{8000, {"<pad>", "<s>", "</s>"}, nullptr, {kBpe, kCharacters}};
+  TrainingTokenizer tokenizer_{{"<pad>", "<s>", "</s>"}, nullptr, {kBpe, kCharacters}};
   SourceOf<PublishedTransformer> model_{{.context = 128,
                                          .encoder_layers = 3,
                                          .decoder_layers = 3,

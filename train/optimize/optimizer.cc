@@ -64,8 +64,7 @@ absl::Status CheckGradients(const OptimizerRow& row, const OptimizerSettings& se
       return InvalidArgument(row.name, ": weight ", i, " is not a parameter of the learning rate's tape");
     }
     const std::string& name = names.empty() ? tape.ParameterName(weights[i]) : names[i];
-    if (const ParameterGroup* group = FindGroup(settings.groups, WeightOfPiece(name));
-        group != nullptr && group->frozen) {
+    if (IsFrozen(settings.groups, WeightOfPiece(name))) {
       return InvalidArgument(row.name, ": weight '", name, "' is frozen");
     }
     if (gradients[i].type() == weights[i].type()) continue;
@@ -103,12 +102,7 @@ Clipped Clip(VarSpan gradients, const OptimizerSettings& settings, const UpdateO
   const Var scale = scale_of(c.norm, clipped_norm);
   c.finite = together ? scale : times_allowed(c.norm - c.norm);
   for (Var gradient : gradients) {
-    if (together) {
-      c.scales.push_back(scale);
-    } else {
-      const Var square_sum = Cast(SquareSum(gradient), kF32);
-      c.scales.push_back(times_allowed(ClipScale(square_sum, 0)));
-    }
+    c.scales.push_back(together ? scale : times_allowed(ClipScale(Cast(SquareSum(gradient), kF32), 0)));
   }
   return c;
 }
@@ -196,8 +190,7 @@ VarList Optimizer::TrainedWeights(Tape* tape) const {
   std::vector<std::string> names;
   for (Var weight : weights) {
     names.push_back(tape->ParameterName(weight));
-    const ParameterGroup* const group = FindGroup(settings_.groups, names.back());
-    if (group == nullptr || !group->frozen) trained.push_back(weight);
+    if (!IsFrozen(settings_.groups, names.back())) trained.push_back(weight);
   }
   tape->Fail(Annotate(CheckGroups(settings_.groups, names), row_->name));
   return trained;

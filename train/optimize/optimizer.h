@@ -37,6 +37,8 @@ struct ParameterGroup {
 absl::StatusOr<std::vector<ParameterGroup>> ParseParameterGroups(absl::string_view text);
 // Returns the first group whose pattern matches `name`, or null.
 const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::string_view name);
+// Reports whether the first group whose pattern matches `name` is frozen.
+bool IsFrozen(absl::Span<const ParameterGroup> groups, absl::string_view name);
 // Returns InvalidArgument if a group's setting is invalid, or if its pattern matches none of `names`.
 absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names);
 

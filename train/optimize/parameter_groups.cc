@@ -72,6 +72,11 @@ const ParameterGroup* FindGroup(absl::Span<const ParameterGroup> groups, absl::s
   return found != groups.end() ? &*found : nullptr;
 }
 
+bool IsFrozen(absl::Span<const ParameterGroup> groups, absl::string_view name) {
+  const ParameterGroup* const group = FindGroup(groups, name);
+  return group != nullptr && group->frozen;
+}
+
 absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vector<std::string>& names) {
   for (const ParameterGroup& group : groups) {
     WEFT_RETURN_IF_ERROR(CheckSettings(group));
@@ -79,10 +84,8 @@ absl::Status CheckGroups(absl::Span<const ParameterGroup> groups, const std::vec
     return InvalidArgument("groups: '", group.pattern, "' matches none of the ", names.size(), " weights",
                            names.empty() ? "" : absl::StrCat(", such as '", names.front(), "'"));
   }
-  const bool all_frozen = !groups.empty() && absl::c_all_of(names, [&](const std::string& name) {
-    const ParameterGroup* const group = FindGroup(groups, name);
-    return group != nullptr && group->frozen;
-  });
+  const bool all_frozen =
+      !groups.empty() && absl::c_all_of(names, [&](const auto& name) { return IsFrozen(groups, name); });
   if (!all_frozen) return absl::OkStatus();
   return InvalidArgument("groups: all ", names.size(), " weights are frozen, so that there is nothing to train");
 }

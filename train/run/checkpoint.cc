@@ -153,20 +153,15 @@ absl::StatusOr<CheckpointInfo> ReadCheckpointInfo(const std::string& checkpoints
   const absl::StatusOr<nlohmann::ordered_json> parsed = ParseJsonObject(contents);
   if (!parsed.ok()) return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message()));
   const nlohmann::ordered_json& json = *parsed;
-  constexpr const char* kNumbers[] = {"step", "seed", "parameters_step"};
-  for (const char* key : kNumbers) {
-    if (!json.contains(key) || !json[key].is_number_integer()) {
-      return absl::DataLossError(absl::StrCat(path, ": no whole number '", key, "'"));
-    }
-  }
-  constexpr const char* kTexts[] = {"data", "version", "cpu"};
-  for (const char* key : kTexts) {
-    if (!json.contains(key) || !json[key].is_string()) {
-      return absl::DataLossError(absl::StrCat(path, ": no text '", key, "'"));
-    }
+  // The keys of all versions, and whether their values are texts.
+  constexpr std::pair<const char*, bool> kKeys[] = {{"step", false}, {"seed", false},   {"parameters_step", false},
+                                                    {"data", true},  {"version", true}, {"cpu", true}};
+  for (const auto& [key, is_text] : kKeys) {
+    if (json.contains(key) && (is_text ? json[key].is_string() : json[key].is_number_integer())) continue;
+    return absl::DataLossError(absl::StrCat(path, ": no ", is_text ? "text" : "whole number", " '", key, "'"));
   }
   std::string trainer = "{}";
-  if (json.size() != std::size(kNumbers) + std::size(kTexts)) {
+  if (json.size() != std::size(kKeys)) {
     const auto digits = json.find(kChecksum), object = json.find(kTrainer);
     if (digits == json.end() || !digits->is_string() || object == json.end() || !object->is_object()) {
       return absl::DataLossError(absl::StrCat(path, ": no '", kChecksum, "' or no '", kTrainer, "'"));

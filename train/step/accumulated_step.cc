@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "weft/base/status.h"
@@ -35,12 +36,9 @@ struct MicroBatchResult {
 // Returns the results of all micro-batches, in order. `mine`: those of this rank's micro-batches, at least one.
 std::vector<MicroBatchResult> GatherResults(const Ranks& ranks, absl::Span<const MicroBatchResult> mine) {
   const absl::string_view bytes(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(MicroBatchResult));
-  std::vector<MicroBatchResult> all;
-  for (const std::string& theirs : ranks.AllGather(bytes)) {
-    const size_t count = theirs.size() / sizeof(MicroBatchResult);
-    all.resize(all.size() + count);
-    std::memcpy(&all[all.size() - count], theirs.data(), theirs.size());
-  }
+  const std::string gathered = absl::StrJoin(ranks.AllGather(bytes), "");
+  std::vector<MicroBatchResult> all(gathered.size() / sizeof(MicroBatchResult));
+  std::memcpy(all.data(), gathered.data(), gathered.size());
   return all;
 }
 

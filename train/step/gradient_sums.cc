@@ -246,7 +246,10 @@ Minimized GradientSums::Update(const Optimizer& optimizer, VarSpan weights, Var 
     pieces.push_back(Pieces(types_[i]));
     if (pieces.back().empty()) {
       const Var newest = Slot(tape, 0, i);
-      add(names_[i], weights[i], WithOlderSums(newest, i), newest);
+      Var sum = newest;
+      // With several ranks, Reduce has added the older sums.
+      for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) sum = Slot(tape, plan_.left[k], i) + sum;
+      add(names_[i], weights[i], sum, newest);
     }
     for (const WeightPiece& piece : pieces.back()) {
       if (piece.owner != options_.ranks.rank()) continue;
@@ -322,15 +325,6 @@ Var GradientSums::Slot(Tape* tape, int slot, size_t weight) const {
 
 Var GradientSums::PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const {
   return Cache(tape, PieceSumName(names_[weight], piece.rows), SumType(PieceType(weight, piece.rows)));
-}
-
-// Adds the sums in SumPlan::left to `newest`, which is the first of them. With several ranks, Reduce has added them.
-Var GradientSums::WithOlderSums(Var newest, size_t weight) const {
-  Var sum = newest;
-  for (size_t k = 1; k < plan_.left.size() && !several_ranks(); ++k) {
-    sum = Slot(newest.tape, plan_.left[k], weight) + sum;
-  }
-  return sum;
 }
 
 // Returns the type of the sum of the late rows. It has one axis, so no rank keeps pieces of the total.

@@ -119,7 +119,6 @@ class GradientSums {
   bool HasSlots(size_t weight) const;
   Var Slot(Tape* tape, int slot, size_t weight) const;
   Var PieceSum(Tape* tape, size_t weight, const WeightPiece& piece) const;
-  Var WithOlderSums(Var newest, size_t weight) const;
   TensorType PieceType(size_t weight, IndexRange rows) const;
   TensorType LateRowsType() const;
   Var LateRowsOf(Var sum, Var ids) const;

@@ -41,7 +41,7 @@ bool Read(uint8_t kind, const nlohmann::ordered_json& json) {
     case 5:
       return RoundTrip<TransformerConfig>(json, CTranslate2ConfigFromJson, ToCTranslate2Json);
     default:
-      return LabelsFromJson(json).ok() && VitLabelsFromJson(json).ok();
+      return LabelsFromJson(json).ok();
   }
 }
 
