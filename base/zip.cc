@@ -34,7 +34,7 @@ absl::StatusOr<Bytes> ReadEntry(Bytes file, Bytes fixed, Bytes name, Bytes extra
   }
   const bool encrypted = (LittleEndian<uint16_t>(fixed.substr(8)) & 1) != 0;
   if (LittleEndian<uint16_t>(fixed.substr(10)) != 0 || packed != size || encrypted) {
-    return InvalidArgument("its entry '", name, "' is compressed or encrypted, which torch.save does not do");
+    return InvalidArgument("its entry '", name, "' is compressed or encrypted; wanted it stored as it is");
   }
   constexpr size_t kHeader = 30;
   WEFT_ASSIGN_OR_RETURN(const Bytes header, Range(file, begin, kHeader, "zip entry"));

@@ -37,7 +37,7 @@ float Extreme(const float* x) {
   return extreme + sum;
 }
 
-void EncodeQ8(const float* x, std::byte* out) {
+void EncodeBlock(Q8_0Layout, const float* x, std::byte* out) {
   constexpr int kElements = Q8_0Layout::kElements;
   const float scale = std::abs(Extreme<kElements>(x)) / 127;
   Q8_0Layout::SetScales(out, &scale, nullptr);
@@ -120,7 +120,7 @@ Fit BestFit(const float* x) {
 }
 
 template <class Layout>
-void EncodeBlock(const float* x, std::byte* out) {
+void EncodeBlock(Layout, const float* x, std::byte* out) {
   constexpr int kCount = Layout::kElements, kParts = Layout::kParts;
   std::fill_n(out, RowOf(Layout::kDType).bytes, std::byte{0});
   if (const float extreme = Extreme<kParts * kCount>(x); std::isnan(extreme)) {
@@ -170,14 +170,14 @@ void DecodeNumbers(const std::byte* bytes, absl::Span<float> values) {
 }
 
 // Encode and decode a row by functions of one block. Zeros fill the last block.
-template <class Layout, void (*encode)(const float* x, std::byte* out)>
+template <class Layout>
 void EncodeBlocks(absl::Span<const float> values, std::byte* out) {
   constexpr DTypeRow kRow = RowOf(Layout::kDType);
   static_assert(kMaxBlock % kRow.block == 0 && kRow.block == Layout::kParts * Layout::kElements);
   for (size_t i = 0; i < values.size(); i += kRow.block, out += kRow.bytes) {
     std::array<float, kRow.block> block = {};
     absl::c_copy(values.subspan(i, kRow.block), block.begin());
-    encode(block.data(), out);
+    EncodeBlock(Layout(), block.data(), out);
   }
 }
 template <class Layout>
@@ -207,23 +207,15 @@ struct WeightFormat {
   void (*decode)(const std::byte* bytes, absl::Span<float> values);
   bool (*is_finite)(const std::byte* block) = nullptr;  // for block formats
 };
-template <class Layout, void (*encode)(const float* x, std::byte* out) = EncodeBlock<Layout>>
-constexpr WeightFormat BlocksOf() {
-  return {Layout::kDType, EncodeBlocks<Layout, encode>, DecodeBlocks<Layout>, HasFiniteScales<Layout>};
+template <class... Layouts>
+constexpr auto FormatsOf(std::tuple<Layouts...>) {
+  return std::to_array<WeightFormat>(
+      {{kF32, EncodeNumbers<float>, DecodeNumbers<float>},
+       {kBF16, EncodeNumbers<BF16>, DecodeNumbers<BF16>},
+       {kF16, EncodeNumbers<F16>, DecodeNumbers<F16>},
+       {Layouts::kDType, EncodeBlocks<Layouts>, DecodeBlocks<Layouts>, HasFiniteScales<Layouts>}...});
 }
-constexpr WeightFormat kFormats[] = {
-    {kF32, EncodeNumbers<float>, DecodeNumbers<float>},
-    {kBF16, EncodeNumbers<BF16>, DecodeNumbers<BF16>},
-    {kF16, EncodeNumbers<F16>, DecodeNumbers<F16>},
-    BlocksOf<Q8_0Layout, EncodeQ8>(),
-    BlocksOf<Q4_0Layout>(),
-    BlocksOf<Q4_1Layout>(),
-    BlocksOf<Q5_0Layout>(),
-    BlocksOf<Q5_1Layout>(),
-    BlocksOf<Q4_KLayout>(),
-    BlocksOf<Q5_KLayout>(),
-    BlocksOf<Q6_KLayout>(),
-};
+constexpr auto kFormats = FormatsOf(BlockLayouts());
 
 const WeightFormat& FormatOf(DType dtype) {
   const auto format = absl::c_find_if(kFormats, [&](const WeightFormat& f) { return f.dtype == dtype; });

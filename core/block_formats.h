@@ -1,17 +1,11 @@
 // Weights can be stored in f32, bf16, f16, and in block formats, which take fewer bytes. In a block format, some
 // consecutive elements of a row are a block (DTypeRow::block). It has scales d and sometimes minima m, and an integer q
 // for each element, which stands for d · q or d · q + m. Zeros fill the last block of a row. The formats and their
-// bytes are those of GGUF, whose rows are whole blocks:
+// bytes (block_layouts.h) are those of GGUF, whose rows are whole blocks.
 //
-//   Q8_0         34 bytes for 32 elements: d, then q in -127 .. 127
-//   Q4_0, Q4_1   18 or 20 bytes for 32 elements: d, with q in -8 .. 7; or d and m, with q in 0 .. 15
-//   Q5_0, Q5_1   22 or 24 bytes for 32 elements: d, with q in -16 .. 15; or d and m, with q in 0 .. 31
-//   Q4_K, Q5_K   144 or 176 bytes for 256 elements: for each 32 elements d and m of 6 bits, in units that are the
-//                block's; q in 0 .. 15 or 0 .. 31
-//   Q6_K         210 bytes for 256 elements: for each 16 elements d of 8 bits, in the block's unit; q in -32 .. 31
-//
-// A new format is a row of kDTypes (core/dtype.h), a struct in block_layouts.h with the layout of its bytes, a row of
-// the table in block_formats.cc, and a struct in ops/kernels/weights/weight_formats-inl.h, which unpacks the integers.
+// A new format is an enumerator and a row of kDTypes (core/dtype.h), and a type in BlockLayouts (core/block_layouts.h).
+// A new layout is a struct there, and a specialization of Unpacked in ops/kernels/weights/weight_formats-inl.h, which
+// unpacks its integers.
 //
 //   EncodeWeight(weights, kQ8_0, bytes);   // f32 to Q8_0
 //   DecodeWeight(kQ8_0, bytes, weights);   // and back

@@ -1,6 +1,6 @@
-// The layouts of block formats (block_formats.h): one struct for each format. A block has kParts parts of kElements
-// elements, each with a scale and, if kHasMinimum, a minimum. An element has an integer u in 0 .. kMax and stands for
-// scale · (u - kOffset) + minimum. The structs have functions of a block:
+// The layouts of block formats (block_formats.h). Formats that are alike share a template. A block has kParts parts of
+// kElements elements, each with a scale and, if kHasMinimum, a minimum. An element has an integer u in 0 .. kMax and
+// stands for scale · (u - kOffset) + minimum. The structs have functions of a block:
 //
 //   Scale(block, part, half), Minimum(block, part, half)   half(bits): converts an f16 to a float
 //   Get(block, i), Put(block, i, u)                        the integer of element i; Put is for a block of zeros
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "weft/core/dtype.h"
 
@@ -188,12 +189,10 @@ struct Q6_KLayout {
   }
 };
 
-using Q4_0Layout = NibbleLayout<kQ4_0, 4, false>;
-using Q4_1Layout = NibbleLayout<kQ4_1, 4, true>;
-using Q5_0Layout = NibbleLayout<kQ5_0, 5, false>;
-using Q5_1Layout = NibbleLayout<kQ5_1, 5, true>;
-using Q4_KLayout = PairedLayout<kQ4_K, 4>;
-using Q5_KLayout = PairedLayout<kQ5_K, 5>;
+// The layouts of all block formats.
+using BlockLayouts =
+    std::tuple<Q8_0Layout, NibbleLayout<kQ4_0, 4, false>, NibbleLayout<kQ4_1, 4, true>, NibbleLayout<kQ5_0, 5, false>,
+               NibbleLayout<kQ5_1, 5, true>, PairedLayout<kQ4_K, 4>, PairedLayout<kQ5_K, 5>, Q6_KLayout>;
 
 }  // namespace weft
 

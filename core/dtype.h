@@ -37,27 +37,28 @@ inline constexpr DType kF32 = DType::kF32, kF64 = DType::kF64, kBF16 = DType::kB
 
 struct DTypeRow {
   absl::string_view name;
-  int64_t block;  // elements that are stored together; 1: each has its own bytes
-  size_t bytes;   // of a block
+  int64_t block;       // elements that are stored together; 1: each has its own bytes
+  size_t bytes;        // of a block
+  int file_type = -1;  // general.file_type of a GGUF file with most matrices in this dtype; -1: no file has it
   // The dtype of weights whose rows are not whole blocks, if zeros would fill much of them; llama.cpp's choice.
   absl::string_view otherwise = {};
 };
 // Indexed by DType.
 inline constexpr DTypeRow kDTypes[] = {
-    {"f32", 1, 4},
+    {"f32", 1, 4, 0},
     {"f64", 1, 8},
-    {"bf16", 1, 2},
+    {"bf16", 1, 2, 32},
     {"i32", 1, 4},
     {"bool", 1, 1},
-    {"f16", 1, 2},
-    {"q8_0", 32, 34},
-    {"q4_0", 32, 18},
-    {"q4_1", 32, 20},
-    {"q5_0", 32, 22},
-    {"q5_1", 32, 24},
-    {"q4_k", 256, 144, "q5_0"},
-    {"q5_k", 256, 176, "q5_1"},
-    {"q6_k", 256, 210, "q8_0"},
+    {"f16", 1, 2, 1},
+    {"q8_0", 32, 34, 7},
+    {"q4_0", 32, 18, 2},
+    {"q4_1", 32, 20, 3},
+    {"q5_0", 32, 22, 8},
+    {"q5_1", 32, 24, 9},
+    {"q4_k", 256, 144, 14, "q5_0"},
+    {"q5_k", 256, 176, 16, "q5_1"},
+    {"q6_k", 256, 210, 18, "q8_0"},
 };
 inline constexpr int kDTypeCount = static_cast<int>(std::size(kDTypes));
 constexpr const DTypeRow& RowOf(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }

@@ -142,21 +142,13 @@ void ReadPooling(KeyReader& keys, Json* config) {
   if (!config->contains(kGgufPooling)) keys.Refuse(kPoolingKey, "0, 1 (mean) or 2 (the first token)");
 }
 
-// The values of general.file_type: the format of most matrices. Readers need it for messages only.
-constexpr std::pair<DType, uint32_t> kFileTypes[] = {{kF32, 0},   {kF16, 1},   {kQ4_0, 2}, {kQ4_1, 3},
-                                                     {kQ8_0, 7},  {kQ5_0, 8},  {kQ5_1, 9}, {kQ4_K, 14},
-                                                     {kQ5_K, 16}, {kQ6_K, 18}, {kBF16, 32}};
-
 }  // namespace
 
 absl::StatusOr<const GgufArchitecture*> FindGgufArchitecture(const Json& name) {
-  std::vector<absl::string_view> known;
-  for (const GgufArchitecture& each : kArchitectures) {
-    if (name == each.name) return &each;
-    known.push_back(each.name);
-  }
+  const GgufArchitecture* const found = FindRow(kArchitectures, name.is_string() ? name.get<std::string>() : "");
+  if (found != nullptr) return found;
   return InvalidArgument(kArchitectureKey, " is ", JsonLine(name), ", which is not supported; wanted ",
-                         absl::StrJoin(known, ", "));
+                         absl::StrJoin(RowNames(kArchitectures), ", "));
 }
 
 std::vector<Weights::Rule> RulesOf(const GgufArchitecture& architecture) {
@@ -189,17 +181,14 @@ absl::StatusOr<Json> ConfigOfGguf(const Json& metadata, absl::Span<const NamedTe
   for (const auto& [key, published] : found->keys) {
     if (const Json* const value = keys.Find(key)) config[published] = *value;
   }
-  const auto find = [&](absl::string_view name) {
-    return absl::c_find_if(tensors, [&](const NamedTensor& each) { return each.name == name; });
-  };
-  if (const auto table = find(kTokenTable); table != tensors.end()) {
+  if (const NamedTensor* const table = FindRow(tensors, kTokenTable)) {
     config["vocab_size"] = table->tensor.type.shape.dim(0);
   }
-  config["tie_word_embeddings"] = found->encoder || find(kHead) == tensors.end();
-  if (const auto table = find(kSegments); table != tensors.end()) {
+  config["tie_word_embeddings"] = found->encoder || FindRow(tensors, kHead) == nullptr;
+  if (const NamedTensor* const table = FindRow(tensors, kSegments)) {
     config["type_vocab_size"] = table->tensor.type.shape.dim(0);
   }
-  if (const auto factors = find(kGgufFactors); factors != tensors.end()) {
+  if (const NamedTensor* const factors = FindRow(tensors, kGgufFactors)) {
     double base = GptConfig().attention.rotary_base;
     keys.Field("rope.freq_base", base);
     WEFT_ASSIGN_OR_RETURN(config["rope_scaling"], ScalingOf(factors->tensor, base));
@@ -256,9 +245,7 @@ Json GgufOfConfig(const GgufArchitecture& architecture, const Json& config, DTyp
     for (const char* const key : kHeadWidths) set(key, config.value("head_dim", Json(width)));
     set("vocab_size", config["vocab_size"]);
   }
-  for (const auto& [type, number] : kFileTypes) {
-    if (type == dtype) metadata["general.file_type"] = number;
-  }
+  if (const int type = RowOf(dtype).file_type; type >= 0) metadata["general.file_type"] = static_cast<uint32_t>(type);
   if (IsBlockFormat(dtype)) metadata["general.quantization_version"] = uint32_t{2};
   return metadata;
 }

@@ -274,6 +274,7 @@ TEST_F(GgufTest, OtherWeightsAreWrittenIfAskedFor) {
   ASSERT_TRUE(conversion->Write().ok());
   const absl::StatusOr<GgufFile> file = GgufFile::Open(out + "/model.gguf");
   ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->metadata()["general.file_type"], 2);  // llama.cpp's LLAMA_FTYPE_MOSTLY_Q4_0
   for (const auto& [name, tensor] : file->tensors()) {
     const DType wanted =
         absl::StrContains(name, "norm") || absl::StrContains(name, "attn_k") || absl::StrContains(name, "attn_v") ? kF32

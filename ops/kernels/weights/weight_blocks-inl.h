@@ -314,9 +314,10 @@ struct BlockFormat : AnyFormat<Stored::kDType>, RunsOf<Stored> {
 
 #endif
 
-using BlockFormats = std::tuple<BlockFormat<Q8_0>, BlockFormat<Nibbles<Q4_0Layout>>, BlockFormat<Nibbles<Q4_1Layout>>,
-                                BlockFormat<Nibbles<Q5_0Layout>>, BlockFormat<Nibbles<Q5_1Layout>>,
-                                BlockFormat<Paired<Q4_KLayout>>, BlockFormat<Paired<Q5_KLayout>>, BlockFormat<Q6_K>>;
+// Only its type is used.
+template <class... Layouts>
+std::tuple<BlockFormat<Unpacked<Layouts>>...> FormatsOf(std::tuple<Layouts...>);
+using BlockFormats = decltype(FormatsOf(BlockLayouts()));
 
 }  // namespace HWY_NAMESPACE
 }  // namespace weft

@@ -277,21 +277,27 @@ struct Source {
 
 #endif
 
-struct Q8_0 : Q8_0Layout {
+// A layout with Integers, which returns the integers of the elements that a Source points to.
+template <class Layout>
+struct Unpacked;
+template <>
+struct Unpacked<Q8_0Layout> : Q8_0Layout {
   static HWY_INLINE Source::Bytes Integers(const Source& s) {
     return hn::Xor(s.Load(kIntegersAt), hn::Set(s.d, 128));  // adds kOffset
   }
 };
-template <class Layout>
-struct Nibbles : Layout {
+template <DType dtype, int kBits, bool has_minimum>
+struct Unpacked<NibbleLayout<dtype, kBits, has_minimum>> : NibbleLayout<dtype, kBits, has_minimum> {
+  using Layout = NibbleLayout<dtype, kBits, has_minimum>;
   static HWY_INLINE Source::Bytes Integers(const Source& s) {
     const Source::Bytes low = s.Nibbles(Layout::kIntegersAt);
     if constexpr (Layout::kHasHighBits) return hn::Or(low, s.FifthBits(Layout::kHighBitsAt));
     return low;
   }
 };
-template <class Layout>
-struct Paired : Layout {
+template <DType dtype, int kBits>
+struct Unpacked<PairedLayout<dtype, kBits>> : PairedLayout<dtype, kBits> {
+  using Layout = PairedLayout<dtype, kBits>;
   static HWY_INLINE Source::Bytes Integers(const Source& s) {
     const auto low = [](int64_t run) { return BitsAt{Layout::kIntegersAt + run / 2 * kBlock, run % 2 * 4}; };
     if constexpr (!Layout::kHasHighBits) return s.Bits(15, low);
@@ -299,7 +305,8 @@ struct Paired : Layout {
     return hn::Or(s.Bits(15, low), hn::ShiftLeft<4>(s.Bits(1, high)));
   }
 };
-struct Q6_K : Q6_KLayout {
+template <>
+struct Unpacked<Q6_KLayout> : Q6_KLayout {
   static HWY_INLINE Source::Bytes Integers(const Source& s) {
     const auto low = [](int64_t run) { return BitsAt{run / 4 * 64 + run % 2 * kBlock, run / 2 % 2 * 4}; };
     const auto high = [](int64_t run) { return BitsAt{kHighBitsAt + run / 4 * kBlock, run % 4 * 2}; };
