@@ -64,8 +64,8 @@ Hyperparameter PatternRow(const char* flag, const char* help, T AttentionPattern
         values.push_back(value);
       } else {
         return InvalidArgument("'", word, "' is not a ", kWhole ? "whole " : "", "number of at least ", low,
-                               kHigh == 1 ? " and at most 1; wanted"
-                                          : "; wanted one for all layers, or a list such as 8,0 that layers repeat");
+                               kHigh == 1 ? " and at most 1" : "", "; wanted one for all layers, or a list such as ",
+                               kHigh == 1 ? 1 : 8, ",", low, " that layers repeat");
       }
     }
     constexpr size_t kMaxPeriod = 4096;

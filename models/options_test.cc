@@ -111,7 +111,10 @@ TEST(OptionsTest, NamesWhatIsWrong) {
        "8,0 that layers repeat"},
       {"dilation", "0",
        "dilation: '0' is not a whole number of at least 1; wanted one for all layers, or a list such "
-       "as 8,0 that layers repeat"},
+       "as 8,1 that layers repeat"},
+      {"rotary-layers", "2",
+       "rotary-layers: '2' is not a whole number of at least 0 and at most 1; wanted one for all layers, or a list "
+       "such as 1,0 that layers repeat"},
       {"initializer", "he-normal:2", "initializer: '2' can't follow he-normal; wanted nothing"},
       {"initializer", "normal:-1", "initializer: '-1' can't follow normal; wanted a number above 0"},
       {"initializer", "xavir-normal",

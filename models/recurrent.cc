@@ -137,6 +137,8 @@ Var LstmTranslator::Logits(Var source, Var target, Var source_lengths) const {
   const Scope scope(tape, "lstm_translator", Scope::kNoNames);
   if (!CheckTokens(kModel, "source's tokens", source, config_)) return tape->Poison();
   if (!CheckTokens(kModel, "target's tokens", target, config_)) return tape->Poison();
+  if (target.dim(1) == 0) tape->Fail(ShapeError(kModel, "target must be [B,T] with T > 0", {target.type()}));
+  if (!tape->status().ok()) return tape->Poison();
   const Encoded encoded = Encode(source, source_lengths, config_);
   const int64_t batch = target.dim(0), length = target.dim(1), width = config_.width;
   const Var table = config_.shared_embeddings ? encoded.table

@@ -117,6 +117,10 @@ TEST(RecurrentTest, SaysWhatDoesNotFit) {
   Tape tape;
   Lstm("lstm", tape.Input("x", {kF32, {2, 3}}), 4);
   EXPECT_THAT(tape.status().message(), HasSubstr("lstm: x must be [B,T,C] with T > 0; inputs f32[2,3]"));
+  Tape other;
+  const Var source = other.Input("source", {kI32, {2, 3}}, {.below = 9});
+  LstmTranslator({}).Logits(source, other.Input("target", {kI32, {2, 0}}, {.below = 9}));
+  EXPECT_THAT(other.status().message(), HasSubstr("target must be [B,T] with T > 0; inputs i32[2,0]"));
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ TEST_P(RaiseAttentionTest, GivesTheSameBitsIfItsWeightsAreFetched) {
 
 // A value that a gradient is taken by stays, and the operands of the raised op depend on it.
 TEST(RaiseAttentionGradientTest, ByValuesInFrontOfTheProducts) {
-  for (size_t which = 0; which < 4; ++which) {
+  for (size_t which = 0; which < 5; ++which) {
     SCOPED_TRACE(which);
     std::vector<std::vector<double>> results[2];
     for (const bool raise : {true, false}) {
@@ -273,9 +273,10 @@ TEST(RaiseAttentionGradientTest, ByValuesInFrontOfTheProducts) {
       const Var all = Parameter(&tape, "all", {kBatch, kTargets, 3 * kHeads * kWidth});
       const VarList parts = Split(all, -1, 3);
       const Operands o = {ByHead(parts[0], kHeads), ByHead(parts[1], kHeads), ByHead(parts[2], kHeads)};
-      const Var scaled = o.q * 0.4, weights = Softmax(Product({scaled, o.k, o.v}));
+      const Var number = Fill(&tape, {kF64, {}}, 0.4), scaled = o.q * number;
+      const Var weights = Softmax(Product({scaled, o.k, o.v}));
       const Var mixed = MatMul(weights, o.v), twice = Permute(Permute(mixed, {0, 2, 1, 3}), {0, 2, 1, 3});
-      const Var by = VarList{scaled, o.q, parts[0], twice}[which];
+      const Var by = VarList{scaled, o.q, parts[0], twice, number}[which];
       const Var loss = Sum(twice * Sigmoid(twice)) + Sum(mixed);
       const VarList gradient = Gradient(loss, {by});
       const absl::StatusOr<Graph> graph =

@@ -229,7 +229,9 @@ void CheckGraph(uint32_t seed, const Policy& policy = kCriticalPath, bool meet =
 uint32_t GraphCount() {
   const char* const count = std::getenv("WEFT_GRAPHS");
   uint32_t graphs = 1000;
-  if (count != nullptr) EXPECT_TRUE(absl::SimpleAtoi(count, &graphs) && graphs >= 5) << "WEFT_GRAPHS=" << count;
+  if (count != nullptr) {
+    EXPECT_TRUE(absl::SimpleAtoi(count, &graphs) && graphs >= 5) << "WEFT_GRAPHS=" << count;
+  }
   return graphs;
 }
 

@@ -33,8 +33,8 @@ VarList ToOnePermute(PatternRewriter& r, const Node& outer) {
 
 absl::Status MergePermutes(Rewrite& rewrite) { return RewritePatterns(rewrite, {{&kPermute, nullptr, ToOnePermute}}); }
 
-// Rewrite add(w, embedding_gradient(dy, ids)) to embedding_gradient_add(w, dy, ids), in either order, where w has the
-// sum's type and only this sum reads the embedding's gradient
+// Rewrite add(w, embedding_gradient(dy, ids)) to embedding_gradient_add(w, dy, ids), in either order, where both have
+// the sum's type and only this sum reads the embedding's gradient
 // A table that is also the weight of a tied head has two gradients. The embedding's gradient is zero except in the rows
 // of the batch's tokens, so writing all its rows would waste time.
 absl::Status ScatterRows(Rewrite& rewrite) {
@@ -46,7 +46,7 @@ absl::Status ScatterRows(Rewrite& rewrite) {
     for (const auto& [w, gradient] : {std::pair(0, 1), std::pair(1, 0)}) {
       const Node& embedding = program.producer(node.inputs[gradient]);
       if (embedding.op != &kEmbeddingGradient || !uses.OnlyOne(node.inputs[gradient]) ||
-          program.value(node.inputs[w]).type != type) {
+          program.value(node.inputs[w]).type != type || program.value(node.inputs[gradient]).type != type) {
         continue;
       }
       node.inputs = {node.inputs[w], embedding.inputs[0], embedding.inputs[1]};

@@ -113,39 +113,40 @@ absl::Status RewritePatterns(Rewrite& rewrite, absl::Span<const PatternRule> rul
   return DropDead(rewrite);
 }
 
-std::optional<double> MatchNumber(const Program& program, ValueId id) {
-  const Node& node = program.producer(id);
+std::optional<double> MatchNumber(const PatternRewriter& r, ValueId id) {
+  const Node& node = r.producer(id);
+  if (r.uses().differentiated_by(id)) return std::nullopt;
   if (node.op == &kFill) return node.attrs.as<FillAttrs>().value;
-  if (node.op == &kReshape || node.op == &kBroadcastTo) return MatchNumber(program, node.inputs[0]);
-  if (node.op == &kCast && IsFloat(program.value(id).type.dtype)) return MatchNumber(program, node.inputs[0]);
+  if (node.op == &kReshape || node.op == &kBroadcastTo) return MatchNumber(r, node.inputs[0]);
+  if (node.op == &kCast && IsFloat(r.type(id).dtype)) return MatchNumber(r, node.inputs[0]);
   if (node.op == &kScale) {
-    const std::optional<double> x = MatchNumber(program, node.inputs[0]);
+    const std::optional<double> x = MatchNumber(r, node.inputs[0]);
     return x.has_value() ? std::optional<double>(*x * node.attrs.as<ScaleAttrs>().factor) : std::nullopt;
   }
   if (node.op != &kConstantOp) return std::nullopt;
-  const ConstantData& data = program.constant(node);
+  const ConstantData& data = r.program().constant(node);
   return data.type.dtype == kF32   ? OnlyElement<float>(*data.bytes)
          : data.type.dtype == kF64 ? OnlyElement<double>(*data.bytes)
                                    : std::nullopt;
 }
 
-std::optional<Scaled> MatchScaled(const Program& program, ValueId id) {
-  const Node& node = program.producer(id);
+std::optional<Scaled> MatchScaled(const PatternRewriter& r, ValueId id) {
+  const Node& node = r.producer(id);
   if (node.op == &kScale) return Scaled{node.attrs.as<ScaleAttrs>().factor, node.inputs[0]};
   if (node.op != &kMul && node.op != &kDiv) return std::nullopt;
   if (node.op == &kMul) {
-    if (const auto left = MatchNumber(program, node.inputs[0])) return Scaled{*left, node.inputs[1]};
+    if (const auto left = MatchNumber(r, node.inputs[0])) return Scaled{*left, node.inputs[1]};
   }
-  const auto right = MatchNumber(program, node.inputs[1]);
+  const auto right = MatchNumber(r, node.inputs[1]);
   if (!right.has_value()) return std::nullopt;
   return Scaled{node.op == &kDiv ? 1 / *right : *right, node.inputs[0]};
 }
 
-std::optional<Shifted> MatchShifted(const Program& program, ValueId id) {
-  const Node& node = program.producer(id);
+std::optional<Shifted> MatchShifted(const PatternRewriter& r, ValueId id) {
+  const Node& node = r.producer(id);
   if (node.op != &kAdd) return std::nullopt;
   for (int i : {0, 1}) {
-    if (const auto number = MatchNumber(program, node.inputs[i])) return Shifted{*number, node.inputs[1 - i]};
+    if (const auto number = MatchNumber(r, node.inputs[i])) return Shifted{*number, node.inputs[1 - i]};
   }
   return std::nullopt;
 }
@@ -174,7 +175,7 @@ ValueId Pattern::EnterBeforeReshapes(ValueId id) {
 
 Scaled Pattern::BeforeScales(ValueId id) {
   Scaled all = {1, BeforeReshapes(id)};
-  while (const auto one = MatchScaled(r_.program(), all.x)) {
+  while (const auto one = MatchScaled(r_, all.x)) {
     Enter(all.x);
     all = {all.factor * one->factor, BeforeReshapes(one->x)};
   }

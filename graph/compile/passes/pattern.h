@@ -85,8 +85,8 @@ class PatternRewriter {
 // that make a value, and return the number or operands that they find, or nullopt if the value has another form.
 
 // If all elements of `id` are the same number, returns the number. Recognises fills and float constants, also through
-// reshapes, broadcasts, scales and casts to floats.
-std::optional<double> MatchNumber(const Program& program, ValueId id);
+// reshapes, broadcasts, scales and casts to floats, unless a gradient is taken by one of these values.
+std::optional<double> MatchNumber(const PatternRewriter& r, ValueId id);
 
 struct Scaled {  // factor · x
   double factor = 1;
@@ -94,14 +94,14 @@ struct Scaled {  // factor · x
 };
 // Matches one node: a scale, an elementwise product with a number on either side, or a quotient with a number as
 // divisor.
-std::optional<Scaled> MatchScaled(const Program& program, ValueId id);
+std::optional<Scaled> MatchScaled(const PatternRewriter& r, ValueId id);
 
 struct Shifted {  // x + number
   double number = 0;
   ValueId x = kNoValue;
 };
 // Matches one sum with a number on either side.
-std::optional<Shifted> MatchShifted(const Program& program, ValueId id);
+std::optional<Shifted> MatchShifted(const PatternRewriter& r, ValueId id);
 
 // Reports whether `node` is a permutation of axes to this order.
 bool Permutes(const Node& node, absl::Span<const int32_t> axes);

@@ -155,34 +155,54 @@ TEST(PatternTest, Numbers) {
   };
   const Var half = constant(0, 2), other = constant(1, 2);
   const Var scaled = Scale(BroadcastTo(Reshape(Number(x, 3), {1}), {2}), 2);
-  EXPECT_EQ(MatchNumber(tape.program(), half.id), 0.5);
-  EXPECT_EQ(MatchNumber(tape.program(), scaled.id), 6.0);
-  EXPECT_FALSE(MatchNumber(tape.program(), other.id).has_value());
-  EXPECT_FALSE(MatchNumber(tape.program(), x.id).has_value());
+  Rewrite rewrite = {.program = tape.program()};
+  const PatternRewriter r(rewrite);
+  EXPECT_EQ(MatchNumber(r, half.id), 0.5);
+  EXPECT_EQ(MatchNumber(r, scaled.id), 6.0);
+  EXPECT_FALSE(MatchNumber(r, other.id).has_value());
+  EXPECT_FALSE(MatchNumber(r, x.id).has_value());
+}
+
+// A pattern that absorbed such a number would lose the gradient.
+TEST(PatternTest, WhatAGradientIsTakenByIsNoNumber) {
+  Tape tape;
+  const Var x = tape.Input("x", {kF32, {2}}), half = Number(x, 0.5), whole = BroadcastTo(half, {2}), y = x * whole;
+  const Var gradient = Gradient(Sum(y), {half})[0];
+  Rewrite rewrite = {.program = tape.program(), .roots = {gradient.id}};
+  const PatternRewriter r(rewrite);
+  for (const Var number : {half, whole}) EXPECT_FALSE(MatchNumber(r, number.id).has_value());
+  EXPECT_FALSE(MatchScaled(r, y.id).has_value());
 }
 
 TEST(PatternTest, OneScaleInEachSpelling) {
   Tape tape;
   const Var x = tape.Input("x", {kF32, {2}}), half = Number(x, 0.5);
-  for (const Var y : {Scale(x, 0.5), Mul(x, half), Mul(half, x), x / 2.0}) {
-    const auto scaled = MatchScaled(tape.program(), y.id);
+  const VarList scales = {Scale(x, 0.5), Mul(x, half), Mul(half, x), x / 2.0};
+  const VarList others = {x * x, 2.0 / x, x + half, x};
+  Rewrite rewrite = {.program = tape.program()};
+  const PatternRewriter r(rewrite);
+  for (const Var y : scales) {
+    const auto scaled = MatchScaled(r, y.id);
     ASSERT_TRUE(scaled.has_value());
     EXPECT_EQ(scaled->factor, 0.5);
     EXPECT_EQ(scaled->x, x.id);
   }
-  for (const Var y : {x * x, 2.0 / x, x + half, x}) EXPECT_FALSE(MatchScaled(tape.program(), y.id).has_value());
+  for (const Var y : others) EXPECT_FALSE(MatchScaled(r, y.id).has_value());
 }
 
 TEST(PatternTest, SumsWithNumbers) {
   Tape tape;
-  const Var x = tape.Input("x", {kF32, {2, 2}});
-  for (const Var y : {x + 3.0, 3.0 + x}) {
-    const auto shifted = MatchShifted(tape.program(), y.id);
+  const Var x = tape.Input("x", {kF32, {2, 2}}), twice = x + x;
+  const VarList sums = {x + 3.0, 3.0 + x};
+  Rewrite rewrite = {.program = tape.program()};
+  const PatternRewriter r(rewrite);
+  for (const Var y : sums) {
+    const auto shifted = MatchShifted(r, y.id);
     ASSERT_TRUE(shifted.has_value());
     EXPECT_EQ(shifted->number, 3);
     EXPECT_EQ(shifted->x, x.id);
   }
-  EXPECT_FALSE(MatchShifted(tape.program(), (x + x).id).has_value());
+  EXPECT_FALSE(MatchShifted(r, twice.id).has_value());
 }
 
 TEST(PatternTest, APatternCollectsWhatItPasses) {

@@ -35,11 +35,11 @@ bool IsMasked(const Node& node) { return node.op == &kMaskFill || node.op == &kB
 
 // Reports whether `id` is a product of matrices, or comes from one through scales, reshapes, masks, sums and tanh. Of a
 // sum, only the first addend is examined.
-bool LeadsToProduct(const Program& program, ValueId id) {
+bool LeadsToProduct(const PatternRewriter& r, ValueId id) {
   while (true) {
-    const Node& node = program.producer(id);
+    const Node& node = r.producer(id);
     if (node.op == &kMatmul) return true;
-    if (const auto scaled = MatchScaled(program, id)) {
+    if (const auto scaled = MatchScaled(r, id)) {
       id = scaled->x;
     } else if (node.op == &kReshape || node.op == &kAdd || node.op == &kTanh || IsMasked(node)) {
       id = node.inputs[0];
@@ -132,12 +132,11 @@ class AttentionMatch {
   // Models scale before or after masks, hide elements by mask_fill, band_mask or an added mask, and cap scores by
   // c · tanh(scores / c).
   std::string MatchScores(ValueId next) {
-    const Program& program = r_.program();
     double factor = 1;  // between the value `next` and the softmax
     for (;; next = pattern_.EnterBeforeReshapes(next)) {
-      const Node& node = program.producer(next);
+      const Node& node = r_.producer(next);
       if (node.op == &kMatmul) break;
-      if (const auto scaled = MatchScaled(program, next)) {
+      if (const auto scaled = MatchScaled(r_, next)) {
         factor *= scaled->factor;
         next = scaled->x;
       } else if (node.op == &kTanh) {
@@ -152,8 +151,8 @@ class AttentionMatch {
         if (!(factor > 0)) return "scores are scaled by a number that is not positive after they are masked";
         next = node.inputs[0];
       } else if (node.op == &kAdd) {
-        const int side = LeadsToProduct(program, node.inputs[0]) ? 0 : 1;
-        if (!LeadsToProduct(program, node.inputs[side])) return "the scores are not a product";
+        const int side = LeadsToProduct(r_, node.inputs[0]) ? 0 : 1;
+        if (!LeadsToProduct(r_, node.inputs[side])) return "the scores are not a product";
         if (r_.type(node.inputs[side]).shape != scores_) return "a mask is of scores of another shape";
         masks_.push_back({node.inputs[1 - side], factor});
         next = node.inputs[side];
@@ -233,7 +232,7 @@ class AttentionMatch {
   // scale that changes the type, is not finite, or has a result by which a gradient is taken.
   ValueId SkipScales(ValueId id) {
     while (true) {
-      const auto scaled = MatchScaled(r_.program(), id);
+      const auto scaled = MatchScaled(r_, id);
       if (!scaled.has_value() || !std::isfinite(attrs_.scale * scaled->factor) || r_.uses().differentiated_by(id) ||
           r_.type(scaled->x) != r_.type(id)) {
         return id;

@@ -61,7 +61,7 @@ class NormMatch {
       pattern.Enter(id);
       Flatten(node.inputs[0], inverse);
       Flatten(node.inputs[1], inverse != (node.op == &kDiv));
-    } else if (MatchNumber(r_.program(), id) != 1.0) {
+    } else if (MatchNumber(r_, id) != 1.0) {
       (inverse ? denominators_ : numerators_).push_back(id);
     }
   }
@@ -97,13 +97,13 @@ class NormMatch {
   // epsilon is missing or outside the root, sets `problem`.
   bool MatchRoot(ValueId divisor, ValueId main) {
     ValueId root = pattern.EnterBeforeReshapes(divisor);
-    if (const auto sum = MatchShifted(r_.program(), root)) {
+    if (const auto sum = MatchShifted(r_, root)) {
       problem = "epsilon is added to the root, not under it";
       root = pattern.EnterBeforeReshapes(sum->x);
     }
     if (r_.producer(root).op != &kSqrt) return false;
     ValueId variance = pattern.BeforeReshapes(r_.producer(root).inputs[0]);
-    if (const auto sum = MatchShifted(r_.program(), variance)) {
+    if (const auto sum = MatchShifted(r_, variance)) {
       pattern.Enter(variance);
       variance = sum->x;
       epsilon = sum->number;

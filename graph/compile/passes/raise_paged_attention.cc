@@ -21,8 +21,8 @@ struct Pages {
   ValueId cache = kNoValue, pages = kNoValue;
 };
 
-// Matches keys or values [B, G, P·S, D] that ReadPages reads from a cache [N, G, S, D], with S of at most kCachePage.
-Pages MatchPages(const PatternRewriter& r, ValueId id) {
+// Matches keys or values [batch, groups, P·S, width] that ReadPages reads from all of a cache, S at most kCachePage.
+Pages MatchPages(const PatternRewriter& r, ValueId id, int64_t batch, int64_t groups, int64_t width) {
   const Node& permute = r.producer(SkipReshapes(r, id));
   if (!Permutes(permute, {0, 2, 1, 3, 4})) return {};
   const Shape& by_page = r.type(permute.inputs[0]).shape;  // [B, P, G, S, D]
@@ -30,11 +30,10 @@ Pages MatchPages(const PatternRewriter& r, ValueId id) {
   if (embedding.op != &kEmbedding) return {};
   const Pages result = {SkipReshapes(r, embedding.inputs[0]), embedding.inputs[1]};
   const Shape &cache = r.type(result.cache).shape, &pages = r.type(result.pages).shape;
-  if (cache.rank() != 4 || cache.dim(2) > kCachePage || pages.rank() != 2 ||
-      by_page != Shape({pages.dim(0), pages.dim(1), cache.dim(1), cache.dim(2), cache.dim(3)})) {
-    return {};
-  }
-  return result;
+  const bool fits = cache.rank() == 4 && cache.dim(1) == groups && cache.dim(2) <= kCachePage &&
+                    cache.dim(3) == width && pages.rank() == 2 &&
+                    by_page == Shape({batch, pages.dim(1), groups, cache.dim(2), width});
+  return fits ? result : Pages();
 }
 
 // Reports whether `mask` is the bool mask that RaiseAttention records for a band that ends at the positions i32 [B, 1]:
@@ -56,7 +55,9 @@ bool HidesLater(const PatternRewriter& r, ValueId mask, int64_t batch) {
 // bands stay masks.
 VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   AttentionAttrs attrs = attention.attrs.as<AttentionAttrs>();
-  const Pages keys = MatchPages(r, attention.inputs[1]), values = MatchPages(r, attention.inputs[2]);
+  const int64_t batch = r.type(attention.inputs[0]).shape.dim(0);
+  const Pages keys = MatchPages(r, attention.inputs[1], batch, attrs.groups, attrs.key_width);
+  const Pages values = MatchPages(r, attention.inputs[2], batch, attrs.groups, attrs.value_width);
   if (keys.cache == kNoValue || values.cache == kNoValue) return {};
   if (keys.pages != values.pages) return r.Decline(attention, kPattern, "keys and values are in different pages");
   if (r.type(attention.inputs[0]).shape.dim(-2) != 1) {
@@ -67,7 +68,6 @@ VarList ToPagedAttention(PatternRewriter& r, const Node& attention) {
   }
   if (r.uses().count(attention.output(1)) > 0) return r.Decline(attention, kPattern, "its lse is used");
   std::vector<ValueId> masks(attention.inputs.begin() + kFirstMask, attention.inputs.end());
-  const int64_t batch = r.type(attention.inputs[0]).shape.dim(0);
   const auto hides_later = [&](ValueId mask) { return HidesLater(r, mask, batch); };
   const auto end = absl::c_find_if(masks, hides_later);
   if (end == masks.end()) return r.Decline(attention, kPattern, "no mask hides the positions after a row's own");

@@ -24,6 +24,7 @@ struct Parts {
   bool hides = true;         // positions after a row's own are hidden
   int64_t left = -1;         // the largest distance of a position that a row sees; -1: all
   bool cuts_mask = false;    // a fed mask, which hides positions after a row's own, too
+  bool together = false;     // a row of the cache `keys` holds the keys, then the values
   double number = 0;         // another mask hides the positions before the row's own minus this number
 };
 
@@ -31,15 +32,16 @@ struct Parts {
 absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   Tape tape;
   const Var query = tape.Input("query", {kF32, {kRows, kHeads, parts.targets, kWidth}});
-  const TensorType cache = {kF32, {9, kGroups, parts.page, kWidth}};
+  const TensorType cache = {kF32, {9, kGroups, parts.page, parts.together ? 2 * kWidth : kWidth}};
   const Var keys = tape.State("keys", cache, Zeros()), values = tape.State("values", cache, Zeros());
   const Var pages = tape.Input("pages", {kI32, {kRows, 3}}, {.below = 9});
   const Var others = tape.Input("others", {kI32, {kRows, 3}}, {.below = 9});
   const Var positions =
       tape.Input("positions", {kI32, {kRows, parts.targets}}, {.below = 3 * parts.page, .ignored = -1});
   const int64_t sources = 3 * parts.page, together = kHeads * parts.targets;
-  Var scores =
-      MatMul(Reshape(query, {kRows, kGroups, together, kWidth}), ReadPages(keys, pages), {.transpose_b = true});
+  VarList read = {ReadPages(keys, pages), ReadPages(values, parts.other_pages ? others : pages)};
+  if (parts.together) read = Split(read[0], -1, 2);
+  Var scores = MatMul(Reshape(query, {kRows, kGroups, together, kWidth}), read[0], {.transpose_b = true});
   scores = Reshape(scores, {kRows, kHeads, parts.targets, sources});
   if (parts.number > 0) {
     const Var position = Cast(Reshape(positions, {kRows, 1, parts.targets, 1}), kF32);
@@ -51,7 +53,7 @@ absl::StatusOr<Graph> CompileParts(const Parts& parts) {
   }
   scores = BandMask(scores, parts.left, parts.hides ? 0 : 3, kHidden, positions);
   const Var weights = Reshape(Softmax(scores), {kRows, kGroups, together, sources});
-  const Var y = MatMul(weights, ReadPages(values, parts.other_pages ? others : pages));
+  const Var y = MatMul(weights, read[1]);
   return Compile(tape, {.fetch = {y}, .mode = kEval});
 }
 
@@ -93,6 +95,7 @@ TEST(RaisePagedAttentionTest, LeavesOtherFormsAlone) {
   for (const Parts& parts : {Parts{.page = 65},
                              {.targets = 2},
                              {.other_pages = true},
+                             {.together = true},
                              {.hides = false},
                              {.hides = false, .left = 4},
                              {.hides = false, .cuts_mask = true}}) {

@@ -64,5 +64,23 @@ TEST(ScatterRowsTest, LeavesAGradientThatIsReadElsewhere) {
   EXPECT_THAT(OpNames(graph->program()), Contains("embedding_gradient"));
 }
 
+// Such a gradient is broadcast over the rows or columns of the sum.
+TEST(ScatterRowsTest, LeavesAGradientThatTheSumBroadcasts) {
+  for (const Shape& shape : {Shape({1, 3}), Shape({1, 1})}) {
+    Tape tape;
+    const Var ids = tape.Input("ids", {kI32, {6}}, {.below = 1});
+    const Var table = tape.Parameter("table", {kF32, shape}, Ones());
+    const Var w = tape.Parameter("w", {kF32, {4, 3}}, Zeros());
+    const Var sum = w + Gradient(Sum(Embedding(table, ids)), {table})[0];
+    const absl::StatusOr<Graph> graph = Compile(tape, {.fetch = {sum}});
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    Parameters parameters({.seed = 3});
+    Runner runner(*graph, &parameters, {.threads = 1});
+    const absl::StatusOr<Outputs> out = runner.Run({{ids, std::vector<int32_t>(6)}});
+    ASSERT_TRUE(out.ok()) << out.status();
+    for (int i = 0; i < 12; ++i) EXPECT_EQ((*out)[sum].as<float>()[i], 6) << i;
+  }
+}
+
 }  // namespace
 }  // namespace weft
