@@ -147,8 +147,8 @@ absl::Status AddSources(absl::Span<const Program> recordings, absl::Span<const N
   for (const Node& node : recordings[0].nodes) {
     if (node.op != &kParameterOp) continue;
     const ParameterSpec& spec = recordings[0].parameter(node);
-    const auto found = absl::c_find_if(weights, [&](const NamedTensor& each) { return each.name == spec.name; });
-    if (found == weights.end() || found->tensor.type != spec.type) {
+    const NamedTensor* const found = FindRow(weights, spec.name);
+    if (found == nullptr || found->tensor.type != spec.type) {
       return InvalidArgument("ONNX: there is no value ", ToString(spec.type), " of the parameter '", spec.name, "'");
     }
     writer->AddWeight(*found);

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
@@ -129,8 +128,7 @@ absl::StatusOr<OnnxModel> OnnxModel::Parse(absl::string_view bytes, const std::s
   const onnx::Graph& graph = file->model->graph();
   for (const auto& [infos, ports] : {std::pair{&graph.input(), &file->inputs}, {&graph.output(), &file->outputs}}) {
     for (const onnx::ValueInfo& info : *infos) {
-      WEFT_ASSIGN_OR_RETURN(OnnxPort port, Annotate(PortOf(info), absl::StrCat("'", info.name(), "'")));
-      ports->push_back(std::move(port));
+      WEFT_ASSIGN_OR_RETURN(ports->emplace_back(), Annotate(PortOf(info), absl::StrCat("'", info.name(), "'")));
     }
   }
   return OnnxModel(file);
@@ -152,22 +150,20 @@ absl::StatusOr<VarList> OnnxModel::Record(Tape* tape, absl::Span<const OnnxInput
   absl::flat_hash_map<std::string, int64_t> sizes;
   absl::flat_hash_set<std::string> given;
   for (const OnnxInput& input : inputs) {
-    const auto port = absl::c_find_if(file_->inputs, [&](const OnnxPort& each) { return each.name == input.name; });
-    if (port == file_->inputs.end() || !given.insert(input.name).second) {
+    const OnnxPort* const port = FindRow(file_->inputs, input.name);
+    if (port == nullptr || !given.insert(input.name).second) {
       return InvalidArgument("the model has no input '", input.name, "', or it is given twice",
                              DidYouMean(input.name, RowNames(file_->inputs)));
     }
     OnnxValue value;
     if (const Tensor* const tensor = std::get_if<Tensor>(&input.value)) {
-      const auto bytes = std::make_shared<std::vector<std::byte>>(tensor->data, tensor->data + tensor->type.bytes());
-      bytes->resize(bytes->size() + 1);  // so that there is a pointer
-      value.known = std::make_shared<OnnxConstant>(OnnxConstant{{tensor->type, bytes->data()}, {}, bytes});
+      value.known = std::make_shared<OnnxConstant>(CopyToConstant(*tensor));
     } else {
       value.var = std::get<Var>(input.value);
       if (value.var.tape != tape) return InvalidArgument("input '", input.name, "' is not on the tape");
     }
     WEFT_RETURN_IF_ERROR(CheckInput(*port, value.tensor_type(), &sizes));
-    const auto& info = file_->model->graph().input(static_cast<int>(port - file_->inputs.begin()));
+    const auto& info = file_->model->graph().input(static_cast<int>(port - file_->inputs.data()));
     value.type = info.type().tensor_type().elem_type();
     values[input.name] = std::move(value);
   }

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iterator>
 #include <limits>
-#include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
@@ -82,6 +81,12 @@ constexpr absl::string_view kWithoutEffect[] = {"hidden_size",       "momentum",
                                                 "softmax_precision", "sorted",   "stash_type", "storage_order"};
 
 }  // namespace
+
+OnnxConstant CopyToConstant(const Tensor& tensor) {
+  const auto bytes = std::make_shared<std::vector<std::byte>>(tensor.data, tensor.data + tensor.type.bytes());
+  bytes->resize(bytes->size() + 1);  // so that there is a pointer
+  return {.tensor = {tensor.type, bytes->data()}, .bytes = bytes};
+}
 
 absl::StatusOr<OnnxElement> OnnxElementOf(int64_t type) {
   const auto* const found = absl::c_find_if(kTypes, [&](const OnnxElement& each) { return each.type == type; });
@@ -198,8 +203,7 @@ Var Every(Var x, int axis, int64_t stride) {
 }
 
 Var MoveAxis(Var x, int from, int to) {
-  std::vector<int> order(static_cast<size_t>(std::max({x.shape().rank(), from + 1, to + 1})));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = Sequence(0, std::max({x.shape().rank(), from + 1, to + 1}));
   order.erase(order.begin() + from);
   order.insert(order.begin() + to, from);
   return Permute(x, order);

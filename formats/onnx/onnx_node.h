@@ -10,9 +10,11 @@
 #ifndef WEFT_FORMATS_ONNX_ONNX_NODE_H_
 #define WEFT_FORMATS_ONNX_ONNX_NODE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,9 +33,14 @@ namespace weft {
 // Numbers that are known while a model is recorded. Integers of all sizes are i32, and float16 is f32.
 struct OnnxConstant {
   Tensor tensor;
-  std::vector<int64_t> wide = {};     // all integers, if some do not fit i32; `tensor` then has the nearest i32
+  // All integers, if some do not fit i32; `tensor` then has the nearest i32. After an op has moved them, those that do
+  // not fit have any value beyond i32.
+  std::vector<int64_t> wide = {};
   std::shared_ptr<const void> bytes;  // owns the bytes of `tensor`
 };
+
+// Returns a constant with a copy of the tensor's bytes.
+OnnxConstant CopyToConstant(const Tensor& tensor);
 
 // A type of elements in files.
 struct OnnxElement {
@@ -167,6 +174,14 @@ OnnxResult Binary(const OnnxNode& node) {
 
 // Returns the integers x, i32, as those of `type`, such as UINT8: they wrap around. Other types leave x as it is.
 Var WrapTo(Var x, int type);
+
+// Returns the numbers from `begin` to `end` - 1.
+template <class T>
+std::vector<T> Sequence(T begin, T end) {
+  std::vector<T> numbers(static_cast<size_t>(std::max<T>(end - begin, 0)));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
 
 // Returns x, with integers and bools cast to f64, which represents all of them exactly.
 Var InFloats(Var x);

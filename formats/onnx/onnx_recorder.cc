@@ -2,6 +2,7 @@
 // of its own, which then runs.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -25,12 +26,7 @@ absl::StatusOr<std::vector<OnnxConstant>> Evaluate(const Tape& tape, VarSpan fet
   Runner runner(graph, &parameters, {.threads = 1});
   WEFT_ASSIGN_OR_RETURN(const class Outputs run, runner.Run({}));
   std::vector<OnnxConstant> values;
-  for (Var each : fetch) {
-    const Tensor tensor = run[each];
-    const auto bytes = std::make_shared<std::vector<std::byte>>(tensor.data, tensor.data + tensor.type.bytes());
-    bytes->resize(bytes->size() + 1);  // so that there is a pointer
-    values.push_back({.tensor = {tensor.type, bytes->data()}, .wide = {}, .bytes = bytes});
-  }
+  for (Var each : fetch) values.push_back(CopyToConstant(run[each]));
   return values;
 }
 
@@ -57,6 +53,17 @@ absl::Status CheckFits(const onnx::Node& node, const OnnxOp& op, const std::vect
     }
   }
   return absl::OkStatus();
+}
+
+// In numbers that were moved from integers beyond i32, marks those that stand for such integers.
+void MarkWide(OnnxConstant* moved) {
+  using Limits = std::numeric_limits<int32_t>;
+  if (moved->tensor.type.dtype != kI32) return;
+  const absl::Span<const int32_t> nearest(moved->tensor.as<int32_t>(),
+                                          static_cast<size_t>(moved->tensor.type.shape.elements()));
+  const auto is_limit = [](int32_t each) { return each == Limits::min() || each == Limits::max(); };
+  if (absl::c_none_of(nearest, is_limit)) return;
+  for (int32_t each : nearest) moved->wide.push_back(is_limit(each) ? each * (int64_t{1} << 31) : each);
 }
 
 // Returns the type of a node's integers: the one that it casts to, or that of the first input of integers, if the op
@@ -168,13 +175,17 @@ class Recorder {
 
   absl::StatusOr<Values> Outputs(const onnx::Node& node, Frame* frame) {
     for (const onnx::Function& function : model_.functions()) {
-      if (function.name() == node.op_type() && function.domain() == node.domain()) return Call(node, function, frame);
+      if (function.name() == node.op_type() && function.domain() == node.domain() &&
+          function.overload() == node.overload()) {
+        return Call(node, function, frame);
+      }
     }
     const bool is_own = node.domain().empty() || node.domain() == "ai.onnx";
     if (is_own && node.op_type() == "If") return If(node, frame);
     if (is_own && node.op_type() == "Constant") {
       WEFT_ASSIGN_OR_RETURN(OnnxConstant constant, ConstantOf(node));
-      return Values{{.known = std::make_shared<OnnxConstant>(std::move(constant))}};
+      const int type = node.attribute(0).t().data_type();  // 0 if the attribute has no tensor
+      return Values{{.known = std::make_shared<OnnxConstant>(std::move(constant)), .type = type}};
     }
     const OnnxOp* const op = FindOnnxOp(node.domain(), node.op_type());
     if (op == nullptr) {
@@ -238,7 +249,10 @@ class Recorder {
     if (op.integers == OnnxIntegers::kWraps && !is_narrow) {
       WEFT_RETURN_IF_ERROR(CheckFits(node, op, inputs, results));
     }
+    const auto is_wide = [](const OnnxValue& each) { return each.known != nullptr && !each.known->wide.empty(); };
+    const bool moves_wide = op.integers == OnnxIntegers::kMoves && absl::c_any_of(inputs, is_wide);
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (moves_wide) MarkWide(&results[i]);
       outputs[i] = {.known = std::make_shared<OnnxConstant>(std::move(results[i])), .type = outputs[i].type};
     }
     return outputs;

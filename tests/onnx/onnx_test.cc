@@ -3,8 +3,10 @@
 // runner. It then records the case again with constants in place of the inputs. The importer computes such a model
 // while it records, and the outputs must be the same.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -121,6 +123,12 @@ onnx::Model ModelOf(const std::vector<std::pair<std::string, std::vector<std::st
   model.mutable_graph()->mutable_output(0)->set_name("y");
   return model;
 }
+onnx::Attribute* AddAttribute(onnx::Node* node, const std::string& name, onnx::Attribute::Type type) {
+  onnx::Attribute* const attribute = node->add_attribute();
+  attribute->set_name(name);
+  attribute->set_type(type);
+  return attribute;
+}
 onnx::Tensor* AddIntegers(onnx::Model* model, const std::string& name, const std::vector<int64_t>& values) {
   onnx::Tensor* const tensor = model->mutable_graph()->add_initializer();
   tensor->set_name(name);
@@ -156,13 +164,8 @@ TEST(OnnxTest, ErrorsNameWhatIsWrong) {
   ExpectError(Import(attribute), "its attribute 'slope' is not read");
   ExpectError(Import(ModelOf({{"Shape", {"x", "s"}}, {"Cast", {"s", "y"}}})), "elements of ONNX's type 0");
   onnx::Model type = ModelOf({{"Relu", {"x", "y"}}});
-  type.mutable_graph()
-      ->mutable_input(0)
-      ->mutable_type()
-      ->mutable_tensor_type()
-      ->mutable_shape()
-      ->mutable_dim(1)
-      ->set_dim_value(5);
+  onnx::Type* const wanted = type.mutable_graph()->mutable_input(0)->mutable_type();
+  wanted->mutable_tensor_type()->mutable_shape()->mutable_dim(1)->set_dim_value(5);
   ExpectError(Import(type), "input 'x' is f32[3,4]; the model wants f32[n,5]");
   ExpectError(Import(ModelOf({{"ReduceSum", {"x", "s"}}, {"Reshape", {"x", "s", "y"}}})),
               "the numbers of its input 's' must be known");
@@ -180,6 +183,14 @@ TEST(OnnxTest, IntegersBeyond32BitsAreErrorsWhereTheyMatter) {
   onnx::Model product = ModelOf({{"Mul", {"big", "big", "s"}}, {"Reshape", {"x", "s", "y"}}});
   AddIntegers(&product, "big", {1 << 20});
   ExpectError(Import(product), "does not fit 32 bits");
+  // Also after ops that move integers.
+  onnx::Model moved = ModelOf({{"Identity", {"far", "f"}}, {"CastLike", {"f", "x", "y"}}});
+  AddIntegers(&moved, "far", {int64_t{1} << 40});
+  ExpectError(Import(moved), "an integer of input 0 does not fit 32 bits");
+  onnx::Model end = ModelOf({{"Identity", {"far", "f"}}, {"Slice", {"x", "one", "f", "y"}}});
+  AddIntegers(&end, "one", {1});
+  AddIntegers(&end, "far", {INT64_MAX});
+  EXPECT_TRUE(Import(end).ok()) << Import(end);
 }
 
 TEST(OnnxTest, ElementsInOtherFilesStayInTheFolder) {
@@ -227,10 +238,8 @@ onnx::Model Branches(std::vector<std::pair<std::string, std::vector<std::string>
     node->add_output(name);
     branch->mutable_g()->add_output()->set_name(name);
   }
-  onnx::Attribute* const slope = model.mutable_graph()->mutable_node(model.graph().node_size() - 2)->add_attribute();
-  slope->set_name("slope");
-  slope->set_type(onnx::Attribute::FLOAT);
-  slope->set_f(0.5F);
+  onnx::Node* const call = model.mutable_graph()->mutable_node(model.graph().node_size() - 2);
+  AddAttribute(call, "slope", onnx::Attribute::FLOAT)->set_f(0.5F);
   onnx::Function* const own = model.add_functions();
   own->set_name("Own");
   own->add_input("a");
@@ -267,6 +276,13 @@ TEST(OnnxTest, FunctionsAndBranchesAreInlined) {
   // The condition depends on the elements of x.
   const onnx::Model unknown = Branches({{"ReduceSum", {"x", "sum"}}, {"Less", {"sum", "sum", "condition"}}});
   EXPECT_EQ(ResultOf(unknown), (std::vector<double>{0, 0, 1, 4}));
+  // Functions may differ in their overload only.
+  onnx::Model two = known;
+  two.mutable_functions(0)->set_overload("negative");
+  two.mutable_functions(0)->mutable_node(0)->set_op_type("Neg");
+  two.mutable_functions(0)->mutable_node(0)->clear_attribute();
+  *two.add_functions() = known.functions(0);
+  EXPECT_EQ(ResultOf(two), ResultOf(known));
   // A function that calls itself is refused.
   onnx::Model endless = known;
   endless.mutable_functions(0)->mutable_node(0)->set_op_type("Own");
@@ -293,6 +309,75 @@ TEST(OnnxTest, CastLikeTakesTheTypeOfAComputedValue) {
   max->clear_int64_data();
   max->add_int32_data(254);
   EXPECT_EQ(ResultOf(bytes), (std::vector<double>{254, 254, 255, 2}));
+}
+
+void AddFloat(onnx::Model* model, const std::string& name, float value) {
+  onnx::Tensor* const tensor = AddIntegers(model, name, {});
+  tensor->set_data_type(onnx::Tensor::FLOAT);
+  tensor->set_dims(0, 1);
+  tensor->add_float_data(value);
+}
+
+// 200 + 200, as bytes, is 144.
+TEST(OnnxTest, ConstantsHaveTheirType) {
+  onnx::Model model =
+      ModelOf({{"Constant", {"c"}}, {"Add", {"c", "c", "s"}}, {"CastLike", {"s", "x", "f"}}, {"Add", {"x", "f", "y"}}});
+  onnx::Tensor* const value =
+      AddAttribute(model.mutable_graph()->mutable_node(0), "value", onnx::Attribute::TENSOR)->mutable_t();
+  value->set_data_type(onnx::Tensor::UINT8);
+  value->add_dims(1);
+  value->add_int32_data(200);
+  EXPECT_EQ(ResultOf(model), (std::vector<double>{142, 144, 145, 148}));
+}
+
+TEST(OnnxTest, RoundAndFmodAreExact) {
+  onnx::Model large = ModelOf({{"Add", {"x", "c", "s"}}, {"Round", {"s", "y"}}});
+  AddFloat(&large, "c", 8388607);  // from 2^23 on, all f32 are integers
+  EXPECT_EQ(ResultOf(large), (std::vector<double>{8388605, 8388607, 8388608, 8388611}));
+  onnx::Model below = ModelOf({{"Mul", {"x", "c", "s"}}, {"Round", {"s", "y"}}});
+  AddFloat(&below, "c", std::nextafter(0.5F, 0.0F));
+  EXPECT_EQ(ResultOf(below), (std::vector<double>{-1, 0, 0, 2}));
+  for (const float divisor : {0.1F, -3.0F, std::numeric_limits<float>::infinity()}) {
+    onnx::Model rest = ModelOf({{"Mod", {"x", "c", "y"}}});
+    AddFloat(&rest, "c", divisor);
+    AddAttribute(rest.mutable_graph()->mutable_node(0), "fmod", onnx::Attribute::INT)->set_i(1);
+    std::vector<double> wanted;
+    for (const float x : {-2.0F, 0.0F, 1.0F, 4.0F}) wanted.push_back(std::fmod(x, divisor));
+    EXPECT_EQ(ResultOf(rest), wanted) << divisor;
+  }
+}
+
+TEST(OnnxTest, ASliceThatBeginsBeforeTheAxisAndGoesBackHasTheFirstElement) {
+  onnx::Model model = ModelOf({{"Slice", {"x", "from", "to", "axis", "step", "y"}}});
+  AddIntegers(&model, "from", {-9});
+  AddIntegers(&model, "to", {INT64_MIN});
+  AddIntegers(&model, "axis", {1});
+  AddIntegers(&model, "step", {-1});
+  EXPECT_EQ(ResultOf(model), (std::vector<double>{-2}));
+}
+
+// Query, key and value are x, [1, 1, 4, 1].
+TEST(OnnxTest, AttentionKnowsTheEndOfACache) {
+  onnx::Model model =
+      ModelOf({{"Reshape", {"x", "shape", "r"}}, {"Attention", {"r", "r", "r", "", "", "", "length", "y"}}});
+  AddIntegers(&model, "shape", {1, 1, 4, 1});
+  AddIntegers(&model, "length", {2});
+  onnx::Node* const attention = model.mutable_graph()->mutable_node(1);
+  AddAttribute(attention, "is_causal", onnx::Attribute::INT)->set_i(1);
+  AddAttribute(attention, "scale", onnx::Attribute::FLOAT)->set_f(1e-30F);  // attends evenly
+  // The cache has 2 tokens, so the last of the 4 targets sees both of them, and the one before it the first.
+  EXPECT_EQ(ResultOf(model), (std::vector<double>{0, 0, -2, -1}));
+}
+
+TEST(OnnxTest, AttentionReturnsItsProductWithoutTheSoftCap) {
+  onnx::Model model = ModelOf({{"Reshape", {"x", "shape", "r"}}, {"Attention", {"r", "r", "r", "y"}}});
+  AddIntegers(&model, "shape", {1, 1, 4, 1});
+  onnx::Node* const attention = model.mutable_graph()->mutable_node(1);
+  AddAttribute(attention, "scale", onnx::Attribute::FLOAT)->set_f(1);
+  AddAttribute(attention, "softcap", onnx::Attribute::FLOAT)->set_f(1);
+  attention->clear_output();
+  for (const char* const name : {"o", "", "", "y"}) attention->add_output(name);
+  EXPECT_EQ(ResultOf(model), (std::vector<double>{4, 0, -2, -8, 0, 0, 0, 0, -2, 0, 1, 4, -8, 0, 4, 16}));
 }
 
 // docs/formats.md lists exactly the ops that are read.

@@ -1,7 +1,6 @@
 // Records ONNX's elementwise ops, reductions, running sums and searches.
 #include <limits>
 #include <numbers>
-#include <numeric>
 
 #include "weft/formats/onnx/onnx_node.h"
 
@@ -50,8 +49,8 @@ Var Floor(Var x) {
 Var Ceil(Var x) { return -Floor(-x); }
 // Ties go to the even integer.
 Var Round(Var x) {
-  const Var up = Floor(x + 0.5), odd = NotEqual(Floor(up / 2) * 2, up);
-  return Where(And(Equal(up - x, Number(x, 0.5)), odd), up - 1, up);
+  const Var down = Floor(x), rest = x - down, half = Number(x, 0.5), odd = NotEqual(Floor(down / 2) * 2, down);
+  return Where(Or(Greater(rest, half), And(Equal(rest, half), odd)), down + 1, down);
 }
 template <Var (*function)(Var)>
 OnnxResult Rounded(const OnnxNode& node) {
@@ -78,7 +77,11 @@ OnnxResult Mod(const OnnxNode& node) {
   const Var x = node.in(0), y = node.in(1);
   const bool of_dividend = node.Int("fmod", 0) != 0;
   if (x.dtype() != kI32 && !of_dividend) return VarList{x - y * Floor(x / y)};
-  if (x.dtype() != kI32) return VarList{x - y * Cast(Cast(x / y, kI32), x.dtype())};
+  if (x.dtype() != kI32) {  // in f64, because a rounded quotient may be the next integer
+    const Var a = Cast(x, kF64), b = Cast(y, kF64), ratio = a / b, zero = Number(ratio, 0);
+    const Var whole = Where(Less(ratio, zero), -Floor(-ratio), Floor(ratio));
+    return VarList{Cast(Where(Equal(whole, zero), a, a - b * whole), x.dtype())};
+  }
   const Var rest = x - y * (x / y);
   if (of_dividend) return VarList{rest};
   const Var zero = Number(rest, 0), differ = Xor(Less(rest, zero), Less(y, zero));
@@ -129,10 +132,7 @@ absl::StatusOr<Reduced> ReducedOf(const OnnxNode& node) {
   Reduced r = {.x = node.in(0), .axes = {}, .keep = node.Int("keepdims", 1) != 0};
   WEFT_ASSIGN_OR_RETURN(r.axes, node.Axes(r.x.shape().rank()));
   const bool all = node.Int("noop_with_empty_axes", 0) == 0;
-  if (r.axes.empty() && all) {
-    r.axes.resize(static_cast<size_t>(r.x.shape().rank()));
-    std::iota(r.axes.begin(), r.axes.end(), 0);
-  }
+  if (r.axes.empty() && all) r.axes = Sequence(0, r.x.shape().rank());
   return r;
 }
 

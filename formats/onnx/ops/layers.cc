@@ -308,9 +308,7 @@ OnnxResult AveragePool(const OnnxNode& node) {
 }
 template <Var (*reduce)(Var, AxisSpan, bool)>
 OnnxResult Global(const OnnxNode& node) {
-  std::vector<int> axes(static_cast<size_t>(std::max(node.in(0).shape().rank() - 2, 0)));
-  std::iota(axes.begin(), axes.end(), 2);
-  return VarList{reduce(node.in(0), axes, true)};
+  return VarList{reduce(node.in(0), Sequence(2, node.in(0).shape().rank()), true)};
 }
 
 constexpr OnnxOp kOps[] = {

@@ -61,8 +61,11 @@ Problem ProblemOf(const OnnxNode& node) {
   if (node.has(3)) p.masks.push_back(AtLeastRank(Hides(node.in(3), sources), 2));
   const Var column = Iota(node.tape(), kI32, sources);
   if (node.Int("is_causal", 0) != 0) {
-    const Var row = Reshape(Iota(node.tape(), kI32, targets), {targets, 1});
-    p.masks.push_back(Greater(column, row + static_cast<double>(past)));
+    Var last = Reshape(Iota(node.tape(), kI32, targets), {targets, 1}) + static_cast<double>(past);
+    if (node.has(6)) {  // the targets are the last of each text's sources
+      last = last - static_cast<double>(targets) + Reshape(node.in(6), {node.in(6).dim(0), 1, 1, 1});
+    }
+    p.masks.push_back(Greater(column, last));
   }
   if (node.has(6)) {
     const Var length = node.in(6);
@@ -71,12 +74,12 @@ Problem ProblemOf(const OnnxNode& node) {
   return p;
 }
 
-// Returns the scores that the node may output: with `mode` 0 or 1 before masks, with 2 after masks, with 3 after
-// softmax.
+// Returns the scores that the node may output: with `mode` 0 before the soft cap, with 1 before masks, with 2 after
+// masks, with 3 after softmax.
 Var Scores(const Problem& p, int64_t mode) {
   const Var key = RepeatHeads(p.key, p.query.dim(1) / std::max<int64_t>(p.key.dim(1), 1));
   Var scores = p.scale * MatMul(p.query, key, {.transpose_b = true});
-  if (p.soft_cap > 0) scores = p.soft_cap * Tanh(scores / p.soft_cap);
+  if (p.soft_cap > 0 && mode != 0) scores = p.soft_cap * Tanh(scores / p.soft_cap);
   if (mode < 2) return scores;
   for (Var mask : p.masks) {
     scores = mask.dtype() == kBool ? Where(mask, Number(scores, kHidden), scores) : scores + mask;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "absl/algorithm/container.h"
 #include "weft/formats/onnx/onnx_node.h"
@@ -88,18 +87,11 @@ OnnxResult SplitOf(const OnnxNode& node) {
   return y;
 }
 
-// Returns 0, 1, ..., n - 1.
-std::vector<int64_t> FirstIntegers(size_t n) {
-  std::vector<int64_t> integers(n);
-  std::iota(integers.begin(), integers.end(), 0);
-  return integers;
-}
-
 OnnxResult SliceOf(const OnnxNode& node) {
   Var y = node.in(0);
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> starts, node.Integers(1));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> ends, node.Integers(2));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, FirstIntegers(starts.size())));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, Sequence<int64_t>(0, std::ssize(starts))));
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> strides, node.Integers(4, std::vector<int64_t>(starts.size(), 1)));
   if (ends.size() != starts.size() || axes.size() != starts.size() || strides.size() != starts.size()) {
     return InvalidArgument("its starts, ends, axes and steps differ in number");
@@ -110,10 +102,10 @@ OnnxResult SliceOf(const OnnxNode& node) {
     if (strides[i] == 0 || strides[i] == std::numeric_limits<int64_t>::min()) return InvalidArgument("its step is 0");
     int64_t begin = starts[i] < 0 ? starts[i] + n : starts[i], end = ends[i] < 0 ? ends[i] + n : ends[i];
     // If the stride is negative, flips the axis: element i becomes element n - 1 - i. So elements begin, ..., end + 1
-    // become elements n - 1 - begin, ..., n - 2 - end.
+    // become elements n - 1 - begin, ..., n - 2 - end. A begin before the axis is its first element.
     if (strides[i] < 0) {
       y = Flip(y, axis);
-      begin = n - 1 - std::clamp<int64_t>(begin, -1, n - 1);
+      begin = n - 1 - std::clamp<int64_t>(begin, 0, std::max<int64_t>(n - 1, 0));
       end = n - 1 - std::clamp<int64_t>(end, -1, n - 1);
     }
     begin = std::clamp<int64_t>(begin, 0, n);
@@ -176,13 +168,13 @@ OnnxResult Trilu(const OnnxNode& node) {
 }
 
 // Returns integers as a constant.
-absl::StatusOr<Var> Integers(Tape* tape, const std::vector<int64_t>& from, const Shape& shape) {
+OnnxResult Integers(Tape* tape, const std::vector<int64_t>& from, const Shape& shape) {
   std::vector<int32_t> integers;
   for (int64_t each : from) {
     if (each != static_cast<int32_t>(each)) return InvalidArgument("a size, ", each, ", does not fit 32 bits");
     integers.push_back(static_cast<int32_t>(each));
   }
-  return tape->Constant({{kI32, shape}, reinterpret_cast<std::byte*>(integers.data())});
+  return VarList{tape->Constant({{kI32, shape}, reinterpret_cast<std::byte*>(integers.data())})};
 }
 OnnxResult ShapeOfInput(const OnnxNode& node) {
   const Shape shape = node.in(0).shape();
@@ -190,19 +182,15 @@ OnnxResult ShapeOfInput(const OnnxNode& node) {
   const int64_t begin = std::clamp<int64_t>(start < 0 ? start + rank : start, 0, rank);
   const int64_t stop = std::clamp<int64_t>(end < 0 ? end + rank : end, begin, rank);
   const std::vector<int64_t> sizes(shape.dims().begin() + begin, shape.dims().begin() + stop);
-  WEFT_ASSIGN_OR_RETURN(const Var y, Integers(node.tape(), sizes, {stop - begin}));
-  return VarList{y};
+  return Integers(node.tape(), sizes, {stop - begin});
 }
-OnnxResult SizeOf(const OnnxNode& node) {
-  WEFT_ASSIGN_OR_RETURN(const Var y, Integers(node.tape(), {node.in(0).shape().elements()}, {}));
-  return VarList{y};
-}
+OnnxResult SizeOf(const OnnxNode& node) { return Integers(node.tape(), {node.in(0).shape().elements()}, {}); }
 
 // Negative pads remove elements.
 OnnxResult PadOf(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> pads, node.Integers(1));
   WEFT_ASSIGN_OR_RETURN(const double value, node.Number(2, 0));
-  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, FirstIntegers(pads.size() / 2)));
+  WEFT_ASSIGN_OR_RETURN(const std::vector<int64_t> axes, node.Integers(3, Sequence<int64_t>(0, std::ssize(pads) / 2)));
   const std::string mode = node.String("mode", "constant");
   if (mode != "constant") return absl::UnimplementedError("padding by " + mode);
   if (pads.size() != 2 * axes.size()) return InvalidArgument("its pads are not two for each axis");
@@ -269,9 +257,10 @@ OnnxResult GatherNd(const OnnxNode& node) {
   return VarList{Cast(Reshape(Gather(table, rows.ids, 0), shape), x.dtype())};
 }
 
-// Returns x after adding `updates` to its elements at `ids` along the axis. If `reduction` is "none", `updates` replace
-// the elements instead.
-OnnxResult Scatter(Var x, Var ids, Var updates, int axis, const std::string& reduction) {
+// Returns x after adding `updates` to its elements at `ids` along the axis. If the node's reduction is "none",
+// `updates` replace the elements instead.
+OnnxResult Scatter(const OnnxNode& node, Var x, Var ids, Var updates, int axis) {
+  const std::string reduction = node.String("reduction", "none");
   const DType dtype = x.dtype();
   x = InFloats(x);
   updates = InFloats(updates);
@@ -283,8 +272,7 @@ OnnxResult Scatter(Var x, Var ids, Var updates, int axis, const std::string& red
 
 OnnxResult ScatterElements(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const int axis, node.AxisOf(node.in(0), 0));
-  return Scatter(node.in(0), Positive(node.in(1), node.in(0).dim(axis)), node.in(2), axis,
-                 node.String("reduction", "none"));
+  return Scatter(node, node.in(0), Positive(node.in(1), node.in(0).dim(axis)), node.in(2), axis);
 }
 
 OnnxResult ScatterNd(const OnnxNode& node) {
@@ -292,8 +280,7 @@ OnnxResult ScatterNd(const OnnxNode& node) {
   WEFT_ASSIGN_OR_RETURN(const Rows rows, RowsOf(x, node.in(1), 0));
   const int64_t n = rows.ids.shape().elements();
   const Var ids = BroadcastTo(Reshape(rows.ids, {n, 1}), {n, rows.rest});
-  OnnxResult y = Scatter(Reshape(x, {rows.count, rows.rest}), ids, Reshape(node.in(2), {n, rows.rest}), 0,
-                         node.String("reduction", "none"));
+  OnnxResult y = Scatter(node, Reshape(x, {rows.count, rows.rest}), ids, Reshape(node.in(2), {n, rows.rest}), 0);
   if (y.ok()) y->front() = Reshape(y->front(), x.shape());
   return y;
 }
