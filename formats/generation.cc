@@ -73,7 +73,7 @@ struct Source {
   Json keys = Json::object();
 };
 
-bool IsGguf(const std::string& model) { return absl::EndsWith(BaseOf(model), kGgufEnding); }
+bool IsGguf(const std::string& model) { return absl::EndsWith(BaseOf(model), kGgufEnding) && !IsFolder(BaseOf(model)); }
 
 bool IsOff(const std::string& key, const Json& value) {
   const auto off = [&](const auto& row) { return key == row.key && value == row.off; };

@@ -25,6 +25,7 @@ absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format
   keys.Field("pooling_mode_mean_tokens", mean);
   keys.Field("pooling_mode_mean_sqrt_len_tokens", root);  // has the same direction as the mean
   keys.Field("pooling_mode_cls_token", first);
+  const bool several = mode.empty() && mean + root + first > 1;
   mean = mode.empty() ? mean || root : mode == "mean" || mode == "mean_sqrt_len_tokens";
   first = mode.empty() ? first : mode == "cls";
   if (!mode.empty() && !mean && !first) keys.Refuse("pooling_mode", "mean or cls");
@@ -33,7 +34,7 @@ absl::Status ReadPooling(const Json& json, int64_t width, SentenceFormat* format
   keys.Field("include_prompt", include_prompt);
   if (!include_prompt && !format->prompt.empty()) keys.Refuse("include_prompt", "true, because there is a prompt");
   WEFT_RETURN_IF_ERROR(keys.Finish());
-  if (mean && first) return InvalidArgument("pooling must be the mean or the first token's vector, but both are set");
+  if (several) return InvalidArgument("pooling must be the mean or the first token's vector, but several are set");
   format->pooling = first ? Pooling::kFirst : Pooling::kMean;
   return absl::OkStatus();
 }

@@ -41,7 +41,7 @@ std::string ModelFile(const std::string& path) {
   std::vector<std::string> files;
   if (!fs::is_directory(path, error) || Exists(path + "/config.json")) return path;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().extension() == kGgufEnding) files.push_back(entry.path().string());
+    if (entry.is_regular_file(error) && entry.path().extension() == kGgufEnding) files.push_back(entry.path().string());
   }
   return files.size() == 1 ? files[0] : path;
 }

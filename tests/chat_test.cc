@@ -140,6 +140,7 @@ class Terminal {
   Terminal(const std::string& folder, const std::string& program, const Arguments& arguments) {
     pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
     if (pid_ != 0) return;
+    setenv("LC_ALL", "C", 1);  // lines are UTF-8 whatever the locale
     std::vector<std::string> words = Arguments{program} + arguments;
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
@@ -198,8 +199,8 @@ TEST_F(ChatTest, KeysAtATerminal) {
   terminal.Await("e");  // the answer, which is endless and of which this letter is a part
   terminal.Type("\x03");
   terminal.Await("\r\n> ");  // Ctrl-C ended the answer alone
-  terminal.Type("@\n");      // no character of the model: an error, after which the conversation goes on
-  terminal.Await("U+0040");
+  terminal.Type("é\n");      // no character of the model: an error, after which the conversation goes on
+  terminal.Await("U+00E9");
   terminal.Await("> ");
   terminal.Type("/text\n");
   EXPECT_TRUE(absl::StrContains(terminal.Await("\r\n> "), never + "a"));

@@ -101,7 +101,9 @@ TEST_F(EmbedTest, PoolsAsTheFolderSays) {
   EXPECT_NE(first.out, mean.out);
   EXPECT_TRUE(Fails(embed("\"pooling_mode_max_tokens\":true,\"pooling_mode_mean_tokens\":true"), 2,
                     "model/1_Pooling/config.json: 'pooling_mode_max_tokens' is true, but no key that is known"));
-  EXPECT_TRUE(Fails(embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true"), 2, "both are set"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":true"), 2, "several are set"));
+  EXPECT_TRUE(Fails(embed("\"pooling_mode_mean_sqrt_len_tokens\":true,\"pooling_mode_mean_tokens\":true"), 2,
+                    "several are set"));
   EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"max\""), 2, "pooling_mode is \"max\", which is not supported"));
   EXPECT_TRUE(Fails(embed("\"pooling_mode\":\"cls\"", ",{\"path\":\"2\",\"type\":\"x.models.Dense\"}"), 2,
                     "model/modules.json: the module {\"path\":\"2\",\"type\":\"x.models.Dense\"} is not supported"));

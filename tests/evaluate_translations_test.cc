@@ -118,6 +118,12 @@ TEST_F(EvaluateTranslationsTest, FinishedTranslationsNeedNoModel) {
                                          {.folder = folder_});
   ASSERT_TRUE(Works(piped));
   EXPECT_EQ(Json::parse(piped.out), two);
+  const CommandResult listed =
+      RunCommand({"sh", "-c", "\"$1\" evaluate --json --hypotheses=system.txt --references=-,second.txt <reference.txt",
+                  "sh", std::filesystem::absolute("apps/weft").string()},
+                 {.folder = folder_});
+  ASSERT_TRUE(Works(listed));
+  EXPECT_EQ(Json::parse(listed.out), two);
   EXPECT_TRUE(Fails(Weft({"evaluate", "--hypotheses=-", "--references=-"}), 2, "which can be read once only"));
   EXPECT_TRUE(
       Fails(Weft({"evaluate", "--hypotheses=system.txt", "--translations=other.txt", "--references=reference.txt"}), 2,

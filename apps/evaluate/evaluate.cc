@@ -10,6 +10,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
@@ -263,15 +265,18 @@ void Print(const Figures& figures, bool as_json) {
 
 // Replaces "-" by the path of standard input, which can be read once.
 absl::Status NameStandardInput(EvaluateFlags* flags) {
-  std::vector<std::string*> paths = {&flags->source, &flags->references, &flags->translations, &flags->baseline,
-                                     &flags->labels};
-  for (std::string& file : flags->files) paths.push_back(&file);
+  std::vector<std::string> references = absl::StrSplit(flags->references, ',');
+  std::vector<std::string*> paths = {&flags->source, &flags->translations, &flags->baseline, &flags->labels};
+  for (std::vector<std::string>* files : {&references, &flags->files}) {
+    for (std::string& file : *files) paths.push_back(&file);
+  }
   int count = 0;
   for (std::string* path : paths) {
     if (*path != "-") continue;
     *path = "/dev/stdin";
     if (++count > 1) return InvalidArgument("'-' is standard input, which can be read once only");
   }
+  flags->references = absl::StrJoin(references, ",");
   return absl::OkStatus();
 }
 

@@ -64,7 +64,7 @@ TEST_F(SchedulingTest, SimulateSaysWhatMoreWorkersBring) {
   const CommandResult table = Weft(Words("simulate --graph=towers --workers=1,64,128 --runs=1"));
   ASSERT_TRUE(Works(table));
   EXPECT_THAT(table.out, HasSubstr("ms on the critical path"));
-  EXPECT_THAT(table.out, HasSubstr("128 workers are less than 5% faster than fewer"));
+  EXPECT_THAT(table.out, HasSubstr("128 workers are less than 5% faster than the number before them"));
 }
 
 TEST_F(SchedulingTest, ReportDrawsAPage) {

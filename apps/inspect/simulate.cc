@@ -240,7 +240,8 @@ void PrintRow(const Prediction& prediction) {
               prediction.makespan * 1e3, prediction.bound * 1e3, prediction.speedup, prediction.utilization,
               MeasuredColumns(prediction.measured, prediction.makespan).c_str());
   if (prediction.saturated) {
-    std::printf("  %d workers are less than %.0f%% faster than fewer\n", prediction.workers, (kMinSpeedup - 1) * 100);
+    std::printf("  %d workers are less than %.0f%% faster than the number before them\n", prediction.workers,
+                (kMinSpeedup - 1) * 100);
   }
 }
 
@@ -270,7 +271,8 @@ void PrintRow(const RanksPrediction& prediction) {
                communication > 0 ? absl::StrFormat("%.1f%%", 100 * prediction.hidden / communication) : "-",
                MeasuredColumns(prediction.measured, prediction.seconds));
   if (prediction.saturated) {
-    std::printf("  %d ranks are less than %.0f%% faster than fewer\n", prediction.ranks, (kMinSpeedup - 1) * 100);
+    std::printf("  %d ranks are less than %.0f%% faster than the number before them\n", prediction.ranks,
+                (kMinSpeedup - 1) * 100);
   }
 }
 

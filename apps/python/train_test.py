@@ -143,6 +143,7 @@ class TrainTest(unittest.TestCase):
         vectors = classifier.embed(["text 1", "text 0"])
         self.assertEqual((vectors.shape, vectors.dtype), ((2, 16), np.float32))
         np.testing.assert_allclose((vectors**2).sum(axis=1), 1, rtol=1e-5)
+        self.assertEqual(classifier.embed([]).shape, (0, 16))
         for option in ("batch", "pairs"):  # weft embed does not have these options of weft classify
             with self.assertRaisesRegex(TypeError, f"unknown option '{option}'"):
                 classifier.embed("text 1", **{option: 1})

@@ -172,6 +172,7 @@ void BindUse(py::module_ m) {
       .def(py::init([](const std::string& path, const GivenFlags& texts, const std::string& prompt) {
         return Get(OpenSentenceEncoder(path, ReadEncoder(texts, /*classifies=*/false), prompt));
       }))
+      .def_property_readonly("width", [](const BertEncoder& self) { return self.config().width; })
       .def("run", Embed);
   py::class_<Classifier>(m, "_Classifier")
       .def(py::init([](const std::string& path, const GivenFlags& texts) {

@@ -240,7 +240,8 @@ std::vector<Json> Completions::Add(const Answer::Event& event) {
   Choice& choice = choices_[event.prompt];
   Json logprobs;
   AddLogprobs(event, choice.offset, form_.stream ? &logprobs : &choice.logprobs);
-  choice.offset += CountCharacters(event.text);
+  choice.given += CountCharacters(event.text);
+  choice.offset = choice.given + event.withheld;
   tokens_ += event.token >= 0 ? 1 : 0;
   if (!form_.stream) {
     choice.text += event.text;

@@ -51,7 +51,7 @@ class Completions {
   struct Choice {
     std::string text, finish_reason;
     nlohmann::ordered_json logprobs;  // null, or in the form of the answer
-    size_t offset = 0;                // characters of the text so far
+    size_t given = 0, offset = 0;     // numbers of characters: given so far, and before the next token
   };
 
   nlohmann::ordered_json Frame(bool chunk) const;

@@ -62,6 +62,12 @@ TEST_F(ServerTest, CompletesTexts) {
   }
   EXPECT_EQ(Complete({{"temperature", 0}, {"stop", whole.substr(5, 2)}}),
             whole.substr(0, whole.find(whole.substr(5, 2))));
+  // The server holds back a character that may begin the stop text, but the next token begins after it.
+  Json request = {{"prompt", "the "}, {"max_tokens", 4}, {"temperature", 0}, {"logprobs", 0}};
+  const Json offsets = Post("/v1/completions", request).second["choices"][0]["logprobs"]["text_offset"];
+  EXPECT_EQ(offsets, Json({0, 1, 2, 3}));
+  request["stop"] = whole.substr(1, 1) + "never";
+  EXPECT_EQ(Post("/v1/completions", request).second["choices"][0]["logprobs"]["text_offset"], offsets);
 }
 
 // Decoding drops the space at the beginning of a text, so that "▁a" alone would be "a", which is another token.
@@ -84,6 +90,8 @@ TEST_F(ServerTest, LogprobsNameTokensWithTheSpaceBeforeThem) {
   for (const Json& token : choice["logprobs"]["tokens"]) joined += token.get<std::string>();
   EXPECT_EQ(choice["text"], joined);
   EXPECT_THAT(joined, HasSubstr(" "));
+  EXPECT_EQ(choice["logprobs"]["text_offset"].back(),
+            joined.size() - choice["logprobs"]["tokens"].back().get<std::string>().size());
   for (const Json& top : choice["logprobs"]["top_logprobs"]) EXPECT_EQ(top.size(), kTokens) << top;
 }
 

@@ -171,7 +171,8 @@ absl::Status Take(absl::string_view line, Chat* chat) {
 }
 
 absl::Status TalkAtTerminal(const std::string& history, Chat* chat) {
-  std::setlocale(LC_CTYPE, "");  // the terminal's characters
+  // Text is UTF-8. In another locale, such as C, the editor would drop characters of a line.
+  if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr) std::setlocale(LC_CTYPE, "");
   LineEditor editor("> ");
   if (!history.empty()) WEFT_RETURN_IF_ERROR(UsageError(editor.OpenHistory(history)));
   const AnswerInterrupt interrupt;

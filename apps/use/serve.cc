@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "weft/apps/commands.h"
 #include "weft/apps/flags.h"
@@ -95,7 +97,8 @@ absl::Status Serve(ServeFlags flags) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   WEFT_ASSIGN_OR_RETURN(const auto server, UsageError(Server::Start(std::move(models), options)));
-  std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", options.host.c_str(), server->port());
+  const std::string host = absl::StrContains(options.host, ':') ? absl::StrCat("[", options.host, "]") : options.host;
+  std::fprintf(stderr, "weft serve: http://%s:%d/ (Ctrl-C ends it)\n", host.c_str(), server->port());
   constexpr timespec kSecond = {.tv_sec = 1};
   while (sigtimedwait(&signals, nullptr, &kSecond) < 0) {
     if (server->ended()) return absl::UnavailableError("the server can no longer accept connections");

@@ -10,8 +10,6 @@
 namespace weft {
 namespace {
 
-constexpr int32_t kNoToken = -1;  // the end token of a search without stop tokens
-
 // Returns the logits of the token after the prompt.
 absl::StatusOr<const float*> ReadPrompt(CachedText* prompt, CachedGpt* gpt) {
   const bool chunk = prompt->unread() > static_cast<size_t>(CachedGpt::kStepRows);
@@ -38,7 +36,6 @@ absl::StatusOr<const float*> ReadNewest(const CachedText& prompt, const BeamSear
   return gpt->Run(rows);
 }
 
-// Extends `search`, whose only end token stands for all stop tokens.
 void Extend(const float* logits, size_t vocabulary, const GenerateOptions& options, const BeamSearchOptions& how,
             BeamSearch* search) {
   const size_t known = options.vocabulary > 0 ? static_cast<size_t>(options.vocabulary) : vocabulary;
@@ -48,10 +45,8 @@ void Extend(const float* logits, size_t vocabulary, const GenerateOptions& optio
   for (size_t k = 0; k < search->live().size(); ++k, logits += vocabulary) {
     const std::vector<TokenLogprob> likeliest = Logprobs({logits, vocabulary}, /*token=*/0, each, known);
     for (size_t i = 1; i < likeliest.size(); ++i) {  // the first is that of token 0
-      const auto& [token, logprob] = likeliest[i];
-      const bool stops = std::find(options.stop.begin(), options.stop.end(), token) != options.stop.end();
-      tokens.push_back(stops ? how.end[0] : token);
-      logprobs.push_back(logprob);
+      tokens.push_back(likeliest[i].token);
+      logprobs.push_back(likeliest[i].logprob);
     }
   }
   search->Extend(logprobs, tokens);
@@ -67,7 +62,7 @@ absl::StatusOr<std::vector<Hypothesis>> Generator::Search(absl::Span<const int32
   const BeamSearchOptions how = {.beam = options_.search.beam,
                                  .n_best = options_.search.n_best,
                                  .length_penalty = options_.search.length_penalty,
-                                 .end = {options.stop.empty() ? kNoToken : options.stop[0]},
+                                 .end = options.stop,
                                  .stop = options_.search.stop};
   // The last token that is added need not be read, so one more than the context fits.
   const int64_t most = options.max_length > 0 ? options.max_length : config_.context + 1;

@@ -107,6 +107,27 @@ TEST(BeamGenerationTest, StopsAsItIsTold) {
   EXPECT_GT(better, 0);
 }
 
+// A search ranks as many continuations as it needs for `beam` of them that do not stop, however many stop tokens there
+// are. The penalty makes a long text the best one.
+TEST(BeamGenerationTest, ManyStopTokensLeaveRoomForOtherTokens) {
+  const Tokens prompt = {1, 2};
+  Tokens ranked;
+  Parameters parameters({.seed = 3}), same({.seed = 3});
+  Make(Small(), &same, {.beam = 0});
+  const auto samples = Generator::Create(Small(), &same);
+  ASSERT_TRUE(samples.ok());
+  const auto take = [&](const GeneratedToken& next) {
+    for (size_t i = 1; i < next.logprobs.size(); ++i) ranked.push_back(next.logprobs[i].token);
+    return true;
+  };
+  ASSERT_TRUE((*samples)->Generate({prompt}, {.length = 1, .logprobs = 7}, take).ok());
+  ranked.resize(4);  // the likeliest ones
+  const auto generator = Make(Small(), &parameters, {.beam = 2, .length_penalty = 9, .stop = BeamStop::kNever});
+  const auto found = generator->Search(prompt, {.length = 10, .stop = ranked});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE((*found)[0].tokens.empty());
+}
+
 TEST(BeamGenerationTest, OneHypothesisIsGreedyAndEndsAtStopsAndTheContext) {
   Parameters parameters({.seed = 3}), same({.seed = 3}), stopped({.seed = 3});
   const auto one = Make(Small(12), &parameters, {.beam = 1});

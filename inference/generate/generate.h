@@ -158,6 +158,7 @@ struct GeneratedToken {
   size_t prompt = 0;      // the index of its prompt, or the number that Generator::Add returned
   int32_t token = -1;     // -1: a piece of text without a token
   std::string text = {};  // of a TextGenerator: the text that later tokens can't change any more
+  size_t withheld = 0;    // of a TextGenerator: the number of characters after `text` that it does not give yet
   // With GenerateOptions::logprobs, the token's own log-probability, and then those of the likeliest tokens.
   std::vector<TokenLogprob> logprobs = {};
 };

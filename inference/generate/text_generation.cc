@@ -37,6 +37,7 @@ absl::Status CheckSameTokens(const Tokenizer& tokenizer, const Tokenizer& draft,
 template <class Sink>
 absl::StatusOr<bool> Give(GeneratedToken generated, const Sink& sink, TextStream* stream) {
   WEFT_ASSIGN_OR_RETURN(generated.text, stream->Add(generated.token));
+  generated.withheld = stream->withheld();
   return sink(generated) && !stream->stopped();
 }
 
@@ -91,6 +92,10 @@ std::string TextGenerator::TokenText(int32_t token) const {
 absl::StatusOr<std::vector<int32_t>> TextGenerator::Encode(absl::string_view prompt) const {
   WEFT_ASSIGN_OR_RETURN(std::vector<int32_t> ids, PromptTokens(gpt_, prompt));
   const int64_t count = static_cast<int64_t>(ids.size()), context = gpt_.model.config.context;
+  if (const int64_t whole = options_.generate.max_length; whole > 0 && count >= whole) {
+    return InvalidArgument("it has ", count, " tokens, but max_length is ", whole,
+                           ", prompt included; give the length of the continuation");
+  }
   if (count <= context || options_.generate.truncate) return ids;
   return InvalidArgument("it has ", count, " tokens, but the model's context is ", context,
                          "; truncate would take its end");
@@ -125,7 +130,8 @@ absl::StatusOr<size_t> TextGenerator::Add(ContinuationRequest request) {
     return Give(generated, sink, stream.get()).value_or(false);
   };
   const auto end = [stream, ended = std::move(request.ended)](TextEnd reason) {
-    ended(stream->stopped() ? TextEnd::kStop : reason, stream->Finish());
+    const std::string rest = stream->Finish();  // first, because it can find a stop text
+    ended(stream->stopped() ? TextEnd::kStop : reason, rest);
   };
   return generator_->Add({std::move(request.prompt), std::move(request.generate), take, end});
 }

@@ -73,7 +73,7 @@ class TextGenerator {
   static absl::StatusOr<std::unique_ptr<TextGenerator>> Create(OpenedGpt gpt, const TextGeneratorOptions& options);
 
   // Returns the tokens with which the model's format begins a text, and then the tokens of `prompt`. Returns
-  // InvalidArgument if there are more tokens than the context and `truncate` is not set.
+  // InvalidArgument if they fill GenerateOptions::max_length, or exceed the context and `truncate` is not set.
   absl::StatusOr<std::vector<int32_t>> Encode(absl::string_view prompt) const;
 
   const OpenedGpt& gpt() const { return gpt_; }

@@ -83,7 +83,7 @@ TEST_F(GenerationSettingsTest, EndTokens) {
 }
 
 TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
-  const Tokens none = {}, two = {96, 203}, three = {96, 203, 258}, four = {96, 203, 258, 210},
+  const Tokens two = {96, 203}, three = {96, 203, 258}, four = {96, 203, 258, 210},
                without_203 = {96, 11, 134, 401, 387, 206, 69, 401, 1, 292},
                without_258 = {96, 203, 218, 206, 335, 335, 24, 360, 291, 206};
   const Arguments hello = {"--prompt=Hello"}, ten = {"--prompt=Hello", "--length=10"};
@@ -99,7 +99,6 @@ TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
       {R"({"top_p": 0.0001})", ten, kEndless, ""},
       {R"({"do_sample": false, "max_new_tokens": 3})", hello, three, ""},
       {R"({"do_sample": false, "max_length": 5})", hello, four, ""},
-      {R"({"do_sample": false, "max_length": 1})", hello, none, ""},
       {R"({"do_sample": false, "max_new_tokens": 3})", {"--prompt=Hello", "--length=2"}, two, ""},
       {R"({"do_sample": false, "suppress_tokens": [258]})", ten, without_258, ""},
       {R"({"do_sample": false, "bad_words_ids": [[203], [7]]})", ten, without_203, ""},
@@ -119,12 +118,26 @@ TEST_F(GenerationSettingsTest, DefaultsOfTheFilesAndOfFlags) {
   }
 }
 
+// transformers refuses such a prompt, too.
+TEST_F(GenerationSettingsTest, APromptOfTheWholeLengthHasNoContinuation) {
+  Prepare(R"({"max_length": 1})", R"({"eos_token_id": null})", "");
+  EXPECT_TRUE(Fails(Generate({"--prompt=Hello"}), 2, "it has 1 tokens, but max_length is 1, prompt included"));
+  EXPECT_TRUE(Works(Generate({"--prompt=Hello", "--length=2"})));
+  Prepare(R"({"max_length": 3})", R"({"eos_token_id": null})", "");
+  Write("lines.txt", "Hello\nHello Hello Hello\nHello\n");
+  const CommandResult lines = Generate({"lines.txt"});
+  EXPECT_TRUE(Fails(lines, 2, "lines.txt, line 2: it has "));
+  EXPECT_TRUE(absl::StartsWith(lines.out, "{\"text\"")) << lines.out;  // the first line is answered
+}
+
 TEST_F(GenerationSettingsTest, SamplingHasTheDefaultsOfTransformers) {
   Prepare(R"({"do_sample": true})", R"({"eos_token_id": null})", "");
   const Arguments how = {"--prompt=Hello", "--length=10", "--seed=3"};
   const Tokens got = TokensOf(Generate(how));
   EXPECT_EQ(got, TokensOf(Generate(how + Arguments{"--temperature=1", "--top-k=50"})));
   EXPECT_NE(got, TokensOf(Generate(how + Arguments{"--temperature=0.8", "--top-k=0"})));
+  fs::rename(Path("llama"), Path("llama.gguf"));  // a folder is no file of GGUF
+  EXPECT_EQ(got, TokensOf(Weft(Arguments{"generate", "--model=llama.gguf", "--json", "--logprobs=0"} + how)));
 }
 
 TEST_F(GenerationSettingsTest, TheFilesMayAskForABeamSearch) {

@@ -70,7 +70,7 @@ absl::StatusOr<fs::path> FindFile(const std::string& path) {
   std::vector<fs::path> models;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const TokenizerKind* const kind = FindKind(entry.path().filename().string());
-    if (kind != nullptr && kind->files != nullptr) models.push_back(entry.path());
+    if (kind != nullptr && kind->files != nullptr && entry.is_regular_file(error)) models.push_back(entry.path());
   }
   if (models.size() == 1) return models[0];
   return absl::NotFoundError(absl::StrCat(path, ": the folder has none of ", absl::StrJoin(SearchedNames(), ", ")));
@@ -139,9 +139,8 @@ absl::StatusOr<TokenizerSettings> ReadTokenizerSettings(const nlohmann::json& js
   }
   const nlohmann::json& all = Member(json, "added_tokens_decoder");
   for (const auto& [id, entry] : all.items()) {
-    WEFT_ASSIGN_OR_RETURN(AddedToken token,
+    WEFT_ASSIGN_OR_RETURN(settings.tokens.emplace_back(),
                           Annotate(ReadAddedToken(entry), absl::StrCat("added_tokens_decoder, ", id)));
-    settings.tokens.push_back(std::move(token));
   }
   const auto read = [&](const nlohmann::json& entry, const char* key) -> absl::StatusOr<std::string> {
     WEFT_ASSIGN_OR_RETURN(AddedToken token, Annotate(ReadAddedToken(entry), key));

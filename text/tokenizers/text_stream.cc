@@ -110,6 +110,14 @@ std::string TextStream::Release(bool all) {
   return released;
 }
 
+size_t TextStream::withheld() const {
+  std::string shown = uncleaned_;
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (hidden_[i] == kShown) shown += text_[i];
+  }
+  return CountCharacters(shown);
+}
+
 std::string TextStream::Finish() {
   if (stopped_) return "";
   if (known_ < ids_.size()) {

@@ -32,6 +32,7 @@ class TextStream {
   // Returns the withheld text.
   std::string Finish();
   bool stopped() const { return stopped_; }  // true once a stop string has occurred; no text follows
+  size_t withheld() const;                   // number of complete characters that no call has returned yet
 
  private:
   void AddBytes(absl::string_view before, absl::string_view after);

@@ -84,8 +84,9 @@ class Model:
 
         several = not isinstance(lines, str)
         with self._lock:
-            found = self._open(_weft._Encoder, options, prompt_name).run(list(lines) if several else [lines])
-        return numpy.array(found if several else found[0], dtype="float32")
+            encoder = self._open(_weft._Encoder, options, prompt_name)
+            found = numpy.array(encoder.run(list(lines) if several else [lines]), dtype="float32")
+        return found.reshape(-1, encoder.width) if several else found[0]
 
     def classify(self, inputs: Any, **options: Any) -> Any:
         """Returns the labels of a text with their probabilities, likeliest first, or a list of such dicts for a list.
