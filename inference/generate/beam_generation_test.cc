@@ -107,8 +107,8 @@ TEST(BeamGenerationTest, StopsAsItIsTold) {
   EXPECT_GT(better, 0);
 }
 
-// A search ranks as many continuations as it needs for `beam` of them that do not stop, however many stop tokens there
-// are. The penalty makes a long text the best one.
+// All of the likeliest tokens are stop tokens. The search must rank further tokens, with which its `beam` hypotheses go
+// on. The length penalty makes a long text the best one.
 TEST(BeamGenerationTest, ManyStopTokensLeaveRoomForOtherTokens) {
   const Tokens prompt = {1, 2};
   Tokens ranked;

@@ -101,21 +101,20 @@ std::string TextStream::Release(bool all) {
   size_t withheld = 0;
   for (const std::string& stop : stops_) withheld = std::max(withheld, all ? 0 : BeginningAtEnd(text_, stop));
   const size_t ready = text_.size() - withheld;
-  std::string released;
-  for (size_t i = 0; i < ready; ++i) {
-    if (hidden_[i] == kShown) released += text_[i];
-  }
+  std::string released = Shown(ready);
   text_.erase(0, ready);
   hidden_.erase(0, ready);
   return released;
 }
 
-size_t TextStream::withheld() const {
-  std::string shown = uncleaned_;
-  for (size_t i = 0; i < text_.size(); ++i) {
+size_t TextStream::withheld() const { return CountCharacters(uncleaned_) + CountCharacters(Shown(text_.size())); }
+
+std::string TextStream::Shown(size_t length) const {
+  std::string shown;
+  for (size_t i = 0; i < length; ++i) {
     if (hidden_[i] == kShown) shown += text_[i];
   }
-  return CountCharacters(shown);
+  return shown;
 }
 
 std::string TextStream::Finish() {

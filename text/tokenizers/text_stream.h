@@ -39,6 +39,7 @@ class TextStream {
   absl::StatusOr<std::string> AddHidden(int32_t token);
   void Append(absl::string_view text, char hidden);
   std::string Release(bool all);
+  std::string Shown(size_t length) const;  // the first `length` bytes of `text_` without those of hidden tokens
 
   const Tokenizer& tokenizer_;
   std::vector<std::string> stops_;
