@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "weft/base/flush_subnormals.h"
 #include "weft/graph/compile/evaluate.h"
 #include "weft/tests/op_check.h"
 
@@ -120,6 +121,7 @@ class TileRunner {
     if (in_place >= 0) in[in_place].data = out[0].data;
     const KernelArgs args = {
         .attrs = node_.attrs, .inputs = in, .outputs = out, .workspace = workspaces_[worker], .random = kExampleRandom};
+    const FlushSubnormals flush;
     KernelFor(*node_.op, node_.input_types, node_.output_types)(args, tile);
   }
   // Returns outputs whose bytes are all `fill`, except outputs that replace state: these hold the values of the state.

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "weft/base/arena.h"
+#include "weft/base/flush_subnormals.h"
 
 namespace weft {
 
@@ -54,6 +55,7 @@ void Evaluate(const OpDef& op, const Attrs& attrs, absl::Span<const Tensor> inpu
       .workspace = op.workspace != nullptr ? arena.Allocate(op.workspace(args, tiles)) : nullptr,
       .random = random};
   const KernelFunction kernel = KernelFor(op, input_types, output_types);
+  const FlushSubnormals flush;
   for (const Rect& tile : tiles) kernel(kernel_args, tile);
 }
 

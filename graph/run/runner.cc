@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "weft/base/arena.h"
 #include "weft/base/cores.h"
+#include "weft/base/flush_subnormals.h"
 #include "weft/base/signal_block.h"
 #include "weft/base/status.h"
 #include "weft/graph/compile/stages.h"
@@ -173,6 +174,7 @@ struct Runner::State {
 #ifndef NDEBUG
     MakeNan(call, tile);
 #endif
+    const FlushSubnormals flush;
     compiled().calls[call].kernel({.attrs = node(call).attrs,
                                    .inputs = inputs(call),
                                    .outputs = outputs(call),

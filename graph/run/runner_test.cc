@@ -301,6 +301,36 @@ TEST(RunnerTest, GivesTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_GT(together, 1);
 }
 
+#if defined(__x86_64__)
+TEST(RunnerTest, SubnormalNumbersAreZeroOnEveryWorker) {
+  const volatile float tiny = 1e-20F;
+  Tape tape;
+  Var x = tape.Input("x", {kF32, {2048, 2048}});
+  Var small = tape.Input("small", {kF32, {}});
+  Var folded = Mul(Number(x, 1e-20), Number(x, 1e-20));
+  Parameters parameters;
+  const std::vector<float> values(2048 * 2048, 1e-20F);
+  const std::vector<float> subnormal = {tiny * tiny};
+  ASSERT_GT(subnormal[0], 0);
+  for (int threads : {1, 4}) {
+    Var product = x * x, scaled = small * 1e20;
+    Runner runner(CompileOrDie(tape, {.fetch = {product, scaled, folded}}), &parameters, {.threads = threads});
+    int workers = 0;  // maximum number that entered an execution
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      absl::StatusOr<Outputs> outputs = runner.Run({{x, values}, {small, subnormal}});
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      const absl::Span<const float> products = (*outputs)[product].span<float>();
+      EXPECT_TRUE(std::all_of(products.begin(), products.end(), [](float f) { return f == 0; }));
+      EXPECT_THAT(Floats((*outputs)[scaled]), ElementsAre(0));
+      EXPECT_THAT(Floats((*outputs)[folded]), ElementsAre(0));
+      workers = std::max(workers, runner.workers_entered());
+    }
+    EXPECT_GT(tiny * tiny, 0) << "the caller's own arithmetic has changed";
+    EXPECT_EQ(workers > 1, threads > 1);
+  }
+}
+#endif
+
 TEST(RunnerTest, RandomProgramsGiveTheBitsOfASerialRunUnderEveryPolicy) {
   for (uint32_t seed = 0; seed < 500 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -42,8 +42,8 @@ constexpr auto kExpExamples = Examples(
      {.in = "[33]", .low = -1e30, .high = -1e3, .check_gradient = false}});  // x + delta rounds to x
 constexpr auto kLogExamples = Examples(
     0.1, 3,
-    {{.in = "[33]", .low = 1, .high = 1e30, .check_gradient = false},     // the gradient, 1e-30, is below the tolerance
-     {.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - delta would leave the domain
+    {{.in = "[33]", .low = 1, .high = 1e30, .check_gradient = false},  // the gradient, 1e-30, is below the tolerance
+     {.in = "[33]", .low = 2e-38, .high = 1e-36, .check_gradient = false}});  // x - delta would leave the domain
 constexpr auto kSqrtExamples = Examples(
     0.1, 3, {{.in = "[33]", .low = 0, .high = 1e-36, .check_gradient = false}});  // x - delta would leave the domain
 constexpr auto kErfExamples =
