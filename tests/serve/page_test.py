@@ -68,11 +68,11 @@ class PageTest(unittest.TestCase):
         self.page.wait(f"!$('{view}-view').hidden")
 
     def type(self, control: str, text: str) -> None:
+        self.wait_ready()
         self.page.run(f"$('{control}').focus(), $('{control}').select?.()")
         self.page.type(text)
 
     def ask(self, text: str = QUESTION) -> None:
-        self.wait_ready()
         self.type("message", text)
         self.page.press("Enter")
 
