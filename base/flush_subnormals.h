@@ -1,7 +1,7 @@
 // On x86-64, a thread computes with 0 in place of subnormal numbers, whose magnitude is below 1.2e-38 in f32, while a
 // FlushSubnormals exists. On other CPUs, the class does nothing. Many x86-64 CPUs compute subnormal numbers far more
-// slowly than others. The moments of an optimizer decay to subnormal numbers and stay subnormal, because rounding keeps
-// the smallest of them from becoming 0.
+// slowly than other numbers. The moments of an optimizer decay to subnormal numbers and stay subnormal, because
+// rounding keeps the smallest of them from becoming 0.
 //
 //   {
 //     const FlushSubnormals flush;

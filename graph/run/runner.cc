@@ -174,7 +174,7 @@ struct Runner::State {
 #ifndef NDEBUG
     MakeNan(call, tile);
 #endif
-    const FlushSubnormals flush;
+    const FlushSubnormals flush;  // not around the executor, because TBB passes the CPU's flags on to other tasks
     compiled().calls[call].kernel({.attrs = node(call).attrs,
                                    .inputs = inputs(call),
                                    .outputs = outputs(call),
