@@ -291,12 +291,12 @@ VarList LionUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const LionO
 struct MuonOptions {
   double momentum = 0.95, weight_decay = 0;
   bool nesterov = true;
+  bool bf16 = false;  // whether O(u) is computed in bf16, as PyTorch does; false: in w's dtype
 };
 // One update of Muon (Jordan et al., 2024) for a matrix w, as PyTorch's, with g = grad · grad_scale:
 //   m ← momentum·m + (1-momentum)·g;  u = nesterov ? (1-momentum)·g + momentum·m : m
 //   w ← w - rate·(sqrt(max(1, rows / columns)) · O(u) + decay·w)
-// O(u) is nearly the orthogonal matrix next to u, by five steps of Newton and Schulz, computed in w's dtype. Returns
-// the next w, m.
+// O(u) is nearly the orthogonal matrix next to u, by five steps of Newton and Schulz. Returns the next w, m.
 VarList MuonUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const MuonOptions& options);
 struct AdafactorOptions {
   double beta2_decay = 0.8, weight_decay = 0;

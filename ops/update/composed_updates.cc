@@ -111,11 +111,12 @@ VarList AdamUpdate(Var w, Var m, Var v, Var grad, Var rate, Var grad_scale, Var 
 namespace {
 
 // Returns about U·Vᵀ for x = U·S·Vᵀ, by five steps of Newton and Schulz. The coefficients are the paper's. They raise
-// small singular values fast, and leave all of them near 1 rather than at 1.
-Var Orthogonalized(Var x) {
+// small singular values fast, and leave all of them near 1 rather than at 1. The steps compute in `dtype`.
+Var Orthogonalized(Var x, DType dtype) {
   constexpr int kSteps = 5;
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315, kMinNorm = 1e-7;
-  x = x / Maximum(Sqrt(SquareSum(x)), Number(x, kMinNorm));
+  const DType given = x.dtype();
+  x = Cast(x / Maximum(Sqrt(SquareSum(x)), Number(x, kMinNorm)), dtype);
   const bool tall = x.dim(0) > x.dim(1);
   for (int step = 0; step < kSteps; ++step) {
     // The smaller of the two products of x with itself.
@@ -123,7 +124,7 @@ Var Orthogonalized(Var x) {
     const Var polynomial = Scale(gram, kB) + Scale(MatMul(gram, gram), kC);
     x = Scale(x, kA) + (tall ? MatMul(x, polynomial) : MatMul(polynomial, x));
   }
-  return x;
+  return Cast(x, given);
 }
 
 }  // namespace
@@ -139,7 +140,8 @@ VarList MuonUpdate(Var w, Var m, Var grad, Var rate, Var grad_scale, const MuonO
     const Var next_m = m + Scale(gradient - m, 1 - options.momentum);
     const Var direction = options.nesterov ? gradient + Scale(next_m - gradient, options.momentum) : next_m;
     const double rows = static_cast<double>(w.dim(0)), columns = static_cast<double>(std::max<int64_t>(1, w.dim(1)));
-    const Var orthogonal = Scale(Orthogonalized(direction), std::sqrt(std::max(1.0, rows / columns)));
+    const DType dtype = options.bf16 ? kBF16 : w.dtype();
+    const Var orthogonal = Scale(Orthogonalized(direction, dtype), std::sqrt(std::max(1.0, rows / columns)));
     const Var change = scaled.rate * (orthogonal + Scale(w, options.weight_decay));
     return VarList{Assign(w, w - MaskFill(change, scaled.skip, 0)),
                    Assign(m, m + MaskFill(next_m - m, scaled.skip, 0))};

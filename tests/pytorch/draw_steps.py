@@ -44,20 +44,24 @@ class Lion(torch.optim.Optimizer):
                 self.state[p]["m"] = b2 * m + (1 - b2) * p.grad
 
 
-# PyTorch computes Muon's products in bf16. Here they are in f64.
-SOURCE = inspect.getsource(_muon._zeropower_via_newtonschulz)
+# PyTorch computes Muon's products in bf16. All cases but one have them in f64.
+IN_BF16 = _muon._zeropower_via_newtonschulz
+SOURCE = inspect.getsource(IN_BF16)
 assert "torch.bfloat16" in SOURCE
 exec(SOURCE.replace("torch.bfloat16", "torch.float64"), _muon.__dict__)
+IN_F64 = _muon._zeropower_via_newtonschulz
 
 
 class MuonAndAdamW:
     """Muon for the matrix and AdamW for the vector."""
 
-    def __init__(self, groups, lr, weight_decay, nesterov=True):
+    def __init__(self, groups, lr, weight_decay, nesterov=True, orthogonalize=IN_F64):
+        self.orthogonalize = orthogonalize
         self.both = [torch.optim.Muon([groups[0]], lr=lr, weight_decay=weight_decay, nesterov=nesterov),
                      torch.optim.AdamW([groups[1]], lr=lr * 0.5, betas=(0.9, 0.95), weight_decay=0)]
 
     def step(self):
+        _muon._zeropower_via_newtonschulz = self.orthogonalize
         for optimizer in self.both:
             optimizer.step()
 
@@ -79,6 +83,8 @@ OPTIMIZERS = [
     ("adafactor", torch.optim.Adafactor, {}, {}, False),
     ("adafactor", torch.optim.Adafactor, {"beta2_decay": -0.6, "weight_decay": 0.1},
      {"beta2_decay": 0.6, "weight_decay": 0.1}, False),
+    ("muon", MuonAndAdamW, {"weight_decay": 0.1, "orthogonalize": IN_BF16}, {"weight_decay": 0.1, "adamw_rate": 0.5},
+     False),
 ]
 
 
@@ -102,7 +108,8 @@ def optimizer_case(i, name, make, arguments, settings, vector_decays, data):
         for w, values in zip(weights, after) if step % EACH == EACH - 1 else []:
             values.append(w.detach().numpy().copy())
     return {"name": f"{name}.{i}", "op": "optimizer", "opset": 0,
-            "attributes": {"optimizer": name, "rate": RATE, "settings": settings, "average_decay": AVERAGE},
+            "attributes": {"optimizer": name, "rate": RATE, "settings": settings, "average_decay": AVERAGE,
+                           "bf16": arguments.get("orthogonalize") is IN_BF16},
             "inputs": before + [data.add(x) for x in gradients],
             "outputs": [data.add(np.stack(x)) for x in after] + [data.add(x.detach().numpy()) for x in average.module]}
 

@@ -241,6 +241,7 @@ Minimized Optimizer::RecordUpdates(VarSpan weights, VarSpan gradients, Var rate,
                                           .step = count.step,
                                           .weight_decay = weight_decay,
                                           .is_hidden_matrix = is_hidden_matrix,
+                                          .precision = options.precision,
                                           .settings = settings_});
     updates.insert(updates.end(), updated.begin(), updated.end());
     updated_weights.push_back(updated[0]);

@@ -37,7 +37,7 @@ VarList UpdateMuon(const UpdateInputs& in) {
   const OptimizerSettings& s = in.settings;
   if (!in.is_hidden_matrix) return UpdateWithMoments(AdamWUpdate, in, Scale(in.rate, *s.adamw_rate));
   return MuonUpdate(in.weight, in.states[0], in.gradient, in.rate, in.scale,
-                    {*s.momentum, in.weight_decay, *s.nesterov});
+                    {*s.momentum, in.weight_decay, *s.nesterov, in.precision == kBF16});
 }
 
 std::optional<TensorType> MuonState(const TensorType& weight, bool is_hidden_matrix, size_t state) {

@@ -185,6 +185,29 @@ TEST(OptimizerTest, MuonLeavesEmbeddingsAndOutputLayersToAdamW) {
   }
 }
 
+// The precision of an update is that of its options, whether its gradients are those of a loss or inputs.
+TEST(OptimizerTest, MuonMultipliesInTheGivenPrecision) {
+  for (const DType precision : {kF32, kBF16}) {
+    for (const bool inputs : {false, true}) {
+      Tape tape;
+      const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {4, 2}}, Gaussian(1));
+      const Var gradient = tape.Input("gradient", w.type());
+      const UpdateOptions options = {.precision = precision};
+      const Minimized step = inputs ? Muon({}).Update({w}, {gradient}, rate, options)
+                                    : Muon({}).Minimize(Sum(Square(w) * gradient), rate, options);
+      const absl::StatusOr<Graph> graph = Compile(tape, {.update = {step}, .precision = precision});
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      size_t products = 0;
+      for (const Node& node : graph->program().nodes) {
+        if (node.op->name != absl::string_view("matmul")) continue;
+        EXPECT_EQ(graph->program().value(node.inputs[0]).type.dtype, precision);
+        ++products;
+      }
+      EXPECT_EQ(products, 15);
+    }
+  }
+}
+
 TEST(OptimizerTest, RefusesASettingThatItDoesNotHave) {
   Tape tape;
   const Var rate = tape.Input("rate", {kF32, {}}), w = tape.Parameter("w", {kF32, {2, 2}}, Gaussian(1));

@@ -225,8 +225,8 @@ class AccumulatedStep final : public TrainingStep {
   absl::Status AddUpdate(const Optimizer& optimizer) {
     rate_ = tape_.Input("learning_rate", {kF32, {}});
     targets_ = tape_.Input("targets_of_step", {kF32, {}});
-    const Minimized step =
-        sums_->Update(optimizer, weights_, rate_, targets_, {.all_or_none = true, .average_decay = options_.ema});
+    const UpdateOptions update = {.all_or_none = true, .average_decay = options_.ema, .precision = options_.precision};
+    const Minimized step = sums_->Update(optimizer, weights_, rate_, targets_, update);
     gradient_norm_ = step.gradient_norm;
     WEFT_ASSIGN_OR_RETURN(update_, AddGraph(tape_, {.fetch = {gradient_norm_}, .update = {step.update}}, /*runs=*/1));
     return absl::OkStatus();

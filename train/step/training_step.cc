@@ -23,7 +23,7 @@ class WholeStep final : public TrainingStep {
   absl::Status Add(const TrainingProgram& program, const Optimizer& optimizer) {
     Entry& entry = entries_.emplace_back();
     entry.loss = program.loss;
-    UpdateOptions update = {.all_or_none = true, .average_decay = options_.ema};
+    UpdateOptions update = {.all_or_none = true, .average_decay = options_.ema, .precision = options_.precision};
     if (options_.skip_deviations > 0) {
       entry.loss_limit = program.tape->Input("loss_limit", {kF32, {}});
       const Var loss = Cast(program.loss, kF32);
