@@ -179,8 +179,9 @@ Var BalanceLoss(const Tape& tape) {
 }
 
 Var SymmetricDivergence(Var a, Var b, Var targets) {
-  const Var log_p = LogSoftmax(Cast(a, kF32)), log_q = LogSoftmax(Cast(b, kF32));
-  const Var each = Sum((Exp(log_p) - Exp(log_q)) * (log_p - log_q), -1);
+  a = Cast(a, kF32), b = Cast(b, kF32);
+  // log(p) - log(q) is a - b and a number for each row, which adds 0 to the sum, because p and q both add up to 1.
+  const Var each = Sum((Softmax(a) - Softmax(b)) * (a - b), -1);
   const Var counted = Cast(NotEqual(targets, FillLike(targets, kIgnoredTarget)), kF32);
   return Sum(each * counted) / Sum(counted);
 }
