@@ -276,8 +276,10 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordRun(const GraphChoice& choice, 
   graph->loss = program.loss;
   if (updates) {
     const Var rate = program.tape->Input("learning_rate", {kF32, {}});
-    const Minimized update =
-        trainer.optimizer.Minimize(program.loss, rate, {.all_or_none = true, .average_decay = graph->step.ema});
+    const UpdateOptions options = {.all_or_none = true,
+                                   .average_decay = graph->step.ema,
+                                   .precision = choice.precision.value_or(graph->step.precision)};
+    const Minimized update = trainer.optimizer.Minimize(program.loss, rate, options);
     graph->options = {
         .fetch = {program.loss, update.gradient_norm}, .update = {update}, .memory_budget = graph->step.memory_budget};
     graph->batch.feeds.push_back({rate, kLearningRate});

@@ -180,7 +180,7 @@ Var BalanceLoss(const Tape& tape) {
 
 Var SymmetricDivergence(Var a, Var b, Var targets) {
   a = Cast(a, kF32), b = Cast(b, kF32);
-  // log(p) - log(q) is a - b and a number for each row, which adds 0 to the sum, because p and q both add up to 1.
+  // In each row, log(p) - log(q) is a - b and a constant, which adds nothing to the sum: p and q both sum to 1.
   const Var each = Sum((Softmax(a) - Softmax(b)) * (a - b), -1);
   const Var counted = Cast(NotEqual(targets, FillLike(targets, kIgnoredTarget)), kF32);
   return Sum(each * counted) / Sum(counted);

@@ -134,13 +134,14 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordGpt(GraphFlags* flags) {
   const std::shared_ptr<GptProgram> program = RecordTraining(flags->options);
   const Optimizer optimizer = flags->options.training.optimizer;
   const Var rate = program->tape.Input("learning_rate", {kF32, {}});
-  const Var update = optimizer.Minimize(program->training.loss, rate);
+  const DType precision = flags->options.training.trainer.precision;
+  const Var update = optimizer.Minimize(program->training.loss, rate, {.precision = precision});
   WEFT_RETURN_IF_ERROR(program->tape.status());
   auto graph = std::make_unique<RealGraph>();
   graph->owner = program;
   graph->tape = &program->tape;
   graph->loss = program->training.loss;
-  graph->options = {.fetch = {graph->loss}, .update = {update}};
+  graph->options = {.fetch = {graph->loss}, .update = {update}, .precision = precision};
   return graph;
 }
 
@@ -152,6 +153,7 @@ absl::StatusOr<GraphChoice> ToGraphChoice(GraphFlags* flags) {
     return InvalidArgument("--config is of a GPT, but ", choice.name, " is named");
   for (const Hyperparameter& row : PrintTable(flags)) choice.options.erase(row.flag);
   if (choice.options.erase("batch") > 0) choice.batch = flags->options.batch;
+  if (flags->given.count("precision") > 0) choice.precision = flags->options.training.trainer.precision;
   return choice;
 }
 
@@ -164,10 +166,7 @@ absl::StatusOr<std::unique_ptr<RealGraph>> RecordChoice(GraphFlags* flags) {
 // Returns the compiled graph of one of several ranks, which adds the gradients of all of them.
 absl::StatusOr<Graph> RankGraph(GraphFlags* flags) {
   WEFT_RETURN_IF_ERROR(CheckNotGiven(flags->given, {"mode", "memory-budget"}, " is not for the graph of --ranks"));
-  WEFT_ASSIGN_OR_RETURN(GraphChoice choice, ToGraphChoice(flags));
-  if (flags->given.count("precision") > 0) {
-    choice.precision = flags->options.training.trainer.precision;
-  }
+  WEFT_ASSIGN_OR_RETURN(const GraphChoice choice, ToGraphChoice(flags));
   WEFT_ASSIGN_OR_RETURN(const std::unique_ptr<RankStep> step,
                         UsageError(RankStep::Plan({.graph = choice,
                                                    .rank = static_cast<int>(flags->rank),
@@ -203,7 +202,6 @@ absl::Status PrintGraph(GraphFlags flags) {
   } else {
     const TrainerOptions& trainer = flags.options.training.trainer;
     if (!chosen || flags.given.count("memory-budget") > 0) step->options.memory_budget = trainer.memory_budget;
-    if (!chosen || flags.given.count("precision") > 0) step->options.precision = trainer.precision;
     if (flags.mode == "eval") {
       if (step->loss) step->options.fetch = {step->loss};
       step->options.update = {};

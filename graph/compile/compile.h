@@ -52,8 +52,9 @@ struct CompileOptions {
   VarList update;  // updates of parameters, or update groups, that Run makes
   Mode mode = kTrain;
   // kF32: all ops compute in the recorded dtypes. kBF16: products take f32 inputs as bf16, and ops that move or map
-  // bf16 values stay in bf16 (see Autocast in core/op.h). Weights, optimizers, norms' statistics, softmax, losses and
-  // sums stay in f32. Values that are fetched, written or differentiated by keep the recorded dtypes.
+  // bf16 values stay in bf16 (see Autocast in core/op.h). Weights, optimizers (but see UpdateOptions::precision),
+  // norms' statistics, softmax, losses and sums stay in f32. Values that are fetched, written or differentiated by keep
+  // the recorded dtypes.
   DType precision = kF32;
   // The dtype in which weights are stored: f32, bf16, f16, or a block format (core/block_formats.h). Parameters::Set
   // and Create convert to it. Weights that a graph differentiates, updates, or reads other than by products and

@@ -15,7 +15,7 @@ Hyperparameter BucketJob::RDropRow(const char* needs) {
   return {"r-drop",
           "alpha of R-Drop (Liang et al., 2021): each example is computed twice, with different dropout. The training "
           "loss is the mean of both losses, and alpha/4 times KL(p, q) + KL(q, p) of the predictions. The validation "
-          "loss is that of one. Time and memory double. 0: computed once",
+          "loss is that of one. Time and memory at least double. 0: computed once",
           &r_drop_,
           {.low = 0, .needs = needs, .group = "Training"}};
 }

@@ -258,8 +258,8 @@ Hyperparameters TrainingHyperparameters(TrainingOptions* options) {
        &trainer.threads,
        {.low = 0, .high = 1024, .may_change = true}},
       ChoiceRow<DType>("precision",
-                       "bf16: matrix products, those of the optimizer muon too, read and write 16-bit numbers; "
-                       "weights, their updates and the loss stay f32",
+                       "bf16: matrix products, also those of the optimizer muon, read and write 16-bit numbers; "
+                       "weights, the optimizer's states and the loss stay f32",
                        kPrecisionNames, &trainer.precision),
       {"memory-budget",
        "maximum bytes for the values of a step, such as 500M; values are computed twice where needed. 0: no maximum. "

@@ -145,7 +145,7 @@ struct UpdateOptions {
   // · (w - e) after each update. The first update sets e to w, as PyTorch's AveragedModel does; the state "ema_started"
   // is then 1. Before this update e is 0. If a gradient is not finite, no average moves.
   double average_decay = 0;
-  // kBF16: matrix products of an update, which only Muon has, are computed in bf16.
+  // The precision with which the update is compiled. kBF16: matrix products of Muon are in bf16.
   DType precision = kF32;
   // Names of the weights, which select parameter groups and name states. Empty: the weights are parameters, whose names
   // are taken. With names, weights may be any versions of states, such as pieces of weights (distributed/piece_name.h).

@@ -82,6 +82,27 @@ TEST(TrainingStepTest, ABatchOfFewRowsLeavesMicroBatchesEmpty) {
   }
 }
 
+TEST(TrainingStepTest, MuonMultipliesInThePrecisionOfTheStep) {
+  for (const int64_t micro_batches : {1, 2}) {
+    Tape tape;
+    const Var factor = tape.Input("factor", {kF32, {}}), w = tape.Parameter("w", {kF32, {4, 2}}, Gaussian(1));
+    const TrainingProgram program = {.tape = &tape, .loss = Sum(Square(w)) * factor};
+    const absl::StatusOr<std::unique_ptr<TrainingStep>> step =
+        TrainingStep::Plan({&program, 1}, Muon({}), {.micro_batches = micro_batches, .precision = kBF16});
+    ASSERT_TRUE(step.ok()) << step.status();
+    size_t products = 0;
+    for (const StepGraph& each : (*step)->graphs()) {
+      const Program& compiled = each.graph.program();
+      for (const Node& node : compiled.nodes) {
+        if (node.op->name != absl::string_view("matmul")) continue;
+        EXPECT_EQ(compiled.value(node.inputs[0]).type.dtype, kBF16);
+        ++products;
+      }
+    }
+    EXPECT_EQ(products, 15);
+  }
+}
+
 // The loss mean(w · x) has the gradient x, so SGD with a rate of -1 adds the sum of the x to a weight of 0.
 class Slopes {
  public:

@@ -36,7 +36,8 @@ def lion(**settings: Any) -> Optimizer:
 
 
 def muon(**settings: Any) -> Optimizer:
-    """Muon (Jordan et al., 2024) for matrices, and AdamW for embeddings, output layers and vectors."""
+    """Muon (Jordan et al., 2024) for matrices, and AdamW for embeddings, output layers and vectors. Products of Muon
+    are in f32, also if weft.compile has precision="bf16"."""
     return Optimizer("muon", texts(settings))
 
 
