@@ -14,8 +14,8 @@ namespace weft {
 namespace {
 
 constexpr double kRelative = 1e-9, kAbsolute = 1e-11;
-constexpr double kAbsoluteBf16 =
-    0.01;  // rounding to bf16 moves these weights by up to 0.005; optimizer_test tests the dtype
+// Rounding to bf16 moves these weights by up to 0.005. optimizer_test tests the dtype of products.
+constexpr double kAbsoluteBf16 = 0.01;
 constexpr int64_t kSteps = 50, kEach = 10;  // draw_steps.py has the weights after every tenth step
 
 OptimizerSettings SettingsOf(const nlohmann::json& json) {
