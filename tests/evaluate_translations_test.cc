@@ -67,6 +67,25 @@ TEST_F(EvaluateTranslationsTest, TranslationsGetTheirBleu) {
                     "finished.txt has 1 lines, but references.txt has 4"));
 }
 
+TEST_F(EvaluateTranslationsTest, SearchIsThatOfTranslate) {
+  WriteTransformer("model");
+  Write("source.txt", "abc\nde\ncabbage\nbade\n");
+  Write("references.txt", "a b c\nd e\nc a b b a g e\nb a d e\n");
+  const Arguments model = {"--model=model", "--beam=3"};
+  const Json without = Evaluate(model + Arguments{"--source=source.txt", "--references=references.txt"});
+  for (const std::string flag : {"--max-length=2", "--end-token=4"}) {
+    const CommandResult translated = Weft(Arguments{"translate"} + model + Arguments{flag, "source.txt"});
+    ASSERT_TRUE(Works(translated)) << flag;
+    Write("translations.txt", translated.out);
+    const Json figures = Evaluate(model + Arguments{flag, "--source=source.txt", "--references=references.txt"});
+    EXPECT_NE(figures, without) << flag;
+    EXPECT_EQ(figures, Evaluate({"--translations=translations.txt", "--references=references.txt"})) << flag;
+  }
+  EXPECT_TRUE(
+      Fails(Weft({"evaluate", "--translations=references.txt", "--references=references.txt", "--max-length=2"}), 2,
+            "--max-length has no use in evaluating translations"));
+}
+
 // The expected numbers are sacreBLEU 2.6.0's, and the comparison's those of
 // text/measures/paired_bootstrap_test.cc.
 TEST_F(EvaluateTranslationsTest, FinishedTranslationsNeedNoModel) {

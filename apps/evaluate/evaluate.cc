@@ -16,6 +16,7 @@
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
 #include "weft/apps/streams.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/base/status.h"
 #include "weft/formats/model_formats.h"
 #include "weft/inference/encode/classifier.h"
@@ -26,6 +27,21 @@
 
 namespace weft {
 namespace {
+
+// Appends `rows` to `table`. Their help begins with the models that they are for.
+void Append(const std::string& models, Hyperparameters rows, Hyperparameters* table) {
+  for (Hyperparameter& row : rows) {
+    row.help = absl::StrCat("for ", models, ": ", row.help);
+    table->push_back(std::move(row));
+  }
+}
+
+// Returns the rows of `weft translate` that choose translations, such as --beam.
+Hyperparameters SearchRows(TranslationOptions* translation) {
+  Hyperparameters rows = TranslationRows(translation);
+  std::erase_if(rows, [](const Hyperparameter& row) { return row.rules.group != "Search"; });
+  return rows;
+}
 
 Hyperparameters Table(EvaluateFlags* flags) {
   Hyperparameters table = {
@@ -64,10 +80,6 @@ Hyperparameters Table(EvaluateFlags* flags) {
        "with --baseline: number of resamples",
        &flags->resamples,
        {.low = 1, .high = 1e6, .needs = "baseline"}},
-      {"beam",
-       "for a Transformer: number of hypotheses of beam search; 1: greedy; 0: as the model's files ask, or else 4",
-       &flags->beam,
-       {.low = 0, .high = 1024}},
       {"lowercase", "ignore case when translations are compared", &flags->lowercase},
       {"truncate", "cut lines that are longer than the model's context, instead of failing", &flags->truncate},
       BatchRow("maximum number of examples computed at once; the figures do not depend on it", &flags->runtime.batch,
@@ -78,10 +90,8 @@ Hyperparameters Table(EvaluateFlags* flags) {
       {"threads", "number of threads; 0: one for each core", &flags->runtime.threads, {.low = 0, .high = 1024}},
       {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
   };
-  for (Hyperparameter& row : LabelledDataTable(&flags->data)) {
-    row.help = absl::StrCat("for a BERT with a classifier: ", row.help);
-    table.push_back(std::move(row));
-  }
+  Append("a Transformer", SearchRows(&flags->translation), &table);
+  Append("a BERT with a classifier", LabelledDataTable(&flags->data), &table);
   return table;
 }
 
@@ -198,6 +208,10 @@ struct Subject {
 // Returns the subject for models of `family`, or for translations if it is null. Returns null if `weft evaluate` has no
 // measure for the family.
 const Subject* FindSubject(const ModelFamily* family) {
+  std::vector<std::string> of_transformer = {"source",   "references", "lowercase", "truncate",      "batch",
+                                             "baseline", "resamples",  "seed",      "special-tokens"};
+  TranslationOptions unused;
+  for (const Hyperparameter& row : SearchRows(&unused)) of_transformer.push_back(row.flag);
   static const Subject kSubjects[] = {
       {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride", "special-tokens"}, true, MeasureGpt},
       {&PublishedBert::kFamily,
@@ -207,12 +221,7 @@ const Subject* FindSubject(const ModelFamily* family) {
        true,
        MeasureBert},
       {&PublishedVit::kFamily, "a ViT", {"labels", "batch"}, true, MeasureVit},
-      {&PublishedTransformer::kFamily,
-       "a Transformer",
-       {"source", "references", "beam", "lowercase", "truncate", "batch", "baseline", "resamples", "seed",
-        "special-tokens"},
-       false,
-       MeasureTransformer},
+      {&PublishedTransformer::kFamily, "a Transformer", std::move(of_transformer), false, MeasureTransformer},
       {nullptr,
        "translations",
        {"translations", "references", "lowercase", "baseline", "resamples", "seed"},
@@ -310,9 +319,9 @@ Command EvaluateCommand(CLI::App* weft, const std::string& name) {
        "the figures are loss and accuracy of masked tokens. A BERT with a classifier gets labelled texts in the "
        "formats of weft train classify, and a ViT gets pictures with labels; the figures are loss, accuracy, "
        "precision, recall and F1 of each class, their averages, and the confusion matrix; of labelled words those of "
-       "entities, and of a regression correlations. A Transformer gets --source and --references, and the figures are "
-       "BLEU, chrF and chrF++; with --baseline also their differences from another system. Finished translations need "
-       "no model. The file '-' is standard input.",
+       "entities, and of a regression correlations. A Transformer translates --source as weft translate does, and the "
+       "figures compare its translations with --references: BLEU, chrF and chrF++; with --baseline also their "
+       "differences from another system. Finished translations need no model. The file '-' is standard input.",
        "measures loss, perplexity, accuracy, F1 or BLEU on data",
        {{"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
         {"Computes BLEU, chrF and chrF++ of finished translations.",

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "weft/apps/flags.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/inference/runtime/runtime.h"
 #include "weft/text/data/labelled_examples.h"
 
@@ -19,10 +20,11 @@ struct EvaluateFlags : ModelFlags {
   std::string tokenizer, labels, source, references, translations, baseline;
   double masked = 0.15;
   uint64_t seed = 1;
-  int64_t beam = 0, stride = 0, resamples = 1000;
+  int64_t stride = 0, resamples = 1000;
   RuntimeOptions runtime;
   std::optional<bool> special_tokens;
   bool lowercase = false, truncate = false, json = false;
+  TranslationOptions translation;  // what only a Transformer has; it shares the others
   LabelledDataOptions data;
   bool pairs = false;
 };

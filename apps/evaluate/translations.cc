@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "weft/apps/evaluate/figures.h"
 #include "weft/apps/flags.h"
-#include "weft/apps/streams.h"
+#include "weft/apps/use/generator_rows.h"
 #include "weft/base/file.h"
 #include "weft/base/status.h"
 #include "weft/inference/generate/line_translator.h"
@@ -45,12 +45,8 @@ absl::StatusOr<TranslationFiles> ReadFiles(const std::string& source, const std:
 }
 
 absl::StatusOr<Lines> Translate(const EvaluateFlags& flags, const std::string& model, const TextLines& source) {
-  WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
-  PrintNotes(opened.notes);
-  opened.source->ReadSpecial(flags.special_tokens);
-  LineTranslatorOptions options = {.search = opened.search, .truncate = flags.truncate, .runtime = flags.runtime};
-  if (flags.beam > 0) options.search.beam = flags.beam;
-  WEFT_ASSIGN_OR_RETURN(const auto translator, UsageError(LineTranslator::Create(std::move(opened), options)));
+  TranslationOptions translation = flags.translation;
+  WEFT_ASSIGN_OR_RETURN(const auto translator, OpenTranslator(model, flags.given, &translation));
   const auto encode = [&](absl::string_view line) { return translator->Encode(line); };
   WEFT_ASSIGN_OR_RETURN(const std::vector<TokenIds> sources, UsageError(EncodeAll(source, encode)));
   return Failure(translator->TranslateToText(sources));
