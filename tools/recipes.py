@@ -18,6 +18,7 @@ MADE["phonemes"] = ["phonemes", "CMUDICT"]
 MADE["books"] = ["lowercase", "DATA/wikitext-2/train.txt.gz", "DATA/war-and-peace/train.txt.gz"]
 MADE["descriptions"] = ["descriptions", "DESCRIPTIONS/en", "DESCRIPTIONS/de"]
 MADE["chat"] = ["chat", "DESCRIPTIONS/en"]
+MADE["packages"] = ["packages", "DESCRIPTIONS/en"]
 MADE["banking"] = ["banking", "DATA/banking77/train.csv"]
 MADE["quarter"] = ["quarter", "DATA/multi30k/train.de.gz", "DATA/multi30k/train.en.gz"]
 
@@ -156,6 +157,10 @@ RECIPES = {
                             perplexity, 1),
     "chat": Recipe("gpt", "adapters of SmolLM2-135M-Instruct on questions about Debian's packages", "",
                    last("val_loss", "validation loss"), 1),
+    "chat-base": Recipe("gpt", "GPT of 5.2M parameters on Debian's package descriptions", "",
+                        last("val_loss", "validation loss"), 1),
+    "chat-small": Recipe("gpt", "questions about Debian's packages, from chat-base", "",
+                         last("val_loss", "validation loss"), 1),
     "descriptions": Recipe("translate", "Debian's package descriptions, English to German", "", bleu(
         "MADE/descriptions/test.source", "MADE/descriptions/test.target", "--truncate"), 1),
     "de-en": Recipe("translate", "Multi30k, German to English", "41 BLEU in 20 minutes", flickr("de", "en"), 2),

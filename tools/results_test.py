@@ -142,6 +142,15 @@ class TaskData(unittest.TestCase):
                              "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face"
                              "<|im_end|>\n<|im_start|>user\nWhat is the Debian package tool?<|im_end|>\n"
                              "<|im_start|>assistant\nTitle one. First text. Second text.<|im_end|>\n")
+            again = entry.format("again", 3, "en", "title two\n First text. Second text.\n .\n Third text.")
+            Path(folder, "en").write_text(texts["en"] + again)
+            self.assertEqual(self.run_on("packages", f"{folder}/en", folder).returncode, 0)
+            found = [Path(folder, f"{part}.txt").read_text() for part in ("base-train", "base-validation", "train")]
+            self.assertEqual(found, [
+                "other: same\n\nagain: title two\nThird text.\n\n",
+                "tool: title one\nFirst text. Second text.\nitem of a list\n\n",
+                "Question: What is the Debian package tool?\nAnswer: Title one. First text. Second text.\n\n"
+                "Question: What is the Debian package again?\nAnswer: Title two. First text. Second text.\n\n"])
 
     def test_quarter(self):
         with tempfile.TemporaryDirectory() as folder:
