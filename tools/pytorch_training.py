@@ -36,8 +36,8 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 
 def options(flags: argparse.ArgumentParser, arguments: argparse.Namespace, known: dict, equal: dict) -> argparse.Namespace:
-    """Returns the options of the run, with its seed set. Ends the program if one has a value that neither KNOWN nor
-    `known` has, or differs from the option that `equal` names."""
+    """Returns the options of the run, and sets the number of threads and the seeds. Ends the program if an option has a
+    value that neither KNOWN nor `known` has, or another value than the option that `equal` names for it."""
     path = arguments.run / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     for key, values in (KNOWN | known | {key: [config[other]] for key, other in equal.items()}).items():
