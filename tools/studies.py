@@ -20,6 +20,8 @@ RATES = {"adamw": (1e-3, 3e-3, 6e-3, 1e-2), "lion": (3e-4, 6e-4, 1e-3, 2e-3), "m
          "adafactor": (1e-2, 2e-2, 4e-2, 8e-2)}
 TRANSLATION_RATES = {"adamw": (2.5e-3, 5e-3, 1e-2), "lion": (3e-4, 6e-4, 1.2e-3), "muon": (1e-2, 2e-2, 4e-2),
                      "adafactor": (2e-2, 4e-2, 8e-2)}
+GPT_RATES = {"adamw": (1e-3, 2e-3, 4e-3), "lion": (2e-4, 4e-4, 8e-4), "muon": (1e-2, 2e-2, 4e-2),
+             "adafactor": (1e-2, 2e-2, 4e-2)}
 # Each of modded-nanogpt's ideas is added to those before it.
 IDEAS = [("nanoGPT's options", []),
          ("rotary positions, RMSNorm, no biases", ["--rotary=halves", "--norm=rms-norm", "--no-bias"]),
@@ -52,6 +54,7 @@ STUDIES = {
     "translation-optimizers": optimizers(
         TRANSLATION_RATES, "de-en", ["--steps=200", "--warmup-steps=50", "--eval-every=200", "--ema=0",
                                      "--precision=f32"]),
+    "gpt-optimizers": optimizers(GPT_RATES, "shakespeare", ["--steps=100", "--warmup-steps=20", "--eval-every=100"]),
     "translation": [Variant(label, QUARTER + flags, "de-en", VALIDATION_BLEU) for label, flags in TRICKS],
     "ideas": [Variant(label, ADAMW + [flag for _, flags in IDEAS[:i + 1] for flag in flags])
               for i, (label, _) in enumerate(IDEAS)],
@@ -59,9 +62,9 @@ STUDIES = {
                   for label, schedule in [("cosine", "cosine"), ("linear", "linear"), ("constant", "constant"),
                                           ("WSD, decay over the last fifth", "wsd"),
                                           ("Noam, the root of the step after the warm-up", "inverse-sqrt")]],
-    "precision": [Variant(f"{title}, {precision}", [*flags, f"--precision={precision}"], recipe)
-                  for title, recipe, flags in [("shakespeare-cpu", "shakespeare-cpu", []),
-                                               ("sst2-minilm", "sst2-minilm", [])]
+    "precision": [Variant(f"{recipe}, {precision}", [f"--precision={precision}"], recipe, *measure)
+                  for recipe, *measure in [("shakespeare-cpu",), ("shakespeare",), ("de-en", VALIDATION_BLEU),
+                                           ("sst2-minilm",)]
                   for precision in ("f32", "bf16")],
 }
 
