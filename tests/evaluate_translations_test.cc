@@ -69,11 +69,11 @@ TEST_F(EvaluateTranslationsTest, TranslationsGetTheirBleu) {
 
 TEST_F(EvaluateTranslationsTest, SearchIsThatOfTranslate) {
   WriteTransformer("model");
-  Write("source.txt", "abc\nde\ncabbage\nbade\n");
+  Write("source.txt", "abc\nde</s>d\ncabbage\nbade\n");
   Write("references.txt", "a b c\nd e\nc a b b a g e\nb a d e\n");
   const Arguments model = {"--model=model", "--beam=3"};
   const Json without = Evaluate(model + Arguments{"--source=source.txt", "--references=references.txt"});
-  for (const std::string flag : {"--max-length=2", "--end-token=4"}) {
+  for (const std::string flag : {"--max-length=2", "--end-token=4", "--special-tokens=false"}) {
     const CommandResult translated = Weft(Arguments{"translate"} + model + Arguments{flag, "source.txt"});
     ASSERT_TRUE(Works(translated)) << flag;
     Write("translations.txt", translated.out);

@@ -28,18 +28,17 @@
 namespace weft {
 namespace {
 
-// Appends `rows` to `table`. Their help begins with the models that they are for.
-void Append(const std::string& models, Hyperparameters rows, Hyperparameters* table) {
-  for (Hyperparameter& row : rows) {
-    row.help = absl::StrCat("for ", models, ": ", row.help);
-    table->push_back(std::move(row));
-  }
+// Returns `rows`, whose help then begins with the models that they are for.
+Hyperparameters For(const char* models, Hyperparameters rows) {
+  for (Hyperparameter& row : rows) row.help = absl::StrCat("for ", models, ": ", row.help);
+  return rows;
 }
 
 // Returns the rows of `weft translate` that choose translations, such as --beam.
 Hyperparameters SearchRows(TranslationOptions* translation) {
   Hyperparameters rows = TranslationRows(translation);
   std::erase_if(rows, [](const Hyperparameter& row) { return row.rules.group != "Search"; });
+  for (Hyperparameter& row : rows) row.rules.group = "";
   return rows;
 }
 
@@ -90,8 +89,8 @@ Hyperparameters Table(EvaluateFlags* flags) {
       {"threads", "number of threads; 0: one for each core", &flags->runtime.threads, {.low = 0, .high = 1024}},
       {"pairs", "for a BERT with a classifier: texts are pairs, also if the model is no run of Weft", &flags->pairs},
   };
-  Append("a Transformer", SearchRows(&flags->translation), &table);
-  Append("a BERT with a classifier", LabelledDataTable(&flags->data), &table);
+  Append(For("a Transformer", SearchRows(&flags->translation)), &table);
+  Append(For("a BERT with a classifier", LabelledDataTable(&flags->data)), &table);
   return table;
 }
 
@@ -205,13 +204,17 @@ struct Subject {
   absl::StatusOr<Figures> (*measure)(const EvaluateFlags& flags);
 };
 
+std::vector<std::string> TransformerFlags() {
+  std::vector<std::string> flags = {"source",   "references", "lowercase", "truncate",      "batch",
+                                    "baseline", "resamples",  "seed",      "special-tokens"};
+  TranslationOptions translation;
+  for (const Hyperparameter& row : SearchRows(&translation)) flags.push_back(row.flag);
+  return flags;
+}
+
 // Returns the subject for models of `family`, or for translations if it is null. Returns null if `weft evaluate` has no
 // measure for the family.
 const Subject* FindSubject(const ModelFamily* family) {
-  std::vector<std::string> of_transformer = {"source",   "references", "lowercase", "truncate",      "batch",
-                                             "baseline", "resamples",  "seed",      "special-tokens"};
-  TranslationOptions unused;
-  for (const Hyperparameter& row : SearchRows(&unused)) of_transformer.push_back(row.flag);
   static const Subject kSubjects[] = {
       {&PublishedGpt::kFamily, "a GPT", {"tokenizer", "stride", "special-tokens"}, true, MeasureGpt},
       {&PublishedBert::kFamily,
@@ -221,7 +224,7 @@ const Subject* FindSubject(const ModelFamily* family) {
        true,
        MeasureBert},
       {&PublishedVit::kFamily, "a ViT", {"labels", "batch"}, true, MeasureVit},
-      {&PublishedTransformer::kFamily, "a Transformer", std::move(of_transformer), false, MeasureTransformer},
+      {&PublishedTransformer::kFamily, "a Transformer", TransformerFlags(), false, MeasureTransformer},
       {nullptr,
        "translations",
        {"translations", "references", "lowercase", "baseline", "resamples", "seed"},
@@ -321,7 +324,9 @@ Command EvaluateCommand(CLI::App* weft, const std::string& name) {
        "precision, recall and F1 of each class, their averages, and the confusion matrix; of labelled words those of "
        "entities, and of a regression correlations. A Transformer translates --source as weft translate does, and the "
        "figures compare its translations with --references: BLEU, chrF and chrF++; with --baseline also their "
-       "differences from another system. Finished translations need no model. The file '-' is standard input.",
+       "differences from another system. A model that --baseline names translates with the same flags. "
+       "generation_config.json gives the defaults of --beam, --length-penalty and --max-length. Finished translations "
+       "need no model. The file '-' is standard input.",
        "measures loss, perplexity, accuracy, F1 or BLEU on data",
        {{"Measures a GPT on a text.", "weft evaluate --model=runs/gpt-1 book.txt"},
         {"Computes BLEU, chrF and chrF++ of finished translations.",

@@ -24,7 +24,7 @@ struct EvaluateFlags : ModelFlags {
   RuntimeOptions runtime;
   std::optional<bool> special_tokens;
   bool lowercase = false, truncate = false, json = false;
-  TranslationOptions translation;  // what only a Transformer has; it shares the others
+  TranslationOptions translation;  // OpenTranslator sets what others have, too, such as truncate, from `given`
   LabelledDataOptions data;
   bool pairs = false;
 };

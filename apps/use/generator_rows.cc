@@ -312,11 +312,11 @@ absl::StatusOr<std::unique_ptr<LineTranslator>> OpenTranslator(const std::string
                                                                TranslationOptions* translation) {
   WEFT_ASSIGN_OR_RETURN(OpenedTransformer opened, UsageError(OpenTransformer(model)));
   PrintNotes(opened.notes);
-  opened.source->ReadSpecial(translation->special_tokens);
   LineTranslatorOptions& options = translation->options;
   options.search = opened.search;  // the defaults; the given flags are set once more
   BeamSearchOptions& search = options.search;
   WEFT_RETURN_IF_ERROR(SetFromTexts(given, TranslationRows(translation)));
+  opened.source->ReadSpecial(translation->special_tokens);
   if (given.count("beam") == 0) search.beam = std::max(search.beam, search.n_best);
   if (translation->end_tokens) {
     WEFT_ASSIGN_OR_RETURN(search.end, EndTokens(*opened.target, *translation->end_tokens));

@@ -38,7 +38,7 @@ absl::StatusOr<OpenedGpt> OpenForCommand(const std::string& model, const GivenFl
 // Prints a note on stderr if texts ended because they filled the context.
 void PrintFullNote(const TextGenerator& generator);
 
-// The options of `weft translate` and of Model.translate of Python.
+// The options of `weft translate`, of `weft evaluate` for a Transformer, and of Model.translate of Python.
 struct TranslationOptions {
   LineTranslatorOptions options = {.search = {.beam = 4}};
   std::optional<std::vector<std::string>> end_tokens;  // as for EndTokens (inference/runtime/open_model.h)
