@@ -1,4 +1,4 @@
-"""What tools/pytorch_gpt and tools/pytorch_translate share: the flags, the options of a run, and the training loop."""
+"""Has what tools/pytorch_gpt and tools/pytorch_translate share: flags, the options of a run, and the training loop."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ try:
 except ImportError:
     sys.exit(f"{sys.argv[0]}: {sys.executable} has no package torch; wanted PyTorch 2.9 or newer")
 
-# The values that both scripts know of options of which they do not know all values.
+# The supported values of options that both scripts support in part only.
 KNOWN = {"ablate": ["none"], "activation_dropout": [0], "clip_value": [0], "distance_bias": ["none"],
          "embedding_norm": [False], "gated": [False], "groups": [""], "head_bias": [False], "head_merge": ["project"],
          "init": [""], "initializer": ["default"], "input_noise": [0], "key_value_heads": [0], "key_width": [0],
@@ -35,7 +35,8 @@ def parser(description: str) -> argparse.ArgumentParser:
     return flags
 
 
-def options(flags: argparse.ArgumentParser, arguments: argparse.Namespace, known: dict, equal: dict) -> argparse.Namespace:
+def options(flags: argparse.ArgumentParser, arguments: argparse.Namespace, known: dict,
+            equal: dict) -> argparse.Namespace:
     """Returns the options of the run, and sets the number of threads and the seeds. Ends the program if an option has a
     value that neither KNOWN nor `known` has, or another value than the option that `equal` names for it."""
     path = arguments.run / "config.json"
@@ -51,6 +52,7 @@ def options(flags: argparse.ArgumentParser, arguments: argparse.Namespace, known
 
 
 def autocast(o: argparse.Namespace):
+    """Returns a context in which matrix products have the run's precision."""
     return torch.autocast("cpu", torch.bfloat16, enabled=o.precision == "bf16")
 
 
@@ -68,10 +70,12 @@ def rate(o: argparse.Namespace, step: int, passed: float) -> float:
     return o.min_learning_rate + (o.learning_rate - o.min_learning_rate) * left
 
 
-def train(o: argparse.Namespace, seconds: float | None, steps: int, model: nn.Module, updates: list,
+def train(o: argparse.Namespace, arguments: argparse.Namespace, model: nn.Module, updates: list,
           loss_of_step: Callable) -> dict:
-    """Trains for `seconds` if given, where the rate follows the share of this time that has passed, and for `steps`
-    otherwise. `updates` has optimizers with their factors of the learning rate. Returns what the training took."""
+    """Trains for --seconds if given, where the rate follows the share of this time that has passed, and for the run's
+    steps otherwise. `updates` has optimizers with their factors of the learning rate. Returns what the training took."""
+    lines, seconds = (arguments.run / "metrics.jsonl").read_text(encoding="utf-8").splitlines(), arguments.seconds
+    steps = json.loads(lines[-1])["step"]
     begin, step, share, warm = time.perf_counter(), 0, 0.0, 0.0
     while share < 1:
         if step <= o.warmup_steps:
