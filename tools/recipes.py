@@ -159,7 +159,7 @@ RECIPES = {
                    last("val_loss", "validation loss"), 1),
     "chat-base": Recipe("gpt", "GPT of 5.2M parameters on Debian's package descriptions", "",
                         last("val_loss", "validation loss"), 1),
-    "chat-small": Recipe("gpt", "questions about Debian's packages, from chat-base", "",
+    "chat-small": Recipe("gpt", "questions about Debian's packages, from chat-base", "a chat from raw text in an hour",
                          last("val_loss", "validation loss"), 1),
     "descriptions": Recipe("translate", "Debian's package descriptions, English to German", "", bleu(
         "MADE/descriptions/test.source", "MADE/descriptions/test.target", "--truncate"), 1),
