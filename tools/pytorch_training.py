@@ -31,6 +31,7 @@ def parser(description: str) -> argparse.ArgumentParser:
                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("run", type=Path, help="the folder of a run of the same training by Weft")
     flags.add_argument("--seconds", type=float, help="time of the training (default: the run's steps)")
+    flags.add_argument("--precision", choices=["f32", "bf16"], help="precision of matrix products (default: the run's)")
     flags.add_argument("--threads", type=int, default=0, help="number of threads (default: all cores)")
     return flags
 
@@ -44,6 +45,7 @@ def options(flags: argparse.ArgumentParser, arguments: argparse.Namespace, known
     for key, values in (KNOWN | known | {key: [config[other]] for key, other in equal.items()}).items():
         if config.get(key, values[0]) not in values:
             flags.error(f"{path}: {key} is {config[key]!r}; wanted {' or '.join(map(repr, values))}")
+    config["precision"] = arguments.precision or config["precision"]
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     torch.manual_seed(config["seed"])
