@@ -24,7 +24,7 @@ struct EvaluateFlags : ModelFlags {
   RuntimeOptions runtime;
   std::optional<bool> special_tokens;
   bool lowercase = false, truncate = false, json = false;
-  TranslationOptions translation;  // OpenTranslator sets what others have, too, such as truncate, from `given`
+  TranslationOptions translation;  // OpenTranslator sets all its members from `given`, the command line's flags
   LabelledDataOptions data;
   bool pairs = false;
 };
